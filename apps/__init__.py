@@ -1,0 +1,1 @@
+"""One file an analysis; each imports only the public names of `tornado`."""

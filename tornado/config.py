@@ -1,0 +1,68 @@
+"""Where files go and which limits hold when nobody says otherwise.
+
+Guarantees: importing this module touches neither the file system nor the environment; both are read when a function is
+called, so a test may change them. Settings are frozen: what a run was started with is what it runs with.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+APPLICATION_NAME = "tornado-loops"
+
+# Named after the distribution, not after the import name: TORNADO_* is what people set for the web framework.
+DATA_DIR_VARIABLE = "TORNADO_LOOPS_DATA_DIR"
+CACHE_DIR_VARIABLE = "TORNADO_LOOPS_CACHE_DIR"
+
+DEFAULT_DELAY_BOUND = 64
+DEFAULT_HTTP_HOST = "127.0.0.1"
+DEFAULT_HTTP_PORT = 8080
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Limits of one run. Every one has a default that suits one machine.
+
+    Attributes
+    ----------
+    delay_bound : int or None
+        B of the paper; 1 is synchronous, None is unbounded.
+    query_deadline_s : float
+        After this long an exact query answers with the best value so far.
+    query_queue_limit : int
+        How many queries may wait before the next one is refused with `QueueFull`.
+    retained_results, retained_size_bytes : int
+        How many finished results are kept for later reading, by count and by size; the oldest go first.
+    admission_timeout_s : float
+        How long a pushed record waits for a loop that lags before it is refused with `QueueFull`.
+    """
+
+    delay_bound: int | None = DEFAULT_DELAY_BOUND
+    query_deadline_s: float = 300.0
+    query_queue_limit: int = 256
+    retained_results: int = 1024
+    retained_size_bytes: int = 1 << 30
+    admission_timeout_s: float = 30.0
+
+
+def data_dir() -> Path:
+    """Return the folder for stores and logs of this user; it may not exist yet."""
+    chosen = os.environ.get(DATA_DIR_VARIABLE)
+    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_data_dir(APPLICATION_NAME))
+
+
+def cache_dir() -> Path:
+    """Return the folder for what can be made again (compiled programs); it may not exist yet."""
+    chosen = os.environ.get(CACHE_DIR_VARIABLE)
+    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir(APPLICATION_NAME))
+
+
+def default_workers() -> int:
+    """Return the number of cores this process may use, which containers often limit; at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)

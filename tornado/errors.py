@@ -1,0 +1,227 @@
+"""Every error this package raises, by whose fault it is.
+
+::
+
+    TornadoError
+    ├── CallerError (also a ValueError)     the caller asked for something that cannot be done
+    │   ├── InvalidArgument                 a value outside what is allowed
+    │   ├── UnknownField                    a field name nobody declared
+    │   ├── UnknownLoop                     no loop of that name runs here
+    │   ├── UnknownVertex                   none of the vertices was ever seen
+    │   ├── UnknownQuery                    no query of that id, or it is no longer kept
+    │   ├── QueueFull                       more work than there is room for: try again later
+    │   ├── NotSupported                    a legal wish that this engine, store or program cannot fulfil
+    │   └── InvalidDataflow                 a graph that was put together wrongly (a cycle that keeps time still)
+    ├── RecordError                         one input record is malformed; goes to quarantine, is not raised through
+    ├── PeerError                           another process or the network
+    │   ├── PortInUse                       somebody listens there already
+    │   └── ConnectionLost                  the other end is gone or never was
+    ├── StoreError                          the place where snapshots are kept
+    │   ├── StoreFull                       no room left; what was there before is intact
+    │   ├── StoreCorrupt                    what is stored cannot be read
+    │   └── StoreLocked                     not ours to open: used by another process, or no permission
+    └── InternalError                       a bug of ours
+        ├── ProtocolViolation               a session message that the legality table forbids
+        └── TokenMisuse                     a timestamp token dropped twice, leaked, or moved back in time
+
+A message has the values, the rule and, as `hint`, what to do next. `code` is stable: scripts and HTTP problem documents
+(RFC 9457) compare it. All of them pickle, since they cross processes; `__cause__` stays behind, as with any exception.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class TornadoError(Exception):
+    """The root of the tree: catch it to catch all of ours and nothing else.
+
+    Parameters
+    ----------
+    message : str
+        The values that triggered the error and the rule they break.
+    hint : str, optional
+        What to do next. Left out, it is the hint of the class.
+
+    Examples
+    --------
+    >>> error = InvalidArgument("workers is 0 but must be at least 1", hint="Leave --workers out to use all cores.")
+    >>> str(error)
+    'workers is 0 but must be at least 1. Leave --workers out to use all cores.'
+    >>> error.code
+    'invalid-argument'
+    """
+
+    code: ClassVar[str] = "error"
+    default_hint: ClassVar[str] = ""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = type(self).default_hint if hint is None else hint
+
+    def __str__(self) -> str:
+        if not self.hint:
+            return self.message
+        stop = "" if self.message.endswith((".", "!", "?", ":")) else "."
+        return f"{self.message}{stop} {self.hint}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default would call the class with `args` alone: keyword-only fields would be lost, or refused.
+        return _rebuild, (type(self), self.args, self.__dict__.copy())
+
+
+def _rebuild(kind: type[TornadoError], args: tuple[Any, ...], state: dict[str, Any]) -> TornadoError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class CallerError(TornadoError, ValueError):
+    """The caller asked for something that cannot be done."""
+
+    code = "caller-error"
+
+
+class InvalidArgument(CallerError):
+    """A value outside what is allowed."""
+
+    code = "invalid-argument"
+
+
+class UnknownField(CallerError):
+    """A field name nobody declared."""
+
+    code = "unknown-field"
+    default_hint = "Check the spelling against the documented fields."
+
+
+class UnknownLoop(CallerError):
+    """No loop of that name runs here."""
+
+    code = "unknown-loop"
+    default_hint = "`tornado ls` and GET /v1/loops list the loops."
+
+
+class UnknownVertex(CallerError):
+    """None of the vertices asked for was ever seen in the input."""
+
+    code = "unknown-vertex"
+    default_hint = "Vertices become known with the first edge that names them."
+
+
+class UnknownQuery(CallerError):
+    """No query of that id exists, or its result is no longer kept."""
+
+    code = "unknown-query"
+    default_hint = (
+        "`tornado ls` lists the queries that are kept; ask again for an answer to the input as it is now."
+    )
+
+
+class QueueFull(CallerError):
+    """More work than there is room for; the same call may succeed later.
+
+    Parameters
+    ----------
+    retry_after_s : float
+        After how many seconds a new attempt makes sense (the HTTP `Retry-After`).
+    """
+
+    code = "queue-full"
+    default_hint = "Try again later, or send less at once."
+
+    def __init__(self, message: str, *, hint: str | None = None, retry_after_s: float = 1.0) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_s = retry_after_s
+
+
+class NotSupported(CallerError):
+    """A legal wish that this engine, store or program cannot fulfil."""
+
+    code = "not-supported"
+
+
+class InvalidDataflow(CallerError):
+    """A dataflow graph that was put together wrongly, found when it is built."""
+
+    code = "invalid-dataflow"
+
+
+class RecordError(TornadoError):
+    """One input record is malformed. It is quarantined with `reason`, and the loop goes on."""
+
+    code = "malformed-record"
+
+    @property
+    def reason(self) -> str:
+        """What the quarantine file says about the record."""
+        return self.message
+
+
+class PeerError(TornadoError):
+    """Another process or the network is at fault."""
+
+    code = "peer-error"
+
+
+class PortInUse(PeerError):
+    """Somebody listens on that port already."""
+
+    code = "port-in-use"
+    default_hint = "Choose another port, or stop the process that holds this one."
+
+
+class ConnectionLost(PeerError):
+    """The other end is gone, or never was there."""
+
+    code = "connection-lost"
+    default_hint = "Check that the other end runs and is reachable, then try again."
+
+
+class StoreError(TornadoError):
+    """The place where snapshots are kept is at fault."""
+
+    code = "store-error"
+
+
+class StoreFull(StoreError):
+    """No room left. The write that failed left no trace; every older version is intact."""
+
+    code = "store-full"
+    default_hint = "Free some space or open the store elsewhere; nothing stored earlier is lost."
+
+
+class StoreCorrupt(StoreError):
+    """What is stored cannot be read as a store of ours."""
+
+    code = "store-corrupt"
+    default_hint = (
+        "Move the folder away and start with an empty one; file sources are then read again from the start."
+    )
+
+
+class StoreLocked(StoreError):
+    """The store is not ours to open: another process uses it, or its folder cannot be written."""
+
+    code = "store-locked"
+
+
+class InternalError(TornadoError):
+    """A bug of ours."""
+
+    code = "internal-error"
+    default_hint = "This is a bug in tornado-loops: please report it with this message."
+
+
+class ProtocolViolation(InternalError):
+    """A session message that the legality table forbids; the session did not change."""
+
+    code = "protocol-violation"
+
+
+class TokenMisuse(InternalError):
+    """A timestamp token dropped twice, leaked, used for another output, or moved back in time."""
+
+    code = "token-misuse"

@@ -1,0 +1,1 @@
+"""The store room: versions of pages kept in memory or on disk, behind one contract."""
