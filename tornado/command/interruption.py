@@ -1,0 +1,77 @@
+"""Ctrl-C and SIGTERM: the first asks for a clean end, the second ends at once.
+
+A handler that raised wherever the program happens to be could leave a store half closed, so the first signal only sets a
+flag, which the command looks at between its steps. Guarantees: a command that looked away for longer than `GRACE_S`
+(a compiler at work, a disk that hangs) ends all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from .presentation import ExitCode
+
+GRACE_S = 15.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interruption:
+    """Whether the user asked us to stop. A context manager; use it in the main thread.
+
+    Examples
+    --------
+    >>> with Interruption() as interruption:
+    ...     interruption.wait(0.0)
+    False
+    """
+
+    def __init__(self) -> None:
+        self._requested = threading.Event()
+        self._previous: dict[signal.Signals, Any] = {}
+        self._watchdog: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        for number in _SIGNALS:
+            self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+
+    def requested(self) -> bool:
+        """Return whether a first signal has come."""
+        return self._requested.is_set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Sleep for at most `timeout_s`; return whether a signal has come."""
+        return self._requested.wait(timeout_s)
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt when a signal has come, so that `with` blocks are left in order."""
+        if self._requested.is_set():
+            raise KeyboardInterrupt
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self._requested.is_set():
+            _end_at_once()
+        self._requested.set()
+        self._watchdog = threading.Timer(GRACE_S, _end_at_once)
+        self._watchdog.daemon = True
+        self._watchdog.start()
+
+
+def _end_at_once() -> None:
+    # Not sys.exit: other threads may hold the interpreter up, and the user has asked twice.
+    os._exit(ExitCode.INTERRUPTED)

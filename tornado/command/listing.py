@@ -1,0 +1,96 @@
+"""`tornado ls` and `tornado cancel`: what runs in a service, and how to stop a query."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from .client import Document, ServiceClient, default_url
+from .presentation import ExitCode
+
+url_option = click.option(
+    "--url", default=default_url, help="Where the service answers (default: TORNADO_URL)."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON lines instead of text.")
+
+
+@click.command("ls")
+@url_option
+@json_option
+def ls_command(url: str, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
+    """List the loops, their sources, and the queries with their state."""
+    with ServiceClient(url) as client:
+        loops = [client.loop(entry["name"]) for entry in client.loops()]
+        queries = client.queries()
+    if as_json:
+        click.echo(json.dumps({"loops": loops, "queries": queries}))
+        return ExitCode.DONE
+    _print_loops(loops)
+    _print_queries(queries)
+    return ExitCode.DONE
+
+
+@click.command("cancel")
+@click.argument("identifier", metavar="ID")
+@url_option
+@json_option
+def cancel_command(identifier: str, url: str, as_json: bool) -> int:  # noqa: FBT001  # see above
+    """Cancel the query ID and free what it holds."""
+    with ServiceClient(url) as client:
+        client.cancel(identifier)
+    if as_json:
+        click.echo(json.dumps({"id": identifier, "cancelled": True}))
+    else:
+        click.echo(f"cancelled {identifier}", err=True)
+    return ExitCode.DONE
+
+
+def _print_loops(loops: list[Document]) -> None:
+    table = _table(
+        "loop", "program", "vertices", "edges", "version", "frontier", "residual", "source", "records in"
+    )
+    for loop in loops:
+        sources: dict[str, Any] = loop.get("sources") or loop.get("offsets") or {}
+        first = True
+        for source, offset in sources.items() or [("none", 0)]:
+            head = [
+                loop.get(key)
+                for key in ("name", "program", "vertices", "edges", "version", "iteration", "residual")
+            ]
+            table.add_row(*[_cell(cell) if first else "" for cell in head], source, _cell(offset))
+            first = False
+    _print(table)
+
+
+def _print_queries(queries: list[Document]) -> None:
+    if not queries:
+        click.echo("no queries")
+        return
+    table = _table("query", "loop", "state", "iteration", "updates", "residual", "elapsed s")
+    for query in queries:
+        keys = ("id", "loop", "state", "iteration", "updates", "residual", "elapsed_s")
+        table.add_row(*[_cell(query.get(key)) for key in keys])
+    _print(table)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, no_wrap=True, overflow="ignore")
+    return table
+
+
+def _print(table: Table) -> None:
+    console = Console()
+    # Piped output is read by programs: a line must never be folded to a terminal's width.
+    console.print(table, soft_wrap=True, width=console.width if console.is_terminal else 10_000)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,200 @@
+"""Program parameters: every dataclass field of a program is an option of `tornado run`, with its type.
+
+The first argument that is no option is APP; the options are then those of `tornado run` and those of its program, so
+`tornado run sssp --help` lists both and a misspelt one is answered with the valid ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from ..errors import NotSupported
+from .programs import ProgramEntry, load_program
+
+PROGRAM_KEY = "tornado.program"
+_PREFIX = "parameter_"
+
+
+class ProgramCommand(click.Command):
+    """A command whose options grow by the parameters of the program that its argument `app` names."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the options of the command and, once the program is known, those of the program."""
+        declared = super().get_params(ctx)
+        entry = ctx.meta.get(PROGRAM_KEY)
+        if entry is None:
+            return declared
+        taken = {name for parameter in declared for name in parameter.opts}
+        return [*declared, *program_options(entry, taken=taken)]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse in two steps: which program, then everything."""
+        app = self._find_app(ctx, args)
+        if app is not None:
+            ctx.meta[PROGRAM_KEY] = load_program(app)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise click.UsageError(self._unknown_option(ctx, error), ctx) from error
+
+    def _find_app(self, ctx: click.Context, args: Sequence[str]) -> str | None:
+        parser = self.make_parser(ctx)
+        parser.ignore_unknown_options = True
+        try:
+            values, _, _ = parser.parse_args(list(args))
+        except click.UsageError:
+            return None  # the full parse says what is wrong, in the same words as for any command
+        app = values.get("app")
+        if not isinstance(app, str):
+            return None
+        if app.startswith("-"):
+            raise click.UsageError(
+                f"{app} stands before APP: the program is named first, then its parameters "
+                "(tornado run sssp --source 1)",
+                ctx,
+            )
+        return app
+
+    def _unknown_option(self, ctx: click.Context, error: click.NoSuchOption) -> str:
+        entry = ctx.meta.get(PROGRAM_KEY)
+        if entry is None:
+            return error.format_message()
+        own = [option.opts[0] for option in self.get_params(ctx) if str(option.name).startswith(_PREFIX)]
+        general = [
+            option.opts[0]
+            for option in super().get_params(ctx)
+            if isinstance(option, click.Option) and not option.hidden
+        ]
+        return (
+            f"no such option {error.option_name}. Parameters of {entry.name} ({entry.kind.__name__}): "
+            f"{', '.join(own) or 'none'}. Options of {ctx.info_name}: {', '.join(general)}."
+        )
+
+
+def program_options(entry: ProgramEntry, *, taken: set[str]) -> list[click.Option]:
+    """Return one option for each parameter of a program.
+
+    Parameters
+    ----------
+    entry : ProgramEntry
+        The program; its class is a dataclass, or has no parameters.
+    taken : set of str
+        Options the command has already. A parameter of the same name is spelt `--program-NAME`.
+
+    Raises
+    ------
+    NotSupported
+        A field without a default has a type that cannot be written on a command line.
+    """
+    if not dataclasses.is_dataclass(entry.kind):
+        return []
+    hints = typing.get_type_hints(entry.kind)
+    options = []
+    for field in dataclasses.fields(entry.kind):
+        if not field.init:
+            continue
+        option = _option(field, hints[field.name], taken=taken)
+        if option is not None:
+            options.append(option)
+        elif _required(field):
+            raise NotSupported(
+                f"parameter {field.name} of {entry.kind.__name__} has the type {field.type}, which has no spelling "
+                "on the command line",
+                hint="Start this program from Python: tornado.open(…).start(program).",
+            )
+    return options
+
+
+def make_program(entry: ProgramEntry, values: dict[str, Any]) -> Any:
+    """Return an instance of the program with the parameters that were given; the rest keep their defaults.
+
+    Parameters
+    ----------
+    entry : ProgramEntry
+        The program.
+    values : dict
+        Parsed values by the names that `program_options` gave; None is "not given".
+    """
+    given = {
+        name.removeprefix(_PREFIX): value
+        for name, value in values.items()
+        if name.startswith(_PREFIX) and value is not None
+    }
+    return entry.kind(**given)
+
+
+def _option(field: dataclasses.Field[Any], hint: Any, *, taken: set[str]) -> click.Option | None:
+    spelling = "--" + field.name.replace("_", "-")
+    if spelling in taken:
+        spelling = "--program-" + field.name.replace("_", "-")
+    kind = _unwrap_optional(hint)
+    name = _PREFIX + field.name
+    required = _required(field)
+    shown = "required" if required else f"default {_default_of(field)!r}"
+    text = f"Parameter of the program, {shown}."
+    if kind is bool:
+        negative = "--no-" + spelling.removeprefix("--")
+        return click.Option([f"{spelling}/{negative}", name], default=None, required=required, help=text)
+    parse = _parse_as(kind)
+    if parse is None:
+        return None
+    return click.Option([spelling, name], type=parse, default=None, required=required, help=text)
+
+
+def _parse_as(kind: Any) -> Callable[[str], Any] | None:
+    """Return what turns a word of the command line into a value of this type; None where nothing does."""
+    if kind in {int, float, str}:
+        parse: Callable[[str], Any] = kind
+        return parse
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return _one_of({str(value): value for value in arguments})
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return _one_of({str(member.value): member for member in kind})
+    if origin in {tuple, list, Sequence} and arguments:
+        item = _parse_as(arguments[0])
+        return None if item is None else _several(item, list if origin is list else tuple)
+    return None
+
+
+def _one_of(spellings: dict[str, Any]) -> Callable[[str], Any]:
+    def choice(word: str) -> Any:
+        if word not in spellings:
+            raise click.BadParameter(f"{word!r} is not one of {', '.join(spellings)}")
+        return spellings[word]
+
+    return choice
+
+
+def _several(item: Callable[[str], Any], container: type) -> Callable[[str], Any]:
+    def values(word: str) -> Any:
+        parts = [part.strip() for part in word.split(",") if part.strip()]
+        try:
+            return container(item(part) for part in parts)
+        except ValueError as error:
+            raise click.BadParameter(f"{word!r}: {error}; separate values by commas") from error
+
+    return values
+
+
+def _unwrap_optional(hint: Any) -> Any:
+    if typing.get_origin(hint) in {typing.Union, types.UnionType}:
+        rest = [part for part in typing.get_args(hint) if part is not types.NoneType]
+        if len(rest) == 1:
+            return rest[0]
+    return hint
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _default_of(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default is not dataclasses.MISSING else "made by the program"

@@ -1,0 +1,191 @@
+"""`tornado query`: ask a running service, see the progress, get the values on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop
+from .client import Document, ServiceClient
+from .listing import json_option, url_option
+from .output import number_text
+from .presentation import ExitCode, say_event, say_note
+
+_DEFAULT_TOP = 20
+_WAIT_S = 1.0
+_EXIT_CODES = {"converged": ExitCode.DONE, "deadline": ExitCode.LIMIT}
+
+
+@click.command("query")
+@click.argument("loop", required=False)
+@url_option
+@click.option("--mode", type=click.Choice(["exact", "approximate"]), default="exact", show_default=True)
+@click.option("--vertices", help="Ask for these vertices, separated by commas.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    help=f"Ask for the best N (default {_DEFAULT_TOP}, without --vertices).",
+)
+@click.option("--at", type=int, help="The version of a stored snapshot; the default is now.")
+@click.option("--deadline-s", type=float, help="Answer with the best value so far after S seconds.")
+@click.option("--max-iterations", type=click.IntRange(min=1), help="Stop after N iterations.")
+@click.option(
+    "--watch", is_flag=True, help="Ask again and again, until Ctrl-C, and show the progress of each."
+)
+@click.option(
+    "--interval-s", type=float, default=2.0, show_default=True, help="Pause between two questions of --watch."
+)
+@click.option("--times", type=click.IntRange(min=1), help="Let --watch end after N questions.")
+@json_option
+def query_command(
+    *,
+    loop: str | None,
+    url: str,
+    mode: str,
+    vertices: str | None,
+    top: int | None,
+    at: int | None,
+    deadline_s: float | None,
+    max_iterations: int | None,
+    watch: bool,
+    interval_s: float,
+    times: int | None,
+    as_json: bool,
+) -> int:
+    """Ask the loop LOOP (where only one runs, its name can be left out)."""
+    with ServiceClient(url) as client:
+        entry = _choose_loop(client, loop)
+        question: Document = {
+            "loop": entry["name"],
+            "mode": mode,
+            "vertices": None if vertices is None else _parse_vertices(vertices, entry),
+            "top": _DEFAULT_TOP if vertices is None and top is None else top,
+            "at": at,
+            "deadline_s": deadline_s,
+            "max_iterations": max_iterations,
+        }
+        question = {name: value for name, value in question.items() if value is not None}
+        code = _ask(client, question, follow=watch, as_json=as_json)
+        asked = 1
+        while watch and (times is None or asked < times):
+            time.sleep(interval_s)
+            code = _ask(client, question, follow=True, as_json=as_json)
+            asked += 1
+    return code
+
+
+def _choose_loop(client: ServiceClient, name: str | None) -> Document:
+    loops = client.loops()
+    names = ", ".join(entry["name"] for entry in loops) or "none"
+    for entry in loops:
+        if entry["name"] == name or (name is None and len(loops) == 1):
+            return entry
+    if name is None:
+        raise InvalidArgument(
+            f"{client.url} runs {len(loops)} loops, so LOOP has to say which is asked",
+            hint=f"Loops: {names}.",
+        )
+    raise UnknownLoop(f"there is no loop {name!r} at {client.url}", hint=f"Loops: {names}.")
+
+
+def _parse_vertices(text: str, entry: Document) -> list[int] | list[str]:
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise InvalidArgument("--vertices is empty", hint="Name some: --vertices 1,2,3.")
+    if entry.get("ids") == "string":
+        return names
+    try:
+        return [int(name) for name in names]
+    except ValueError as error:
+        raise InvalidArgument(
+            f"--vertices {text}: the ids of loop {entry['name']} are whole numbers", hint="--vertices 1,2,3"
+        ) from error
+
+
+def _ask(client: ServiceClient, question: Document, *, follow: bool, as_json: bool) -> int:
+    answer = client.submit(question, wait_s=None if follow else _WAIT_S)
+    identifier = answer.get("id")
+    try:
+        if answer.get("state") in {"queued", "running"}:
+            answer = _follow(client, answer, as_json=as_json)
+    except KeyboardInterrupt:
+        # The answer has no reader any more: what the service computes for it can be freed.
+        if identifier is not None:
+            client.cancel(identifier)
+        raise
+    state = answer.get("state", "converged")
+    if state not in _EXIT_CODES:
+        reason = answer.get("error") or {}
+        detail = reason.get("detail", "") if isinstance(reason, dict) else str(reason)
+        raise PeerError(f"query {identifier} was {state}" + (f": {detail}" if detail else ""))
+    if answer.get("result") is None:
+        answer["result"] = client.result(str(identifier), limit=None)
+    _print_answer(answer, question, as_json=as_json)
+    return _EXIT_CODES[state]
+
+
+def _follow(client: ServiceClient, answer: Document, *, as_json: bool) -> Document:
+    identifier = answer["id"]
+    if as_json or not sys.stderr.isatty():
+        for name, event in client.events(identifier):
+            if as_json:
+                say_event(name, **{key: value for key, value in event.items() if key != "result"})
+            if name == "done":
+                break
+        return client.query(identifier)
+    with Status("asked", console=Console(stderr=True)) as status:
+        for name, event in client.events(identifier):
+            status.update(
+                f"{event.get('state', name)}: iteration {event.get('iteration', 0):,}, "
+                f"{event.get('updates', 0):,} updates, residual {event.get('residual') or 0.0:.3g}"
+            )
+            if name == "done":
+                return client.query(identifier)
+    raise ConnectionLost(f"{client.url} ended the events of query {identifier} before it was done")
+
+
+def _print_answer(answer: Document, question: Document, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(answer))
+    else:
+        rows = answer["result"]["values"]
+        if sys.stdout.isatty():
+            width = max((len(str(row["vertex"])) for row in rows), default=6)
+            for row in rows:
+                click.echo(f"{row['vertex']!s:>{width}}  {number_text(row['value'])}")
+        else:
+            click.echo("vertex,value")
+            for row in rows:
+                click.echo(f"{row['vertex']},{'' if row['value'] is None else repr(row['value'])}")
+        click.echo(_summary(answer), err=True)
+    unknown: list[Any] = answer["result"].get("unknown") or []
+    if unknown:
+        say_note(
+            f"never seen: {', '.join(map(str, unknown))}", as_json=as_json, event="unknown", vertices=unknown
+        )
+    if answer.get("state") == "deadline":
+        limits = [name for name in ("deadline_s", "max_iterations") if name in question]
+        said = f" ({', '.join(limits)})" if limits else ""
+        say_note(
+            f"stopped at a limit{said}: this is the best value so far, not the exact one", as_json=as_json
+        )
+
+
+def _summary(answer: Document) -> str:
+    snapshot = answer.get("snapshot")
+    if not snapshot:
+        return "approximate: the main loop as it is now"
+    offsets = ", ".join(f"{source}: {count:,}" for source, count in (snapshot.get("offsets") or {}).items())
+    certificate = answer.get("certificate") or {}
+    kind = certificate.get("kind", "approximate")
+    bound = f" within {certificate['bound']:.3g}" if "bound" in certificate else ""
+    return (
+        f"{kind}{bound} for {offsets or 'no records'} (version {snapshot.get('version')}, {snapshot.get('instant')}), "
+        f"{answer.get('elapsed_s', 0.0) * 1000:.1f} ms"
+    )
