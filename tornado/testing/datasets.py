@@ -25,7 +25,7 @@ def bitcoin_ratings(folder: Path) -> EdgeList:
 
 
 def epinions_trust(folder: Path) -> EdgeList:
-    """Read `soc-epinions1.txt.gz`: 405,740 edges, who trusts whom; weight 1."""
+    """Read `soc-epinions1.txt.gz`: 405,739 edges, who trusts whom; weight 1."""
     return _read(folder / "soc-epinions1.txt.gz", separator=" ", weight_column=None)
 
 
