@@ -1,0 +1,112 @@
+"""Result files: the same bits back, in order, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tornado.command import output
+from tornado.command.output import check_output, result_table, write_result
+from tornado.errors import InvalidArgument
+
+_HARD = [0.0, -0.0, 0.1, 3.0, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 1e16, 1e22, 1 / 3]
+
+
+def _write(path, ids, values, **labels):
+    write_result(str(path), result_table(np.array(ids, np.int64), np.array(values, np.float64), **labels))
+    return path
+
+
+def _read_csv(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _bits(values):
+    return np.array(values, np.float64).view(np.int64).tolist()
+
+
+def test_a_csv_result_has_the_header_and_an_empty_value_for_the_unreachable(tmp_path):
+    path = _write(tmp_path / "out.csv", [-4, 0, 7], [1.5, np.inf, 0.25])
+    assert path.read_bytes() == b"vertex,value\n-4,1.5\n0,\n7,0.25\n"
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_numbers_in_csv_read_back_as_the_same_bits(tmp_path_factory, values):
+    path = _write(tmp_path_factory.mktemp("bits") / "out.csv", range(len(values)), values)
+    assert _bits([float(row["value"]) for row in _read_csv(path)]) == _bits(values)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow"])
+def test_every_format_keeps_ids_beyond_what_a_float_can_hold_and_hard_numbers(tmp_path, ending):
+    ids = [2**63 - 1 - k for k in range(len(_HARD))][::-1]
+    path = _write(tmp_path / f"out{ending}", ids, _HARD)
+    if ending == ".csv":
+        rows = _read_csv(path)
+        found_ids = [int(row["vertex"]) for row in rows]
+        found = [float(row["value"]) for row in rows]
+    else:
+        table = _read_table(path)
+        found_ids, found = table["vertex"].to_pylist(), table["value"].to_pylist()
+    assert found_ids == ids
+    assert _bits(found) == _bits(_HARD)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_the_unreachable_is_null_in_columnar_formats(tmp_path, ending):
+    table = _read_table(_write(tmp_path / f"out{ending}", [1, 2], [np.inf, 2.0]))
+    assert table["value"].to_pylist() == [None, 2.0]
+    assert table.schema.names == ["vertex", "value"]
+
+
+def test_string_ids_come_back_as_strings_and_are_quoted_only_where_they_must_be(tmp_path):
+    plain = _write(tmp_path / "plain.csv", [0, 1], [1.0, np.inf], labels=["Köln", "Rom"])
+    assert plain.read_text() == "vertex,value\nKöln,1\nRom,\n"
+    names = ['say "hi"', "a,b", "two\nlines"]
+    hard = _write(tmp_path / "hard.csv", [0, 1, 2], [1.0, 2.0, 3.0], labels=names)
+    assert [row["vertex"] for row in _read_csv(hard)] == names
+
+
+def test_an_empty_result_is_a_header_alone(tmp_path):
+    assert _write(tmp_path / "out.csv", [], []).read_bytes() == b"vertex,value\n"
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(output, "_write_csv", fail)
+    with pytest.raises(OSError, match="No space left"):
+        _write(path, [1], [1.0])
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.csv"]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("out.xls", "names no format"),
+        ("out", "names no format"),
+        ("no/such/folder/out.csv", "there is no folder"),
+    ],
+)
+def test_a_target_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch, target, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgument, match=said):
+        check_output(target)
+
+
+def _read_table(path):
+    if path.suffix == ".parquet":
+        return pyarrow.parquet.read_table(path)
+    with pa.ipc.open_file(path) as reader:
+        return reader.read_all()
