@@ -1,0 +1,320 @@
+"""An answer: values of vertices that can be read in part, paged and ranked.
+
+Two kinds with one interface. `SmallAnswer` owns a few extracted rows, so its branch is free again. `WholeAnswer` reads
+the state columns of a branch that is kept for it, and shares them with other queries of that branch by a lease count.
+Infinity means unreachable; a vertex that was never seen is listed as unknown and has no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Protocol
+
+import numpy as np
+
+from ..errors import CallerError, InvalidArgument, UnknownVertex
+from .contract import ValueArray, ValuesView
+from .ids import IdCodec, Vertex
+
+CHUNK_ROWS = 32_768
+
+
+class ResultUnavailable(CallerError):
+    """The query ended without values, was cancelled, or has not finished."""
+
+    code = "result-unavailable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which part of an answer to read.
+
+    Attributes
+    ----------
+    vertices : tuple, optional
+        Only these, in this order.
+    top : int, optional
+        The best so many (of `vertices`, where both are given).
+    limit : int, optional
+        At most so many rows.
+    after : int or str, optional
+        Go on behind this vertex, in the order of the answer.
+    """
+
+    vertices: tuple[Vertex, ...] | None = None
+    top: int | None = None
+    limit: int | None = None
+    after: Vertex | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows of an answer: `ids` as the caller writes them, `values` float64 of the same length."""
+
+    ids: Sequence[Vertex]
+    values: ValueArray
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows that fit in memory, the vertices nobody has seen, and where the next page starts after."""
+
+    rows: Rows
+    unknown: Sequence[Vertex]
+    next: Vertex | None
+
+
+class Answer(Protocol):
+    """Values that can be read in part."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping it costs."""
+
+    def page(self, selection: Selection) -> Page:
+        """Return the selected rows.
+
+        Raises
+        ------
+        InvalidArgument
+            When `after` is not in the selection, or a vertex is not of this loop's kind.
+        ResultUnavailable
+            When the answer does not hold a vertex or rank that is asked for.
+        """
+
+    def chunks(self) -> Iterator[Rows]:
+        """Iterate over all rows, a bounded number at a time; closing the iterator lets the answer go."""
+
+    def drop(self) -> None:
+        """Give back what the answer holds, once those who are reading have finished."""
+
+
+class SmallAnswer:
+    """Rows that were extracted because the query named them.
+
+    Parameters
+    ----------
+    rows : Rows
+        In the order asked for, or best first.
+    unknown : sequence
+        Asked for and never seen.
+    rank : str
+        The program's ranking, "nearest" or "highest".
+    codec : IdCodec
+        Checks ids that are asked for later.
+    """
+
+    def __init__(self, rows: Rows, unknown: Sequence[Vertex], *, rank: str, codec: IdCodec) -> None:
+        self._rows = rows
+        self._unknown = unknown
+        self._rank = rank
+        self._codec = codec
+
+    @property
+    def size_bytes(self) -> int:
+        """An estimate: rows and unknown ids as Python objects."""
+        return 128 + 64 * (len(self._rows.ids) + len(self._unknown))
+
+    def page(self, selection: Selection) -> Page:
+        """Return the selected rows of what was extracted."""
+        rows, unknown = self._rows, self._unknown
+        if selection.vertices is not None:
+            rows, unknown = self._named(selection.vertices)
+        if selection.top is not None:
+            rows = best(rows, selection.top, self._rank)
+        return _cut(rows, unknown, selection)
+
+    def chunks(self) -> Iterator[Rows]:
+        """All rows are one chunk."""
+        yield self._rows
+
+    def drop(self) -> None:
+        """Holds nothing of the branch."""
+
+    def _named(self, vertices: tuple[Vertex, ...]) -> tuple[Rows, list[Vertex]]:
+        self._codec.encode(vertices)
+        places = {vertex: place for place, vertex in enumerate(self._rows.ids)}
+        never_seen = set(self._unknown)
+        chosen: list[int] = []
+        unknown: list[Vertex] = []
+        for vertex in dict.fromkeys(vertices):
+            if vertex in places:
+                chosen.append(places[vertex])
+            elif vertex in never_seen:
+                unknown.append(vertex)
+            else:
+                raise ResultUnavailable(
+                    f"vertex {vertex!r} is not in this result, which holds only what the query asked for",
+                    hint="Ask a new query that names it, or one without vertices and top, which holds all of them.",
+                )
+        return Rows([self._rows.ids[place] for place in chosen], self._rows.values[chosen]), unknown
+
+
+class SharedValues:
+    """The values of one branch, given back when the last of its readers is gone.
+
+    Parameters
+    ----------
+    values : ValuesView
+    release : callable
+        Called once, with nobody reading any more.
+    """
+
+    def __init__(self, values: ValuesView, release: Callable[[], None]) -> None:
+        self.values = values
+        self._release = release
+        self._leases = 0
+        self._lock = Lock()
+
+    def lease(self) -> None:
+        """Count one more reader."""
+        with self._lock:
+            self._leases += 1
+
+    def give_back(self) -> None:
+        """Count one reader less; the last one releases."""
+        with self._lock:
+            self._leases -= 1
+            last = self._leases == 0
+        if last:
+            self._release()
+
+
+class WholeAnswer:
+    """All values of a branch, read from its state columns.
+
+    Holds a lease from the start until `drop`, and one more for as long as somebody reads.
+    """
+
+    # An id, a value and the id index of a column store, per vertex: what a branch keeps for its readers.
+    BYTES_PER_VERTEX = 24
+
+    def __init__(self, shared: SharedValues, *, rank: str, codec: IdCodec) -> None:
+        shared.lease()
+        self._shared = shared
+        self._rank = rank
+        self._codec = codec
+        self._dropped = False
+        self._lock = Lock()
+        self._size_bytes = self.BYTES_PER_VERTEX * shared.values.count()
+
+    @property
+    def size_bytes(self) -> int:
+        """What the kept columns take, by estimate; two queries of one branch both count them."""
+        return self._size_bytes
+
+    def page(self, selection: Selection) -> Page:
+        """Read the selected rows."""
+        self._enter()
+        try:
+            return self._page(self._shared.values, selection)
+        finally:
+            self._shared.give_back()
+
+    def _page(self, values: ValuesView, selection: Selection) -> Page:
+        if selection.vertices is not None:
+            rows, unknown = lookup(values, selection.vertices, self._codec)
+            if selection.top is not None:
+                rows = best(rows, selection.top, self._rank)
+            return _cut(rows, unknown, selection)
+        if selection.top is not None:
+            return _cut(top(values, selection.top, self._codec), (), selection)
+        after = _encode_after(selection.after, self._codec)
+        limit = values.count() if selection.limit is None else selection.limit
+        ids, chosen = values.page(after, limit)
+        more = len(ids) == limit and limit > 0 and len(values.page(int(ids[-1]), 1)[0]) > 0
+        names = self._codec.decode(ids)
+        return Page(Rows(names, chosen), (), names[-1] if more else None)
+
+    def chunks(self) -> Iterator[Rows]:
+        """Read ascending by id, a chunk at a time."""
+        self._enter()
+        try:
+            after: int | None = None
+            while True:
+                ids, values = self._shared.values.page(after, CHUNK_ROWS)
+                if len(ids):
+                    yield Rows(self._codec.decode(ids), values)
+                if len(ids) < CHUNK_ROWS:
+                    return
+                after = int(ids[-1])
+        finally:
+            self._shared.give_back()
+
+    def drop(self) -> None:
+        """Give the lease back; a second call does nothing."""
+        with self._lock:
+            first, self._dropped = not self._dropped, True
+        if first:
+            self._shared.give_back()
+
+    def _enter(self) -> None:
+        # Under the lock that `drop` takes, so that the lease counted here always comes before the last one goes.
+        with self._lock:
+            if self._dropped:
+                raise ResultUnavailable(
+                    "the result of this query is no longer kept", hint="Ask the query again."
+                )
+            self._shared.lease()
+
+
+def lookup(values: ValuesView, vertices: Sequence[Vertex], codec: IdCodec) -> tuple[Rows, list[Vertex]]:
+    """Return the rows of the named vertices, each once and in their order, and those that were never seen."""
+    names = list(dict.fromkeys(vertices))
+    ids, encoded = codec.encode(names)
+    found, seen = values.lookup(ids)
+    known = encoded & seen
+    if known.all():
+        return Rows(names, found), []
+    kept = np.flatnonzero(known).tolist()
+    return Rows([names[place] for place in kept], found[known]), [
+        names[place] for place in np.flatnonzero(~known).tolist()
+    ]
+
+
+def top(values: ValuesView, k: int, codec: IdCodec) -> Rows:
+    """Return the best `k` rows, best first."""
+    ids, chosen = values.top(min(k, values.count()))
+    return Rows(codec.decode(ids), chosen)
+
+
+def best(rows: Rows, k: int, rank: str) -> Rows:
+    """Return the best `k` of some rows, best first; equal ones keep their order."""
+    keys = -rows.values if rank == "highest" else rows.values
+    order = np.argsort(keys, kind="stable")[:k]
+    return Rows([rows.ids[place] for place in order.tolist()], rows.values[order])
+
+
+def all_unknown(unknown: Sequence[Vertex]) -> UnknownVertex:
+    """Return the error for a question whose vertices were never seen, any of them."""
+    shown = ", ".join(repr(vertex) for vertex in unknown[:5])
+    others = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+    return UnknownVertex(f"the input up to this snapshot never named vertex {shown}{others}")
+
+
+def _encode_after(after: Vertex | None, codec: IdCodec) -> int | None:
+    if after is None:
+        return None
+    ids, known = codec.encode([after])
+    if not known[0]:
+        raise InvalidArgument(
+            f"after is {after!r}, which is no vertex of this result", hint="Use `next` of a page."
+        )
+    return int(ids[0])
+
+
+def _cut(rows: Rows, unknown: Sequence[Vertex], selection: Selection) -> Page:
+    start = 0
+    if selection.after is not None:
+        try:
+            start = rows.ids.index(selection.after) + 1
+        except ValueError:
+            raise InvalidArgument(
+                f"after is {selection.after!r}, which is no vertex of this selection",
+                hint="Use `next` of a page.",
+            ) from None
+    end = len(rows.ids) if selection.limit is None else min(len(rows.ids), start + selection.limit)
+    part = Rows(rows.ids[start:end], rows.values[start:end])
+    return Page(part, unknown, part.ids[-1] if end < len(rows.ids) and part.ids else None)

@@ -1,0 +1,153 @@
+"""A question: what is asked, of which loop, and how long it may take. Pure data and its checks.
+
+Whoever asks, over HTTP or in Python, passes through `QueryRequest.checked`, so the limits against hostile or mistaken
+input stand in one place. What only the loop can judge (is the name known, does the snapshot exist, is the id of its
+kind) is left to the service.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from ..config import Settings
+from ..errors import InvalidArgument
+
+
+class Mode(Enum):
+    """Exact answers fork a branch; approximate ones read the main loop as it is."""
+
+    EXACT = "exact"
+    APPROXIMATE = "approximate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceLimits:
+    """What the service refuses or forgets, so that no caller can take it all.
+
+    Attributes
+    ----------
+    branches : int
+        How many branch loops run at once at most; memory may allow fewer.
+    branch_memory_bytes : int
+        What running branches may take together, by estimate. One branch always runs.
+    queued : int
+        How many queries wait at most.
+    retained_results, retained_size_bytes : int
+        How many finished queries are kept, by count and size; the newest is always kept.
+    deadline_s, max_deadline_s : float
+        The deadline when none is given, and the greatest that may be asked for.
+    vertices, top, page : int
+        The longest list of vertices, the greatest `top` and the greatest `limit` of one request.
+    """
+
+    branches: int = 16
+    branch_memory_bytes: int = 4 << 30
+    queued: int = 256
+    retained_results: int = 1024
+    retained_size_bytes: int = 1 << 30
+    deadline_s: float = 300.0
+    max_deadline_s: float = 86_400.0
+    vertices: int = 100_000
+    top: int = 1_000_000
+    page: int = 1_000_000
+
+    @classmethod
+    def of(cls, settings: Settings, **changes: Any) -> ServiceLimits:
+        """Return the limits that a run's settings ask for."""
+        chosen: dict[str, Any] = {
+            "queued": settings.query_queue_limit,
+            "retained_results": settings.retained_results,
+            "retained_size_bytes": settings.retained_size_bytes,
+            "deadline_s": settings.query_deadline_s,
+        }
+        return cls(**(chosen | changes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRequest:
+    """One question. `vertices` and `top` together ask for the best `top` among `vertices`.
+
+    Attributes
+    ----------
+    loop : str
+        The main loop that is asked.
+    vertices : tuple of int or str, optional
+        Only these; the answer keeps their order. With neither this nor `top`, all vertices are the answer.
+    top : int, optional
+        The best so many, by what the program ranks by.
+    parameters : mapping
+        Fields of the program that differ in this branch.
+    at : int, optional
+        The version of a stored snapshot; left out, the cut is taken now.
+    min_offsets : mapping, optional
+        Fork only once the loop has at least so many records of each of these sources.
+    deadline_s : float, optional
+        After so long the best value so far is the answer; left out, the service's limit holds.
+    max_iterations : int, optional
+        Stop after so many iterations with the best value so far.
+    """
+
+    loop: str
+    mode: Mode = Mode.EXACT
+    vertices: tuple[int | str, ...] | None = None
+    top: int | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    at: int | None = None
+    min_offsets: Mapping[str, int] | None = None
+    deadline_s: float | None = None
+    max_iterations: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every vertex is the answer."""
+        return self.vertices is None and self.top is None
+
+    def checked(self, limits: ServiceLimits) -> float:
+        """Check every field against the limits and return the deadline that holds, in seconds.
+
+        Raises
+        ------
+        InvalidArgument
+            At the first field out of bounds; names the field, its value and the bound.
+        """
+        if self.vertices is not None:
+            _within("the length of vertices", len(self.vertices), 1, limits.vertices)
+        if self.top is not None:
+            _within("top", self.top, 1, limits.top)
+        if self.max_iterations is not None:
+            _within("max_iterations", self.max_iterations, 1, 2**62)
+        for source, offset in (self.min_offsets or {}).items():
+            _within(f"min_offsets[{source!r}]", offset, 0, 2**62)
+        if self.at is not None and self.min_offsets:
+            raise InvalidArgument(
+                f"at is {self.at} and min_offsets is {dict(self.min_offsets)}, but a stored snapshot has fixed offsets",
+                hint="Give one of the two.",
+            )
+        if self.mode is Mode.APPROXIMATE and (
+            self.at is not None or self.min_offsets or self.parameters or self.max_iterations is not None
+        ):
+            raise InvalidArgument(
+                "mode is approximate, which reads the main loop as it is: it takes no parameters, at, min_offsets "
+                "or max_iterations",
+                hint="Leave them out, or ask with mode exact.",
+            )
+        deadline_s = limits.deadline_s if self.deadline_s is None else self.deadline_s
+        if not (math.isfinite(deadline_s) and 0 < deadline_s <= limits.max_deadline_s):
+            raise InvalidArgument(
+                f"deadline_s is {deadline_s} but must be above 0 and at most {limits.max_deadline_s:g}"
+            )
+        return deadline_s
+
+    def branch_key(self) -> tuple[Any, ...]:
+        """What two queries must have in common to be answered by one branch."""
+        parameters = tuple(sorted((name, repr(value)) for name, value in self.parameters.items()))
+        return (self.loop, parameters, self.at, self.max_iterations)
+
+
+def _within(what: str, value: Any, least: int, greatest: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= greatest:
+        raise InvalidArgument(f"{what} is {value!r} but must be a whole number from {least} to {greatest}")
