@@ -15,10 +15,11 @@ from typing import Any
 
 import click
 
-from ..errors import NotSupported
+from ..errors import InvalidArgument, NotSupported
 from .programs import ProgramEntry, load_program
 
 PROGRAM_KEY = "tornado.program"
+_STRING_IDS_KEY = "tornado.string_ids"
 _PREFIX = "parameter_"
 
 
@@ -32,7 +33,8 @@ class ProgramCommand(click.Command):
         if entry is None:
             return declared
         taken = {name for parameter in declared for name in parameter.opts}
-        return [*declared, *program_options(entry, taken=taken)]
+        string_ids = bool(ctx.meta.get(_STRING_IDS_KEY))
+        return [*declared, *program_options(entry, taken=taken, string_ids=string_ids)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse in two steps: which program, then everything."""
@@ -51,6 +53,7 @@ class ProgramCommand(click.Command):
             values, _, _ = parser.parse_args(list(args))
         except click.UsageError:
             return None  # the full parse says what is wrong, in the same words as for any command
+        ctx.meta[_STRING_IDS_KEY] = values.get("ids") == "string"
         app = values.get("app")
         if not isinstance(app, str):
             return None
@@ -78,7 +81,7 @@ class ProgramCommand(click.Command):
         )
 
 
-def program_options(entry: ProgramEntry, *, taken: set[str]) -> list[click.Option]:
+def program_options(entry: ProgramEntry, *, taken: set[str], string_ids: bool = False) -> list[click.Option]:
     """Return one option for each parameter of a program.
 
     Parameters
@@ -87,6 +90,8 @@ def program_options(entry: ProgramEntry, *, taken: set[str]) -> list[click.Optio
         The program; its class is a dataclass, or has no parameters.
     taken : set of str
         Options the command has already. A parameter of the same name is spelt `--program-NAME`.
+    string_ids : bool
+        Whether a parameter that is a vertex is given as a string.
 
     Raises
     ------
@@ -100,7 +105,8 @@ def program_options(entry: ProgramEntry, *, taken: set[str]) -> list[click.Optio
     for field in dataclasses.fields(entry.kind):
         if not field.init:
             continue
-        option = _option(field, hints[field.name], taken=taken)
+        hint = str if string_ids and is_vertex(field) else hints[field.name]
+        option = _option(field, hint, taken=taken)
         if option is not None:
             options.append(option)
         elif _required(field):
@@ -112,7 +118,9 @@ def program_options(entry: ProgramEntry, *, taken: set[str]) -> list[click.Optio
     return options
 
 
-def make_program(entry: ProgramEntry, values: dict[str, Any]) -> Any:
+def make_program(
+    entry: ProgramEntry, values: dict[str, Any], *, intern: Callable[[str], int] | None = None
+) -> Any:
     """Return an instance of the program with the parameters that were given; the rest keep their defaults.
 
     Parameters
@@ -121,13 +129,26 @@ def make_program(entry: ProgramEntry, values: dict[str, Any]) -> Any:
         The program.
     values : dict
         Parsed values by the names that `program_options` gave; None is "not given".
+    intern : callable, optional
+        Turns a vertex's name into its id, where ids are strings.
     """
     given = {
         name.removeprefix(_PREFIX): value
         for name, value in values.items()
         if name.startswith(_PREFIX) and value is not None
     }
-    return entry.kind(**given)
+    if intern is not None:
+        vertices = {field.name for field in dataclasses.fields(entry.kind) if is_vertex(field)}
+        given = {name: intern(value) if name in vertices else value for name, value in given.items()}
+    try:
+        return entry.kind(**given)
+    except TypeError as error:
+        raise InvalidArgument(f"{entry.kind.__name__} cannot be made: {error}") from error
+
+
+def is_vertex(field: dataclasses.Field[Any]) -> bool:
+    """Return whether a parameter names a vertex: `field(metadata={"vertex": True})`, or it is called `source`."""
+    return bool(field.metadata.get("vertex", field.name == "source"))
 
 
 def _option(field: dataclasses.Field[Any], hint: Any, *, taken: set[str]) -> click.Option | None:
@@ -139,13 +160,13 @@ def _option(field: dataclasses.Field[Any], hint: Any, *, taken: set[str]) -> cli
     required = _required(field)
     shown = "required" if required else f"default {_default_of(field)!r}"
     text = f"Parameter of the program, {shown}."
+    # A default of None would count as a value that was given.
+    settings: dict[str, Any] = {"required": True} if required else {"default": None}
     if kind is bool:
         negative = "--no-" + spelling.removeprefix("--")
-        return click.Option([f"{spelling}/{negative}", name], default=None, required=required, help=text)
+        return click.Option([f"{spelling}/{negative}", name], help=text, **settings)
     parse = _parse_as(kind)
-    if parse is None:
-        return None
-    return click.Option([spelling, name], type=parse, default=None, required=required, help=text)
+    return None if parse is None else click.Option([spelling, name], type=parse, help=text, **settings)
 
 
 def _parse_as(kind: Any) -> Callable[[str], Any] | None:

@@ -1,0 +1,65 @@
+"""Ctrl-C and SIGTERM: the first asks, the second ends, and nobody who looks away hangs for ever."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tornado.command.interruption import Interruption
+
+_PATIENT = """
+    import time
+    from tornado.command import interruption
+    from tornado.command.interruption import Interruption
+    interruption.GRACE_S = {grace_s}
+    with Interruption() as asked:
+        print("ready", flush=True)
+        {body}
+"""
+
+
+def _start(environment, body, grace_s=60.0):
+    script = textwrap.dedent(_PATIENT).format(body=body, grace_s=grace_s)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_lets_the_command_end_in_order(environment, number):
+    process = _start(environment, "asked.wait(60); print('in order', asked.requested())")
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "in order True\n")
+
+
+def test_the_second_signal_ends_at_once(environment):
+    process = _start(environment, "asked.wait(60); print('asked', flush=True); time.sleep(60)")
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "asked\n"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+
+
+def test_a_command_that_looks_away_too_long_is_ended(environment):
+    process = _start(environment, "time.sleep(60)", grace_s=0.2)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+
+
+def test_check_raises_only_after_a_signal_and_handlers_are_put_back():
+    before = signal.getsignal(signal.SIGINT)
+    with Interruption() as asked:
+        asked.check()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            asked.check()
+    assert signal.getsignal(signal.SIGINT) is before

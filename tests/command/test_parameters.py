@@ -1,0 +1,189 @@
+"""Program parameters as options, and the plan of a run: every mistake is named before anything starts."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Literal
+
+import click
+import pytest
+
+from tornado.command import parameters
+from tornado.command.parameters import PROGRAM_KEY, ProgramCommand, make_program, program_options
+from tornado.command.plan import Address, RunPlan, default_quarantine, default_stores, parse_delay_bound
+from tornado.command.programs import ProgramEntry
+from tornado.errors import InvalidArgument, NotSupported
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclasses.dataclass(frozen=True)
+class Every:
+    source: int
+    damping: float = 0.85
+    label: str = "none"
+    loud: bool = False
+    limit: int | None = None
+    norm: Literal["l1", "l2"] = "l1"
+    colour: Colour = Colour.RED
+    seeds: tuple[int, ...] = ()
+    workers: int = 3
+    derived: int = dataclasses.field(default=0, init=False)
+
+
+_ENTRY = ProgramEntry("every", Every)
+
+
+@pytest.fixture
+def command(monkeypatch):
+    monkeypatch.setattr(parameters, "load_program", lambda _app: _ENTRY)
+
+    @click.command("run", cls=ProgramCommand)
+    @click.argument("app")
+    @click.option("--ids", default="int")
+    @click.option("--workers", type=int)
+    @click.option("--edges", multiple=True)
+    @click.pass_context
+    def run(ctx, **options):
+        intern = {"Rome": 17}.__getitem__ if options["ids"] == "string" else None
+        return make_program(ctx.meta[PROGRAM_KEY], options, intern=intern), options
+
+    return lambda *arguments: run.main(args=list(arguments), prog_name="run", standalone_mode=False)
+
+
+def test_every_field_is_an_option_with_its_type(command):
+    words = "--source -4 --damping 1e-9 --label x --loud --limit 5 --norm l2 --colour blue --seeds 1,2"
+    program, _ = command("every", *words.split())
+    assert program == Every(-4, 1e-9, "x", True, 5, "l2", Colour.BLUE, (1, 2))
+
+
+def test_fields_that_were_not_given_keep_their_defaults(command):
+    program, _ = command("every", "--source=1")
+    assert program == Every(1)
+
+
+def test_a_parameter_named_like_an_option_has_a_longer_name(command):
+    program, options = command("every", "--source", "1", "--workers", "8", "--program-workers", "2")
+    assert (program.workers, options["workers"]) == (2, 8)
+
+
+def test_where_ids_are_strings_a_vertex_is_given_by_its_name(command):
+    program, _ = command("every", "--source", "Rome", "--ids", "string")
+    assert program.source == 17
+
+
+def test_an_unknown_parameter_is_answered_with_the_valid_ones(command):
+    with pytest.raises(click.UsageError) as raised:
+        command("every", "--sorce", "1")
+    message = raised.value.format_message()
+    assert "--sorce" in message
+    for name in ("--source", "--damping", "--seeds", "--program-workers", "--edges"):
+        assert name in message
+    assert "derived" not in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["every"], "Missing option '--source'"),
+        (["every", "--source", "x"], "'x' is not a valid integer"),
+        (["every", "--source", "1", "--norm", "l3"], "not one of l1, l2"),
+        (["every", "--source", "1", "--seeds", "1,x"], "separate values by commas"),
+        (["--source", "1", "every"], "--source stands before APP"),
+        ([], "Missing argument 'APP'"),
+    ],
+)
+def test_a_wrong_parameter_is_a_usage_error_that_says_what_is_wrong(command, arguments, said):
+    with pytest.raises(click.UsageError) as raised:
+        command(*arguments)
+    assert said in raised.value.format_message()
+
+
+def test_a_field_without_a_spelling_is_refused_only_where_it_is_needed():
+    optional = dataclasses.make_dataclass(
+        "Optional", [("table", dict, dataclasses.field(default_factory=dict))]
+    )
+    assert program_options(ProgramEntry("optional", optional), taken=set()) == []
+    required = dataclasses.make_dataclass("Required", [("table", dict)])
+    with pytest.raises(NotSupported, match="table"):
+        program_options(ProgramEntry("required", required), taken=set())
+
+
+_OPTIONS = {
+    "edges": (),
+    "vertices": None,
+    "points": None,
+    "kafka": None,
+    "topic": None,
+    "columns": None,
+    "undirected": False,
+    "ids": "int",
+    "workers": None,
+    "engine": "threads",
+    "delay_bound": "64",
+    "store": None,
+    "http": "127.0.0.1:0",
+    "output": None,
+    "deadline_s": 300.0,
+    "max_iterations": None,
+    "quarantine": None,
+    "as_json": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"engine": "spark"}, "--engine spark is not supported"),
+        ({"kafka": "broker:9092"}, "--kafka"),
+        ({"topic": "edges"}, "--topic"),
+        ({"points": "a.csv"}, "--points"),
+        ({"vertices": "a.csv"}, "--vertices"),
+        ({"store": "postgresql://host/db"}, "postgresql"),
+    ],
+)
+def test_what_this_version_cannot_do_is_said_at_once(changes, said):
+    with pytest.raises(NotSupported, match=said):
+        RunPlan.of("sssp", _OPTIONS | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"http": None}, "no input"),
+        ({"output": "-"}, "--output is written when the input ends"),
+        ({"edges": ("no-such.csv",)}, "no such file"),
+        ({"edges": (".",)}, "is a folder"),
+        ({"edges": ("-", "-")}, "twice"),
+        ({"http": "8080"}, "not HOST:PORT"),
+        ({"http": "localhost:99999"}, "not HOST:PORT"),
+        ({"delay_bound": "0"}, "--delay-bound 0"),
+        ({"delay_bound": "many"}, "--delay-bound many"),
+        ({"deadline_s": float("nan")}, "--deadline-s"),
+        ({"columns": "src,where"}, "where"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_before_anything_starts(changes, said):
+    with pytest.raises(InvalidArgument, match=said):
+        RunPlan.of("sssp", _OPTIONS | changes)
+
+
+def test_a_plan_has_defaults_that_fit_the_machine():
+    plan = RunPlan.of("sssp", _OPTIONS)
+    assert plan.workers >= 1
+    assert plan.delay_bound == 64
+    assert plan.address == Address("127.0.0.1", 0)
+    assert parse_delay_bound("unbounded") is None
+
+
+def test_default_stores_lie_in_the_data_folder_with_the_quarantine_beside(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORNADO_LOOPS_DATA_DIR", str(tmp_path))
+    first, second, *_ = default_stores("sssp")
+    assert first == f"lmdb://{tmp_path}/stores/sssp"
+    assert second == f"lmdb://{tmp_path}/stores/sssp-2"
+    assert default_quarantine(first, "sssp") == tmp_path / "stores" / "sssp.quarantine.jsonl"
+    assert default_quarantine("memory:", "sssp") == tmp_path / "sssp.quarantine.jsonl"

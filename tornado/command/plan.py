@@ -1,0 +1,231 @@
+"""What one `tornado run` is to do, checked as a whole before anything starts.
+
+Guarantees: a plan that was made can be carried out as far as anyone can know without opening files, ports and stores; what
+this version cannot do is refused here, with `NotSupported`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from ..config import data_dir, default_workers
+from ..errors import InvalidArgument, NotSupported
+from .output import STANDARD_OUTPUT, check_output
+
+STANDARD_INPUT = "-"
+_LMDB = "lmdb://"
+_STORES_TO_TRY = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the HTTP interface listens; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse HOST:PORT; an IPv6 address stands in brackets.
+
+        Examples
+        --------
+        >>> Address.parse("127.0.0.1:8080"), Address.parse("[::1]:0")
+        (Address(host='127.0.0.1', port=8080), Address(host='::1', port=0))
+        """
+        host, colon, port = text.rpartition(":")
+        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+            raise InvalidArgument(
+                f"--http {text} is not HOST:PORT",
+                hint="For example --http 127.0.0.1:8080; port 0 takes a free one.",
+            )
+        return cls(host.removeprefix("[").removesuffix("]"), int(port))
+
+    @property
+    def url(self) -> str:
+        """The address as one a client can open."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104  # compared, not bound
+        return (
+            f"http://[{host}]:{self.port}" if ":" in host and host[0] != "[" else f"http://{host}:{self.port}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """One run.
+
+    Attributes
+    ----------
+    loop : str
+        The name of the main loop.
+    edges : tuple of str
+        Files in the order given; `-` is standard input.
+    columns : tuple of str or None
+        Names of the columns; None detects them.
+    delay_bound : int or None
+        B of the paper; None is unbounded.
+    store : str or None
+        URL of the store; None chooses a free one under the user's data folder.
+    address : Address or None
+        Where to serve; None serves nothing.
+    output : str or None
+        Where the result goes when the input ends.
+    """
+
+    loop: str
+    edges: tuple[str, ...]
+    columns: tuple[str, ...] | None
+    undirected: bool
+    ids: Literal["int", "string"]
+    workers: int
+    delay_bound: int | None
+    store: str | None
+    address: Address | None
+    output: str | None
+    deadline_s: float
+    max_iterations: int | None
+    quarantine: str | None
+    as_json: bool
+
+    @classmethod
+    def of(cls, loop: str, options: Mapping[str, Any]) -> Self:
+        """Check parsed options and return the plan.
+
+        Parameters
+        ----------
+        loop : str
+            What the main loop is to be called.
+        options : mapping
+            The options of `tornado run` by name.
+
+        Raises
+        ------
+        InvalidArgument
+            Two options contradict each other, or one has a value outside what is allowed.
+        NotSupported
+            An option asks for what this version does not do.
+        """
+        _refuse_unsupported(options)
+        edges = tuple(options["edges"])
+        address = None if options["http"] is None else Address.parse(options["http"])
+        output = options["output"]
+        if not edges and address is None:
+            raise InvalidArgument(
+                "there is no input and nobody to ask",
+                hint="Name files with --edges, or serve with --http, or both.",
+            )
+        if not edges and output is not None:
+            raise InvalidArgument(
+                "--output is written when the input ends, and there is no input",
+                hint="Name files with --edges.",
+            )
+        if output is not None:
+            check_output(output)
+        if not math.isfinite(options["deadline_s"]):
+            raise InvalidArgument(f"--deadline-s {options['deadline_s']} is not a number of seconds")
+        return cls(
+            loop=loop,
+            edges=_checked_files(edges),
+            columns=None if options["columns"] is None else _parse_columns(options["columns"]),
+            undirected=options["undirected"],
+            ids=options["ids"],
+            workers=default_workers() if options["workers"] is None else options["workers"],
+            delay_bound=parse_delay_bound(options["delay_bound"]),
+            store=options["store"],
+            address=address,
+            output=output,
+            deadline_s=options["deadline_s"],
+            max_iterations=options["max_iterations"],
+            quarantine=options["quarantine"],
+            as_json=options["as_json"],
+        )
+
+    @property
+    def serves(self) -> bool:
+        """Whether the run stays up when the files end."""
+        return self.address is not None
+
+    @property
+    def writes_to_standard_output(self) -> bool:
+        """Whether standard output is the result file."""
+        return self.output == STANDARD_OUTPUT
+
+
+def parse_delay_bound(text: str) -> int | None:
+    """Parse `N` or `unbounded` (None).
+
+    Examples
+    --------
+    >>> parse_delay_bound("64"), parse_delay_bound("unbounded")
+    (64, None)
+    """
+    if text == "unbounded":
+        return None
+    if text.isascii() and text.isdigit() and int(text) >= 1:
+        return int(text)
+    raise InvalidArgument(
+        f"--delay-bound {text} is neither a whole number from 1 nor `unbounded`",
+        hint="1 is synchronous, 64 the default.",
+    )
+
+
+def default_stores(loop: str) -> Sequence[str]:
+    """Return the stores to try when none was named: two runs at once must not be in each other's way."""
+    folder = data_dir().resolve() / "stores"
+    names = [loop, *(f"{loop}-{number}" for number in range(2, _STORES_TO_TRY + 1))]
+    return [f"{_LMDB}{folder / name}" for name in names]
+
+
+def default_quarantine(store: str, loop: str) -> Path:
+    """Return where rejected records go: beside the store, for a store that has a place."""
+    if store.startswith(_LMDB):
+        folder = Path(store.removeprefix(_LMDB))
+        return folder.with_name(folder.name + ".quarantine.jsonl")
+    return data_dir() / f"{loop}.quarantine.jsonl"
+
+
+def _refuse_unsupported(options: Mapping[str, Any]) -> None:
+    if options["engine"] != "threads":
+        raise NotSupported(
+            f"--engine {options['engine']} is not supported in this version", hint="The engine is threads."
+        )
+    if options["kafka"] is not None or options["topic"] is not None:
+        raise NotSupported(
+            "--kafka and --topic are not supported in this version",
+            hint="Read files or standard input (--edges -), or push over HTTP (POST /v1/loops/NAME/edges).",
+        )
+    for option, what in (("points", "points"), ("vertices", "a list of vertices")):
+        if options[option] is not None:
+            raise NotSupported(
+                f"--{option}: no program of this version reads {what}",
+                hint="Vertices become known with the first edge that names them (--edges).",
+            )
+    store = options["store"]
+    if store is not None and store.startswith("postgresql:"):
+        raise NotSupported(
+            "--store postgresql: is not supported in this version", hint="Use lmdb:///DIR or memory:."
+        )
+
+
+def _checked_files(edges: tuple[str, ...]) -> tuple[str, ...]:
+    if edges.count(STANDARD_INPUT) > 1:
+        raise InvalidArgument("--edges - is given twice, but there is one standard input")
+    for name in edges:
+        if name == STANDARD_INPUT:
+            continue
+        path = Path(name)
+        if not path.exists():
+            raise InvalidArgument(f"--edges {name}: there is no such file")
+        if path.is_dir():
+            raise InvalidArgument(f"--edges {name} is a folder", hint="Name its files, one --edges each.")
+    return edges
+
+
+def _parse_columns(text: str) -> tuple[str, ...]:
+    from ..ingest.layout import TextFormat
+
+    return TextFormat.parse_columns(text)

@@ -1,0 +1,103 @@
+"""`tornado run APP …`: the options of a run; what it does is in `job.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..config import DEFAULT_DELAY_BOUND, Settings
+from .listing import json_option
+from .parameters import PROGRAM_KEY, ProgramCommand, make_program
+from .plan import RunPlan
+
+
+@click.command(
+    "run",
+    cls=ProgramCommand,
+    epilog="Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, "
+    "3 deadline or iteration cap reached (the best value so far is written), 130 interrupted.",
+)
+@click.argument("app")
+@click.option(
+    "--edges",
+    multiple=True,
+    metavar="PATH",
+    help="A file of edges, plain or .gz; `-` is standard input. Repeat it for several.",
+)
+@click.option("--vertices", metavar="PATH", help="A file of vertices (no program of this version reads one).")
+@click.option("--points", metavar="PATH", help="A file of points (no program of this version reads one).")
+@click.option("--kafka", metavar="BROKERS", help="Not supported in this version.")
+@click.option("--topic", metavar="NAME", help="Not supported in this version.")
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    help="Names of the columns in order, out of src,dst,weight,op,time; `-` skips one. Default: src,dst[,weight], or the header.",
+)
+@click.option("--undirected", is_flag=True, help="Each line is an edge in both directions.")
+@click.option(
+    "--ids",
+    type=click.Choice(["int", "string"]),
+    default="int",
+    show_default=True,
+    help="What a vertex id is.",
+)
+@click.option("--workers", type=click.IntRange(min=1, max=1024), help="Default: the cores of this machine.")
+@click.option(
+    "--engine",
+    type=click.Choice(["threads", "processes", "spark"]),
+    default="threads",
+    show_default=True,
+    help="Where workers run; only threads in this version.",
+)
+@click.option(
+    "--delay-bound",
+    metavar="N|unbounded",
+    default=str(DEFAULT_DELAY_BOUND),
+    show_default=True,
+    help="B of the paper; 1 is synchronous.",
+)
+@click.option(
+    "--store",
+    metavar="URL",
+    help="Where snapshots are kept: memory: or lmdb:///DIR. Default: lmdb under the user's data folder.",
+)
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    help="Serve the HTTP interface, and stay up when the files end; port 0 takes a free one.",
+)
+@click.option(
+    "--output",
+    metavar="PATH",
+    help="When the input ends, write the exact result (.csv, .parquet, .arrow; `-` is CSV on standard output).",
+)
+@click.option(
+    "--deadline-s",
+    type=click.FloatRange(min=0.0, min_open=True),
+    default=Settings().query_deadline_s,
+    show_default=True,
+    help="Limit of the branch for --output.",
+)
+@click.option("--max-iterations", type=click.IntRange(min=1), help="Limit of the branch for --output.")
+@click.option(
+    "--quarantine",
+    metavar="PATH",
+    help="Where rejected records go, a JSON line each. Default: beside the store.",
+)
+@json_option
+@click.pass_context
+def run_command(ctx: click.Context, /, **options: Any) -> int:
+    """Run the program APP on a stream of edges.
+
+    APP is a name from apps/ (sssp, …) or path/to/file.py:ClassName. The fields of its class are options as well:
+    `tornado run APP --help` lists them.
+    """
+    entry = ctx.meta[PROGRAM_KEY]
+    plan = RunPlan.of(entry.name, options)
+    if plan.ids == "int":
+        make_program(entry, options)  # wrong parameters are refused before anything starts
+    # Imported late: options are checked and help is shown without loading the compiler.
+    from .job import run_job
+
+    return run_job(plan, lambda intern: make_program(entry, options, intern=intern))
