@@ -1,0 +1,47 @@
+"""Timely dataflow: logical time, progress tracking, and loops.
+
+The core that iterations stand on (Naiad, SOSP 2013; "Timestamp tokens", Lattuada and McSherry). One noun of the theory is one
+file; read them in this order: order, antichain, change_batch, path_summary, reachability, tracker, token, operator, channel,
+scope, builder, dataflow, fabric, worker, then notificator, operators and execute, which are libraries on the rest.
+"""
+
+from .antichain import Antichain
+from .builder import OperatorBuilder
+from .channel import Exchange, Pipeline, Routed
+from .dataflow import Dataflow
+from .fabric import Fabric, SimulatedFabric, ThreadFabric
+from .operator import Activator, Context, Input, Output, Wake
+from .order import Lexicographic, Order, Product, Time
+from .path_summary import PathSummary
+from .scope import Feedback, Loop, Scope, Stream
+from .token import Received, Token
+from .worker import Worker
+
+__all__ = [
+    "Activator",
+    "Antichain",
+    "Context",
+    "Dataflow",
+    "Exchange",
+    "Fabric",
+    "Feedback",
+    "Input",
+    "Lexicographic",
+    "Loop",
+    "OperatorBuilder",
+    "Order",
+    "Output",
+    "PathSummary",
+    "Pipeline",
+    "Product",
+    "Received",
+    "Routed",
+    "Scope",
+    "SimulatedFabric",
+    "Stream",
+    "ThreadFabric",
+    "Time",
+    "Token",
+    "Wake",
+    "Worker",
+]

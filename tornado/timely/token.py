@@ -1,0 +1,170 @@
+"""Timestamp tokens: the right to send at a time, as an object an operator holds.
+
+A token stands for one pointstamp at one output port of one operator ("Timestamp tokens", Lattuada and McSherry). Who holds one
+may send at its time; while it lives, no frontier behind that output passes it. So coordination is: clone, downgrade to a later
+time, drop. The system only counts; an operator's token changes take effect together when it yields.
+
+Guaranteed: using a dropped token, one of another output, or going back in time raises `TokenMisuse` and changes nothing. A
+token nobody dropped is reported with the operator's name when its worker closes. Tokens belong to the thread of their worker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import TokenMisuse
+from .order import Time
+
+if TYPE_CHECKING:
+    from .operator import Input, Output
+
+
+class Token:
+    """The right to send at `time` through one output. Operators get tokens, they do not make them.
+
+    An operator starts with one per output at the least time, retains received times (`Received.retain`), and clones.
+    """
+
+    __slots__ = ("_output", "_time")
+
+    def __init__(self, output: Output, time: Time) -> None:
+        # The count of this token is recorded by whoever makes it; see `minted`.
+        self._output: Output | None = output
+        self._time = time
+        output.held += 1
+
+    @classmethod
+    def minted(cls, output: Output, time: Time) -> Token:
+        """Make a token and count it; for those who know that something earlier allows it."""
+        token = cls(output, time)
+        output.dataflow.record(output.location, time, 1)
+        return token
+
+    @property
+    def time(self) -> Time:
+        """At which time this token may send (the last one, if it was dropped)."""
+        return self._time
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it was not dropped yet."""
+        return self._output is not None
+
+    @property
+    def output(self) -> Output | None:
+        """For which output it is; None once dropped."""
+        return self._output
+
+    def clone(self) -> Token:
+        """A second token at the same time, to be dropped by itself."""
+        return Token.minted(self._live("clone"), self._time)
+
+    def delayed(self, time: Time) -> Token:
+        """A second token at `time`, which is this token's or later."""
+        output = self._live("delay")
+        self._check_later(output, time)
+        return Token.minted(output, time)
+
+    def downgrade(self, time: Time) -> None:
+        """Give up all times not at or after `time`, which is this token's or later."""
+        output = self._live("downgrade")
+        own = self._time
+        if time == own:
+            return
+        self._check_later(output, time)
+        record = output.dataflow.record
+        record(output.location, time, 1)
+        record(output.location, own, -1)
+        self._time = time
+
+    def drop(self) -> None:
+        """Give it up. Once."""
+        output = self._live("drop")
+        self._output = None
+        output.held -= 1
+        output.dataflow.record(output.location, self._time, -1)
+
+    def _live(self, what: str) -> Output:
+        output = self._output
+        if output is None:
+            raise TokenMisuse(f"cannot {what} the token at {self._time}: it was dropped before")
+        return output
+
+    def _check_later(self, output: Output, time: Time) -> None:
+        if not output.order.is_time(time):
+            raise TokenMisuse(
+                f"{output.name} has times of {output.order.arity} counters, {time!r} is none of them",
+                hint="A time is a tuple of integers, one for the epoch and one for each loop around the operator.",
+            )
+        if not output.order.less_equal(self._time, time):
+            raise TokenMisuse(f"{output.name} cannot move its token from {self._time} back to {time}")
+
+    def __repr__(self) -> str:
+        owner = "dropped" if self._output is None else self._output.name
+        return f"Token({self._time}, {owner})"
+
+
+class Received:
+    """The time of a message that an operator has pulled, valid until the operator yields.
+
+    Attributes
+    ----------
+    time : tuple of int
+        When the message is at its input.
+    """
+
+    __slots__ = ("_input", "_turn", "time")
+
+    def __init__(self, source: Input, time: Time) -> None:
+        self._input = source
+        self._turn = source.operator.turn
+        self.time = time
+
+    def retain(self, output: Output | None = None, time: Time | None = None) -> Token:
+        """A token for an output that this input is connected to.
+
+        Parameters
+        ----------
+        output : Output, optional
+            Which one; may be left out by an operator with a single output.
+        time : tuple of int, optional
+            A later time than the message allows. Left out: the least that it allows.
+
+        Raises
+        ------
+        TokenMisuse
+            When the operator has yielded since, when the input is not connected to the output, or when `time` is not at or
+            after what the message allows.
+        """
+        operator = self._input.operator
+        if operator.turn != self._turn:
+            raise TokenMisuse(
+                f"{operator.name} cannot retain {self.time}: it has yielded since it pulled the message",
+                hint="Retain while handling the message.",
+            )
+        if output is None:
+            output = operator.outputs[0]
+        if output.operator is not operator:
+            raise TokenMisuse(
+                f"{operator.name} cannot retain a token for {output.name}, which is not its output"
+            )
+        allowed = [
+            self.time if summary is None else summary(self.time)
+            for summary in self._input.connections[output.index]
+        ]
+        if not allowed:
+            raise TokenMisuse(f"{self._input.name} is not connected to {output.name}: nothing to retain")
+        if time is None:
+            if len(allowed) > 1:
+                raise TokenMisuse(
+                    f"{self._input.name} allows {output.name} the times {allowed}: name the one to retain"
+                )
+            time = allowed[0]
+        elif not output.order.is_time(time) or not any(
+            output.order.less_equal(least, time) for least in allowed
+        ):
+            raise TokenMisuse(f"a message at {self.time} does not allow {output.name} to send at {time}")
+        return Token.minted(output, time)
+
+    def __repr__(self) -> str:
+        return f"Received({self.time})"
