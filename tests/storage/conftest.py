@@ -1,0 +1,22 @@
+"""Fresh stores of every kind."""
+
+import pytest
+
+from tornado.storage import MemoryStore, open_store
+from tornado.storage.lmdb_store import LmdbStore
+
+
+def open_small_lmdb(folder):
+    """An LMDB store whose map is so small that nearly every test makes it grow."""
+    return LmdbStore(folder, initial_map_size_bytes=1 << 16)
+
+
+@pytest.fixture(params=["memory", "lmdb", "lmdb with a tiny map"])
+def store(request, tmp_path):
+    opened = {
+        "memory": MemoryStore,
+        "lmdb": lambda: open_store((tmp_path / "a store").as_uri().replace("file:", "lmdb:")),
+        "lmdb with a tiny map": lambda: open_small_lmdb(tmp_path / "store"),
+    }[request.param]()
+    with opened:
+        yield opened

@@ -1,0 +1,333 @@
+"""The store on disk, in LMDB: one version is one transaction.
+
+The laws of `contract` are kept by the layout (`layout`) and by LMDB's transactions (`lmdb`, the doorway): a version shows when its
+transaction ends, which `kill -9` cannot do by halves. A page that is not what was written (length, CRC-32) is `StoreCorrupt`, not
+an answer.
+"""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ..errors import StoreCorrupt
+from . import contract, layout
+from .contract import StoreStatistics
+from .layout import Header, LoopRecord
+from .lmdb import INITIAL_MAP_SIZE_BYTES, LmdbFolder, Table, Transaction
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+# A scan leaves the store after this much, so that a slow consumer holds up neither the growing of the map nor the reuse of pages.
+SCAN_BATCH_KEYS = 256
+SCAN_BATCH_SIZE_BYTES = 8 << 20
+
+_FORMAT_KEY = b"format"
+_FORMAT = b"tornado-loops 1"
+_NEXT_LOOP_KEY = b"next loop"
+# What an entry takes beside its page, at most: two keys, and the rest of a started page.
+_OVERHEAD_SIZE_BYTES = 2048
+
+
+class LmdbStore:
+    """A `VersionedStore` in a folder of its own, durable when `write` returns.
+
+    Parameters
+    ----------
+    folder : Path
+        Created with its parents where it is missing.
+    initial_map_size_bytes : int, optional
+        Address space to begin with; it grows as needed.
+
+    Raises
+    ------
+    StoreLocked
+        When another process has the folder, or it cannot be written.
+    StoreFull
+        When its disk has no room for an empty store.
+    StoreCorrupt
+        When what is in the folder is no store of this format.
+    InvalidArgument
+        When the path cannot be a folder.
+    """
+
+    durable = True
+
+    def __init__(self, folder: Path, *, initial_map_size_bytes: int = INITIAL_MAP_SIZE_BYTES) -> None:
+        self._folder = LmdbFolder(folder, initial_map_size_bytes=initial_map_size_bytes)
+        try:
+            self._check_format()
+        except BaseException:
+            self._folder.close()
+            raise
+
+    @property
+    def url(self) -> str:
+        """See `VersionedStore.url`."""
+        return self._folder.url
+
+    def write(
+        self,
+        loop: str,
+        version: int,
+        items: Mapping[bytes, Buffer],
+        *,
+        deletes: Collection[bytes] = (),
+        metadata: bytes = b"",
+    ) -> None:
+        """See `VersionedStore.write`."""
+        name = contract.checked_loop(loop)
+        contract.checked_version(version)
+        changes = contract.checked_changes(items, deletes)
+        metadata = bytes(metadata)
+        size_bytes = len(metadata) + sum(
+            _OVERHEAD_SIZE_BYTES + (page.nbytes if page else 0) for page in changes.values()
+        )
+
+        def put_version(transaction: Transaction) -> None:
+            record = _make_record(transaction, name)
+            newest = _newest(transaction, record.number)
+            contract.check_order(loop, version, newest)
+            for key, page in changes.items():
+                at = layout.entry(record.number, key, version)
+                if version == newest:
+                    _erase(transaction, at)
+                transaction.put(Table.ENTRIES, at, layout.header(page))
+                for place, chunk in enumerate(layout.chunks(page) if page else ()):
+                    transaction.put(Table.CHUNKS, layout.chunk_key(at, place), chunk)
+            transaction.put(Table.VERSIONS, layout.version_key(record.number, version), metadata)
+
+        self._folder.change(put_version, f"write version {version} of loop {loop!r}", size_bytes=size_bytes)
+
+    def read(self, loop: str, key: bytes, version: int) -> bytes | None:
+        """See `VersionedStore.read`."""
+        contract.checked_key(key)
+        with self._folder.reading(f"read key {key!r} of loop {loop!r}") as transaction:
+            record = _remembered(transaction, loop, version)
+            if record is None:
+                return None
+            sought = layout.entry(record.number, key, version)
+            found = transaction.at_or_after(Table.ENTRIES, sought)
+            if found is None or not layout.same_key(found[0], sought):
+                return None
+            header = layout.parse_header(found[1])
+            return None if header is None else self._page(transaction, found[0], header)
+
+    def scan(self, loop: str, version: int, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """See `VersionedStore.scan`."""
+        for batch in self._batches(loop, version, prefix, pages=True):
+            yield from batch
+
+    def keys(self, loop: str, version: int, prefix: bytes = b"") -> Iterator[bytes]:
+        """See `VersionedStore.keys`."""
+        for batch in self._batches(loop, version, prefix, pages=False):
+            yield from (key for key, _ in batch)
+
+    def metadata(self, loop: str, version: int) -> bytes | None:
+        """See `VersionedStore.metadata`."""
+        name = contract.checked_loop(loop)
+        contract.checked_version(version)
+        with self._folder.reading(f"read the metadata of loop {loop!r}") as transaction:
+            record = _record(transaction, name)
+            if record is None:
+                return None
+            found = transaction.get(Table.VERSIONS, layout.version_key(record.number, version))
+            return None if found is None else bytes(found)
+
+    def versions(self, loop: str) -> list[int]:
+        """See `VersionedStore.versions`."""
+        name = contract.checked_loop(loop)
+        with self._folder.reading(f"list the versions of loop {loop!r}") as transaction:
+            record = _record(transaction, name)
+            return [] if record is None else _versions(transaction, record.number)
+
+    def loops(self) -> list[str]:
+        """See `VersionedStore.loops`."""
+        with self._folder.reading("list the loops") as transaction:
+            return sorted(name.decode() for name, _ in transaction.walk(Table.LOOPS, b""))
+
+    def delete_before(self, loop: str, version: int) -> int:
+        """See `VersionedStore.delete_before`."""
+        name = contract.checked_loop(loop)
+        contract.checked_version(version)
+
+        def forget(transaction: Transaction) -> int:
+            record = _record(transaction, name)
+            stored = [] if record is None else _versions(transaction, record.number)
+            forgotten = bisect_right(stored, version) - 1
+            if record is None or forgotten <= 0:
+                return 0
+            floor = stored[forgotten]
+            for at in _unneeded(transaction, record.number, floor):
+                _erase(transaction, at)
+            for gone in stored[:forgotten]:
+                transaction.delete(Table.VERSIONS, layout.version_key(record.number, gone))
+            transaction.put(Table.LOOPS, name, record._replace(floor=floor).pack())
+            return forgotten
+
+        return self._folder.change(forget, f"delete what is before version {version} of loop {loop!r}")
+
+    def drop(self, loop: str) -> None:
+        """See `VersionedStore.drop`."""
+        name = contract.checked_loop(loop)
+
+        def forget(transaction: Transaction) -> None:
+            record = _record(transaction, name)
+            if record is not None:
+                for table in (Table.VERSIONS, Table.ENTRIES, Table.CHUNKS):
+                    transaction.delete_prefix(table, layout.loop_prefix(record.number))
+                transaction.delete(Table.LOOPS, name)
+
+        self._folder.change(forget, f"drop loop {loop!r}")
+
+    def statistics(self) -> StoreStatistics:
+        """See `VersionedStore.statistics`. Room that was freed still counts, as it is used again but not given back."""
+        size_bytes = self._folder.used_size_bytes()
+        with self._folder.reading("read the statistics") as transaction:
+            return StoreStatistics(
+                loops=transaction.count(Table.LOOPS),
+                versions=transaction.count(Table.VERSIONS),
+                size_bytes=size_bytes,
+            )
+
+    def close(self) -> None:
+        """See `VersionedStore.close`."""
+        self._folder.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_format(self) -> None:
+        with self._folder.reading("read the format of the store") as transaction:
+            stored = transaction.get(Table.FACTS, _FORMAT_KEY)
+            found = None if stored is None else bytes(stored)
+        if found is None:
+            self._folder.change(
+                lambda transaction: transaction.put(Table.FACTS, _FORMAT_KEY, _FORMAT), "begin a store"
+            )
+        elif found != _FORMAT:
+            raise StoreCorrupt(
+                f"the store {self.url} has the format {found!r}, this program reads {_FORMAT!r}",
+                hint="Open it with the program that wrote it, or choose another folder.",
+            )
+
+    def _page(self, transaction: Transaction, at: bytes, header: Header) -> bytes:
+        chunks = (
+            transaction.get(Table.CHUNKS, layout.chunk_key(at, place)) for place in range(header.chunks)
+        )
+        page = b"".join(chunk for chunk in chunks if chunk is not None)
+        if len(page) != header.size_bytes or zlib.crc32(page) != header.checksum:
+            raise StoreCorrupt(
+                f"the page of key {layout.entry_key(at)!r} at version {layout.entry_version(at)} in {self.url} is not "
+                f"what was written ({len(page)} of {header.size_bytes} bytes)"
+            )
+        return page
+
+    def _batches(
+        self, loop: str, version: int, prefix: bytes, *, pages: bool
+    ) -> Iterator[list[tuple[bytes, bytes]]]:
+        contract.checked_key(prefix)
+        after: bytes | None = None
+        while True:
+            with self._folder.reading(f"scan loop {loop!r} at version {version}") as transaction:
+                record = _remembered(transaction, loop, version)
+                if record is None:
+                    return
+                start = layout.key_prefix(record.number, prefix)
+                batch, after = self._batch(transaction, start, after or start, version, pages=pages)
+            yield batch
+            if after is None:
+                return
+
+    def _batch(
+        self, transaction: Transaction, prefix: bytes, start: bytes, version: int, *, pages: bool
+    ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
+        """Return the next pairs from `start` on, and where to go on, or None at the end."""
+        batch: list[tuple[bytes, bytes]] = []
+        size_bytes = 0
+        found = transaction.at_or_after(Table.ENTRIES, start)
+        while found is not None and found[0].startswith(prefix):
+            at, raw = found
+            if len(batch) >= SCAN_BATCH_KEYS or size_bytes >= SCAN_BATCH_SIZE_BYTES:
+                return batch, at
+            if layout.entry_version(at) > version:
+                # Too new: on to what was before it, of this key or else of the next one.
+                found = transaction.at_or_after(Table.ENTRIES, layout.at_version(at, version))
+                continue
+            header = layout.parse_header(raw)
+            if header is not None:
+                page = self._page(transaction, at, header) if pages else b""
+                batch.append((layout.entry_key(at), page))
+                size_bytes += len(page)
+            found = transaction.at_or_after(Table.ENTRIES, layout.beyond_key(at))
+        return batch, None
+
+
+def _record(transaction: Transaction, name: bytes) -> LoopRecord | None:
+    raw = transaction.get(Table.LOOPS, name)
+    return None if raw is None else LoopRecord.unpack(raw)
+
+
+def _make_record(transaction: Transaction, name: bytes) -> LoopRecord:
+    record = _record(transaction, name)
+    if record is None:
+        number = int.from_bytes(transaction.get(Table.FACTS, _NEXT_LOOP_KEY) or b"")
+        transaction.put(Table.FACTS, _NEXT_LOOP_KEY, (number + 1).to_bytes(8))
+        record = LoopRecord(number, 0)
+        transaction.put(Table.LOOPS, name, record.pack())
+    return record
+
+
+def _remembered(transaction: Transaction, loop: str, version: int) -> LoopRecord | None:
+    name = contract.checked_loop(loop)
+    contract.checked_version(version)
+    record = _record(transaction, name)
+    if record is not None:
+        contract.check_remembered(loop, version, record.floor)
+    return record
+
+
+def _versions(transaction: Transaction, number: int) -> list[int]:
+    prefix = layout.loop_prefix(number)
+    return [layout.version_of(key) for key, _ in transaction.walk(Table.VERSIONS, prefix)]
+
+
+def _newest(transaction: Transaction, number: int) -> int | None:
+    found = transaction.at_or_before(Table.VERSIONS, layout.version_key(number, contract.MAX_VERSION))
+    if found is None or not found[0].startswith(layout.loop_prefix(number)):
+        return None
+    return layout.version_of(found[0])
+
+
+def _erase(transaction: Transaction, at: bytes) -> None:
+    raw = transaction.get(Table.ENTRIES, at)
+    if raw is None:
+        return
+    header = layout.parse_header(bytes(raw))
+    for place in range(header.chunks if header else 0):
+        transaction.delete(Table.CHUNKS, layout.chunk_key(at, place))
+    transaction.delete(Table.ENTRIES, at)
+
+
+def _unneeded(transaction: Transaction, number: int, floor: int) -> list[bytes]:
+    """Return the entries that no read at `floor` or above needs."""
+    unneeded: list[bytes] = []
+    newest_below = b""
+    for at, raw in transaction.walk(Table.ENTRIES, layout.loop_prefix(number)):
+        if layout.entry_version(at) > floor:
+            continue
+        # The newest one at or below the floor is what reads at the floor see, unless it says that the key ended.
+        if layout.same_key(at, newest_below) or layout.parse_header(raw) is None:
+            unneeded.append(at)
+        newest_below = at
+    return unneeded

@@ -1,0 +1,69 @@
+"""Which store an address means.
+
+======================  ==========================================================
+``memory:``             in memory, gone with the process
+``lmdb:``               on disk, in the data folder of this user
+``lmdb:///some/folder`` on disk, in that folder (three slashes, absolute)
+======================  ==========================================================
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote
+
+from ..config import data_dir
+from ..errors import InvalidArgument
+from .contract import VersionedStore
+from .memory import MemoryStore
+
+STORE_FOLDER_NAME = "store"
+
+_VALID = "memory:, lmdb: (in your data folder) or lmdb:///SOME/FOLDER"
+
+
+def open_store(url: str) -> VersionedStore:
+    """Open the store at `url`, making it where it is missing.
+
+    Parameters
+    ----------
+    url : str
+        See the module. Percent signs encode, as in any URL.
+
+    Raises
+    ------
+    InvalidArgument
+        When the address is none of these.
+    StoreError
+        When there is a store, or room for one, that cannot be opened; see `LmdbStore`.
+
+    Examples
+    --------
+    >>> with open_store("memory:") as store:
+    ...     store.durable
+    False
+    """
+    scheme, colon, rest = url.partition(":")
+    match scheme.lower() if colon else "":
+        case "memory" if rest in ("", "//"):
+            return MemoryStore()
+        case "lmdb":
+            # Here, as a run in memory need not load what it does not use.
+            from .lmdb_store import LmdbStore
+
+            return LmdbStore(_folder(url, rest))
+        case _:
+            raise InvalidArgument(f"store {url!r} is not known", hint=f"Use {_VALID}.")
+
+
+def _folder(url: str, rest: str) -> Path:
+    if rest in ("", "//"):
+        return data_dir() / STORE_FOLDER_NAME
+    if not rest.startswith("///"):
+        raise InvalidArgument(
+            f"store {url!r} names no absolute folder", hint="Write three slashes: lmdb:///SOME/FOLDER."
+        )
+    path = unquote(rest[2:])
+    if "\x00" in path:
+        raise InvalidArgument(f"store {url!r} has a zero byte in its path", hint=f"Use {_VALID}.")
+    return Path(path)
