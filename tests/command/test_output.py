@@ -33,8 +33,8 @@ def _bits(values):
 
 
 def test_a_csv_result_has_the_header_and_an_empty_value_for_the_unreachable(tmp_path):
-    path = _write(tmp_path / "out.csv", [-4, 0, 7], [1.5, np.inf, 0.25])
-    assert path.read_bytes() == b"vertex,value\n-4,1.5\n0,\n7,0.25\n"
+    path = _write(tmp_path / "out.csv", [-4, 0, 7, 8], [1.5, np.inf, 0.25, 3.0])
+    assert path.read_bytes() == b"vertex,value\n-4,1.5\n0,\n7,0.25\n8,3.0\n"
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
@@ -67,10 +67,12 @@ def test_the_unreachable_is_null_in_columnar_formats(tmp_path, ending):
 
 def test_string_ids_come_back_as_strings_and_are_quoted_only_where_they_must_be(tmp_path):
     plain = _write(tmp_path / "plain.csv", [0, 1], [1.0, np.inf], labels=["Köln", "Rom"])
-    assert plain.read_text() == "vertex,value\nKöln,1\nRom,\n"
+    assert plain.read_text() == "vertex,value\nKöln,1.0\nRom,\n"
     names = ['say "hi"', "a,b", "two\nlines"]
     hard = _write(tmp_path / "hard.csv", [0, 1, 2], [1.0, 2.0, 3.0], labels=names)
     assert [row["vertex"] for row in _read_csv(hard)] == names
+    mixed = _write(tmp_path / "mixed.csv", [0, 1], [1.0, 2.0], labels=["a,b", "c"])
+    assert mixed.read_text() == 'vertex,value\n"a,b",1.0\nc,2.0\n'
 
 
 def test_an_empty_result_is_a_header_alone(tmp_path):

@@ -18,13 +18,14 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv
+import pyarrow.compute
 import pyarrow.parquet
 
 from ..errors import InvalidArgument
 
 STANDARD_OUTPUT = "-"
 FORMATS = (".csv", ".parquet", ".arrow")
+_ROWS_AT_ONCE = 1 << 18
 _MUST_BE_QUOTED = r'[",\r\n]'
 
 
@@ -101,14 +102,34 @@ def write_result(target: str, table: pa.Table) -> None:
 
 
 def _write_csv(table: pa.Table, sink: BinaryIO) -> None:
-    # Arrow would quote the header, and every string, where only some need it.
+    # Not pyarrow.csv: it quotes the header and either all strings or none.
     sink.write(b"vertex,value\n")
-    style = "none"
-    if pa.types.is_string(table.schema.field("vertex").type):
-        risky = pa.compute.any(pa.compute.match_substring_regex(table["vertex"], _MUST_BE_QUOTED)).as_py()
-        style = "needed" if risky else "none"
-    options = pa.csv.WriteOptions(include_header=False, quoting_style=style)
-    pa.csv.write_csv(table, pa.PythonFile(sink, mode="w"), options)
+    # In slices: the numbers as text are larger than the numbers.
+    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        columns = [_vertex_texts(batch["vertex"]), _number_texts(batch["value"])]
+        rows = pa.compute.binary_join_element_wise(
+            *columns, ",", null_handling="replace", null_replacement=""
+        )
+        lines = pa.compute.binary_join_element_wise(rows, "", "\n")
+        # The texts of a fresh string array lie behind each other in its last buffer.
+        _, offsets, texts = lines.buffers()
+        sink.write(texts[: np.frombuffer(offsets, np.int32)[len(lines)]])
+
+
+def _vertex_texts(vertices: pa.Array) -> pa.Array:
+    """Return ids as text, with quotes around the strings that need them (RFC 4180)."""
+    if not pa.types.is_string(vertices.type):
+        return pa.compute.cast(vertices, pa.string())
+    doubled = pa.compute.replace_substring(vertices, '"', '""')
+    quoted = pa.compute.binary_join_element_wise('"', doubled, '"', "")
+    return pa.compute.if_else(pa.compute.match_substring_regex(vertices, _MUST_BE_QUOTED), quoted, vertices)
+
+
+def _number_texts(values: pa.Array) -> pa.Array:
+    """Return shortest decimals that read back as the same bits, each recognisable as a float (3.0, not 3)."""
+    texts = pa.compute.cast(values, pa.string())
+    fractional = pa.compute.match_substring_regex(texts, r"[.e]")
+    return pa.compute.if_else(fractional, texts, pa.compute.binary_join_element_wise(texts, "0", "."))
 
 
 @contextlib.contextmanager
