@@ -1,0 +1,275 @@
+"""The slow twin of the text and NDJSON readers: one line at a time, no block, no kernel, written from the documentation alone.
+
+It shares no code with `tornado.ingest`; what both say about a file, rejections and their reasons included, must be identical.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+
+OPERATIONS = {
+    "+": 1, "1": 1, "insert": 1, "-": -1, "-1": -1, "delete": -1, "remove": -1, "=": 2, "replace": 2,
+}  # fmt: skip
+SOURCE_NAMES = {"src", "source", "from", "src_id", "source_id", "from_id", "fromnodeid"}
+DESTINATION_NAMES = {"dst", "dest", "destination", "target", "to", "dst_id", "target_id", "to_id", "tonodeid"}
+WEIGHT_NAMES = {"weight", "w", "cost", "distance", "length", "rating"}
+OP_NAMES = {"op", "operation", "sign", "change"}
+
+
+class Bad(Exception):
+    """A malformed record."""
+
+
+@dataclass
+class Outcome:
+    """What a reader says about a file."""
+
+    edges: list[tuple] = field(default_factory=list)  # (src, dst, weight as text, op, line number)
+    rejected: list[tuple] = field(default_factory=list)  # (line number, record text, reason)
+    records: int = 0
+
+
+def read_text(
+    data: bytes, *, columns=None, separator=None, header=None, undirected=False, strings=False, longest=65_536
+) -> Outcome:
+    outcome = Outcome()
+    names: dict[str, int] = {}
+    plan = None
+    if data[:3] == b"\xef\xbb\xbf":
+        data = data[3:]
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if line.endswith(b"\r"):
+            line = line[:-1]
+        head = line[:longest].lstrip(b" \t")
+        if head[:1] in (b"#", b"%") or (not head and len(line) <= longest):
+            continue
+        if plan is None:
+            plan, is_header = _plan(line[:longest], columns, separator, header, strings)
+            if is_header:
+                continue
+        outcome.records += 1
+        try:
+            src, dst, weight, op = _record(line, plan, strings, longest)
+        except Bad as bad:
+            outcome.rejected.append((number, text(line[:longest]), str(bad)))
+            continue
+        if strings:
+            src = names.setdefault(src, len(names))
+            dst = names.setdefault(dst, len(names))
+        outcome.edges.append((src, dst, float_text(weight), op, number))
+        if undirected and src != dst:
+            outcome.edges.append((dst, src, float_text(weight), op, number))
+    return outcome
+
+
+def text(line: bytes) -> str:
+    shown = line.decode("utf-8", "backslashreplace")
+    return shown if len(shown) <= 1000 else shown[:1000] + "…"
+
+
+def float_text(weight: float) -> str:
+    return "nan" if math.isnan(weight) else weight.hex()
+
+
+def _plan(line, columns, separator, header, strings):
+    if separator is None:
+        separator = " "
+        for candidate in (";", "\t", ","):
+            if candidate.encode() in line:
+                separator = candidate
+    try:
+        names = [name.strip(b" \t").decode("latin-1").lower() for name in _split(line, separator)]
+    except Bad:
+        names = []
+    known = [
+        "src" if name in SOURCE_NAMES
+        else "dst" if name in DESTINATION_NAMES
+        else "weight" if name in WEIGHT_NAMES
+        else "op" if name in OP_NAMES
+        else "-"
+        for name in names
+    ]  # fmt: skip
+    named = "src" in known and "dst" in known
+    letters = len(names) > 1 and all(name and (name[0].isalpha() or name[0] == "_") for name in names)
+    is_header = header if header is not None else named or (letters and not strings)
+    optional = False
+    if columns is None and is_header and named:
+        places = {name: known.index(name) for name in ("src", "dst", "weight", "op") if name in known}
+    elif columns is None:
+        places, optional = {"src": 0, "dst": 1, "weight": 2}, True
+    else:
+        places = {name: columns.index(name) for name in ("src", "dst", "weight", "op") if name in columns}
+    return (separator, places, optional or "weight" not in places), is_header
+
+
+def _split(line, separator, count=None):
+    if separator == " ":
+        return [part for part in re.split(rb"[ \t]+", line) if part][:count]
+    blank = b" " if separator == "\t" else b" \t"
+    sep = separator.encode()
+    fields = []
+    rest = line
+    while rest is not None and (count is None or len(fields) < count):
+        rest = rest.lstrip(blank)
+        if rest[:1] == b'"':
+            match = re.match(rb'"((?:[^"]|"")*)"(?!")', rest, re.DOTALL)
+            if not match:
+                raise Bad("a quoted field does not end on its line")
+            fields.append(match[1].replace(b'""', b'"'))
+            rest = rest[match.end() :].lstrip(blank)
+            if rest and rest[:1] != sep:
+                raise Bad("a quoted field is followed by text")
+            rest = rest[1:] if rest else None
+        else:
+            one, found, rest = rest.partition(sep)
+            fields.append(one.rstrip(blank))
+            rest = rest if found else None
+    return fields
+
+
+def _record(line, plan, strings, longest):
+    separator, places, optional = plan
+    if len(line) > longest:
+        raise Bad(f"line is longer than {longest} bytes")
+    fields = _split(line, separator, max(places.values()) + 1)
+    got = {name: fields[place] if place < len(fields) else b"" for name, place in places.items()}
+    src = _vertex(got["src"], "src", strings)
+    dst = _vertex(got["dst"], "dst", strings)
+    op = 1
+    if "op" in places:
+        if not got["op"]:
+            raise Bad("op is missing")
+        op = OPERATIONS.get(got["op"].decode("latin-1").lower() if got["op"].isascii() else "")
+        if op is None:
+            raise Bad(f"op is unknown: {_shown(got['op'])}")
+    return src, dst, _weight(got.get("weight", b""), op, optional), op
+
+
+def _vertex(one, name, strings):
+    if not one:
+        raise Bad(f"{name} is missing")
+    if strings:
+        try:
+            return one.decode()
+        except UnicodeDecodeError:
+            raise Bad(f"{name} is not UTF-8: {_shown(one)}") from None
+    if not re.fullmatch(rb"[+-]?[0-9]+", one):
+        raise Bad(f"{name} is not an integer: {_shown(one)}")
+    value = int(one) if len(one) < 4000 else 1 << 64
+    if not -(1 << 63) <= value < 1 << 63:
+        raise Bad(f"{name} is beyond 64 bits: {_shown(one)}")
+    return value
+
+
+def _weight(one, op, optional):
+    if not one:
+        if op == -1:
+            return math.nan
+        if not optional:
+            raise Bad("weight is missing")
+        return 1.0
+    try:
+        if not one.isascii() or b"_" in one or one != one.strip():
+            raise ValueError
+        value = float(one)
+    except ValueError:
+        raise Bad(f"weight is not a number: {_shown(one)}") from None
+    if math.isnan(value) and op != -1:
+        raise Bad("weight is NaN")
+    return value
+
+
+def _shown(one: bytes) -> str:
+    readable = one[:200].decode("utf-8", "backslashreplace")
+    return repr(readable if len(readable) <= 40 else readable[:40] + "…")
+
+
+def read_ndjson(data: bytes, *, strings=False, longest=65_536) -> Outcome:
+    outcome = Outcome()
+    names: dict[str, int] = {}
+    for line in data.split(b"\n"):
+        line = line.removesuffix(b"\r")
+        if not line[:longest].strip(b" \t") and len(line) <= longest:
+            continue
+        outcome.records += 1
+        try:
+            src, dst, weight, op = _object(line, strings, longest)
+        except Bad as bad:
+            outcome.rejected.append((outcome.records, text(line[:longest]), str(bad)))
+            continue
+        if strings:
+            src = names.setdefault(src, len(names))
+            dst = names.setdefault(dst, len(names))
+        outcome.edges.append((src, dst, float_text(weight), op, outcome.records))
+    return outcome
+
+
+class _Digits(str):
+    """A number as it was written."""
+
+
+def _refuse(name):
+    raise ValueError(name)
+
+
+def _object(line, strings, longest):
+    if len(line) > longest:
+        raise Bad(f"line is longer than {longest} bytes")
+    try:
+        pairs = json.loads(
+            line.decode(), parse_int=_Digits, parse_float=_Digits, parse_constant=_refuse,
+            object_pairs_hook=lambda found: ("object", found),
+        )  # fmt: skip
+    except (ValueError, RecursionError):
+        raise Bad("not a JSON object on one line") from None
+    if not isinstance(pairs, tuple):
+        raise Bad("not a JSON object on one line")
+    got = {}
+    for key, value in pairs[1]:
+        if key not in {"src", "dst", "weight", "op", "time"}:
+            raise Bad(f"unknown field: {_shown(key.encode('utf-8', 'backslashreplace'))}")
+        if key in got:
+            raise Bad(f"{key} is there twice")
+        got[key] = value
+    src, dst = (_json_vertex(got.get(name), name, strings) for name in ("src", "dst"))
+    op = got.get("op")
+    if op is None:
+        op = 1
+    else:
+        if not isinstance(op, str) or OPERATIONS.get(op.lower() if op.isascii() else "") is None:
+            raise Bad(f"op is unknown: {_json_shown(op)}")
+        op = OPERATIONS[op.lower()]
+    weight = got.get("weight")
+    if weight is None:
+        return src, dst, math.nan if op == -1 else 1.0, op
+    if not isinstance(weight, _Digits):
+        raise Bad(f"weight is not a number: {_json_shown(weight)}")
+    return src, dst, float(weight), op
+
+
+def _json_vertex(value, name, strings):
+    if value is None:
+        raise Bad(f"{name} is missing")
+    if strings:
+        if not isinstance(value, str) or isinstance(value, _Digits):
+            raise Bad(f"{name} is not a string: {_json_shown(value)}")
+        if not value:
+            raise Bad(f"{name} is missing")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Bad(f"{name} is not UTF-8: {_json_shown(value)}") from None
+        return value
+    if not isinstance(value, _Digits) or not re.fullmatch(r"-?[0-9]+", value):
+        raise Bad(f"{name} is not an integer: {_json_shown(value)}")
+    return _vertex(value.encode(), name, strings=False)
+
+
+def _json_shown(value) -> str:
+    if isinstance(value, str):
+        return _shown(value.encode("utf-8", "backslashreplace"))
+    return {True: "true", False: "false"}.get(value, "…") if isinstance(value, bool) else "an array or object"

@@ -1,0 +1,187 @@
+"""From what a tokenizer kernel left behind to a `ParsedBatch`: doubtful lines, long numbers, names, both directions.
+
+The kernel did the lines it was sure of. Here the others are put to the definition (Python, one at a time), weights with many
+digits are read in bulk, string ids are interned in order of appearance, and rejected records are taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..errors import RecordError
+from .interner import Interner
+from .lines import ParsedLine
+from .parsed import ParsedBatch, Rejection
+from .records import EdgeBatch
+from .tokenizer import CAREFUL, SLOW_WEIGHT, gather
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelColumns:
+    """The arrays that a kernel writes; see `tokenizer.parse_lines`."""
+
+    src: NDArray[np.int64]
+    dst: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    op: NDArray[np.int8]
+    spans: NDArray[np.int64]
+    status: NDArray[np.int8]
+
+    @classmethod
+    def for_lines(cls, count: int) -> Self:
+        """Arrays for `count` lines, not yet filled."""
+        return cls(
+            np.empty(count, np.int64),
+            np.empty(count, np.int64),
+            np.empty(count, np.float64),
+            np.empty(count, np.int8),
+            np.empty((count, 6), np.int64),
+            np.empty(count, np.int8),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """Data lines of a block: where they are and what their positions are.
+
+    `limit` is how much of a line is kept as its text: a longer one may have been cut before it came here, or not, and what the
+    quarantine says must not depend on that.
+    """
+
+    block: bytes
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    limit: int
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def raw(self, index: int) -> bytes:
+        """The line's bytes, at most one more than `limit` of them."""
+        start = int(self.starts[index])
+        return self.block[start : min(int(self.stops[index]), start + self.limit + 1)]
+
+    def text_at(self, position: int) -> bytes:
+        """The text of the record at a position."""
+        return self.raw(int(np.searchsorted(self.positions, position)))[: self.limit]
+
+
+def assemble(
+    lines: Lines,
+    columns: KernelColumns,
+    define: Callable[[bytes], ParsedLine],
+    *,
+    interner: Interner | None,
+    undirected: bool = False,
+) -> ParsedBatch:
+    """Make the batch of some lines from the kernel's columns, which are used up.
+
+    Parameters
+    ----------
+    lines : Lines
+        The lines the kernel parsed.
+    columns : KernelColumns
+        What it wrote.
+    define : callable
+        The definition of a line: gives its record, or raises RecordError.
+    interner : Interner, optional
+        Where string ids become numbers; None where ids are integers.
+    undirected : bool
+        Whether each record is an edge in both directions.
+    """
+    rejected, names = _resolve_careful(lines, columns, define, string_ids=interner is not None)
+    _read_slow_weights(lines.block, columns)
+    keep = columns.status != CAREFUL
+    src, dst, weight, op = columns.src, columns.dst, columns.weight, columns.op
+    positions = lines.positions
+    if rejected:
+        src, dst, weight, op, positions = src[keep], dst[keep], weight[keep], op[keep], positions[keep]
+    if interner is not None:
+        src, dst = _intern(lines.block + names, columns.spans[keep], interner)
+    batch = EdgeBatch(src, dst, weight, op)
+    if undirected:
+        batch, positions = both_directions(batch, positions)
+    last = int(lines.positions[-1]) if len(lines) else 0
+    return ParsedBatch(batch, len(lines), last, positions, tuple(rejected), lines.text_at)
+
+
+def both_directions(
+    batch: EdgeBatch, positions: NDArray[np.int64]
+) -> tuple[EdgeBatch, NDArray[np.int64]]:
+    """Each edge followed by its reverse; an edge from a vertex to itself stays one edge.
+
+    Examples
+    --------
+    >>> batch, positions = both_directions(EdgeBatch.of([1, 7], [2, 7]), np.array([4, 5]))
+    >>> batch.src.tolist(), batch.dst.tolist(), positions.tolist()
+    ([1, 2, 7], [2, 1, 7], [4, 4, 5])
+    """
+    copies = np.where(batch.src == batch.dst, 1, 2)
+    origin = np.repeat(np.arange(len(batch)), copies)
+    reverse = np.zeros(len(origin), np.bool_)
+    reverse[np.cumsum(copies)[copies == 2] - 1] = True
+    doubled = batch.take(origin)
+    src, dst = np.where(reverse, doubled.dst, doubled.src), np.where(reverse, doubled.src, doubled.dst)
+    return EdgeBatch(src, dst, doubled.weight, doubled.op), positions[origin]
+
+
+def _resolve_careful(
+    lines: Lines, columns: KernelColumns, define: Callable[[bytes], ParsedLine], *, string_ids: bool
+) -> tuple[list[Rejection], bytes]:
+    """Put doubtful lines to the definition; those it accepts become clean, the others stay CAREFUL and are returned.
+
+    The second result holds the names of accepted lines, which are not always a part of the line (doubled quotes): their spans
+    point behind the end of the block.
+    """
+    rejected: list[Rejection] = []
+    names: list[bytes] = []
+    end = len(lines.block)
+    for index in np.flatnonzero(columns.status == CAREFUL).tolist():
+        raw = lines.raw(index)
+        try:
+            parsed = define(raw)
+        except RecordError as error:
+            position = int(lines.positions[index])
+            rejected.append(Rejection.of(position, raw[: lines.limit], error.reason))
+            continue
+        columns.status[index] = 0
+        columns.weight[index], columns.op[index] = parsed.weight, parsed.op
+        if not string_ids:
+            columns.src[index], columns.dst[index] = parsed.src, parsed.dst
+            continue
+        for place, name in ((0, parsed.src), (2, parsed.dst)):
+            encoded = name if isinstance(name, bytes) else str(name).encode()
+            columns.spans[index, place : place + 2] = end, end + len(encoded)
+            names.append(encoded)
+            end += len(encoded)
+    return rejected, b"".join(names)
+
+
+def _read_slow_weights(block: bytes, columns: KernelColumns) -> None:
+    """Read the weights the kernel could not round, all at once; `weight` holds their signs until then."""
+    slow = np.flatnonzero(columns.status == SLOW_WEIGHT)
+    if len(slow):
+        digits = _texts(block, columns.spans[slow, 4], columns.spans[slow, 5])
+        columns.weight[slow] *= digits.cast(pa.float64()).to_numpy(zero_copy_only=False)
+
+
+def _intern(
+    block: bytes, spans: NDArray[np.int64], interner: Interner
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    # Source and destination in turn: that is the order in which a reader of the lines would meet the names.
+    ids = interner.intern(_texts(block, spans[:, 0:4:2].ravel(), spans[:, 1:4:2].ravel()))
+    return ids[0::2].copy(), ids[1::2].copy()
+
+
+def _texts(block: bytes, low: NDArray[np.int64], high: NDArray[np.int64]) -> pa.LargeStringArray:
+    offsets, packed = gather(
+        np.frombuffer(block, np.uint8), np.ascontiguousarray(low), np.ascontiguousarray(high)
+    )
+    return pa.LargeStringArray.from_buffers(len(low), pa.py_buffer(offsets), pa.py_buffer(packed))

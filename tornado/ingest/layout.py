@@ -1,0 +1,156 @@
+"""How the lines of an edge file are to be read: what the caller said, and what the first line shows.
+
+The first line that is neither empty nor a comment decides, and nothing after it: a source that is still being written (a pipe)
+is understood as soon as one line is there, and reading it again understands it the same way.
+
+- *Separator*: a comma if the line has one, else a tab, else a semicolon, else runs of blanks.
+- *Header*: the line is one if it names a source and a destination column (`HEADER_NAMES`), or, where ids are integers, if
+  it has at least two fields and all begin with a letter. Without `columns` from the caller, recognised names decide the columns.
+- Otherwise columns are `src,dst[,weight]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Self
+
+from ..errors import InvalidArgument
+from .lines import BLANKS, LineLayout, split_fields
+from .records import OPERATIONS, SYMBOLS
+
+SEPARATORS: Final = {",": ",", "\t": "\t", ";": ";", " ": " ", "comma": ",", "tab": "\t", "semicolon": ";", "space": " "}
+
+HEADER_NAMES: Final[dict[str, str]] = {
+    **dict.fromkeys(("src", "source", "from", "src_id", "source_id", "from_id", "fromnodeid"), "src"),
+    **dict.fromkeys(
+        ("dst", "dest", "destination", "target", "to", "dst_id", "target_id", "to_id", "tonodeid"), "dst"
+    ),
+    **dict.fromkeys(("weight", "w", "cost", "distance", "length", "rating"), "weight"),
+    **dict.fromkeys(("op", "operation", "sign", "change"), "op"),
+    **dict.fromkeys(("time", "timestamp", "t"), "time"),
+}
+"""Header names (in any case) and the columns they mean; a column of any other name is skipped."""
+
+COLUMN_NAMES: Final = ("src", "dst", "weight", "op", "time")
+_OP_WORD_LIMIT: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFormat:
+    """What the caller says about a text file; everything left out is detected from its first line.
+
+    Attributes
+    ----------
+    columns : tuple of str, optional
+        Column names in order, of `src`, `dst`, `weight`, `op`, `time`; `-` skips one. What follows them is ignored.
+    separator : str, optional
+        `,`, tab, `;` or a space (which means runs of spaces and tabs).
+    header : bool, optional
+        Whether the first line is one.
+    undirected : bool
+        Each line is an edge in both directions (a line from a vertex to itself is one edge).
+    operations : mapping of str to int
+        The words of the `op` column, in lower case, at most eight bytes each.
+    max_line_bytes : int
+        Longer lines are rejected, so that a file without line ends cannot fill the memory.
+    """
+
+    columns: tuple[str, ...] | None = None
+    separator: str | None = None
+    header: bool | None = None
+    undirected: bool = False
+    operations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType(OPERATIONS))
+    max_line_bytes: int = 65_536
+
+    def __post_init__(self) -> None:
+        if self.columns is not None:
+            _check_columns(self.columns)
+        if self.separator is not None and self.separator not in SEPARATORS:
+            raise InvalidArgument(f"separator is {self.separator!r}, but must be one of comma, tab, semicolon, space")
+        for word, code in self.operations.items():
+            if code not in SYMBOLS or not 0 < len(word.encode()) <= _OP_WORD_LIMIT or word != word.lower().strip():
+                raise InvalidArgument(
+                    f"operations has {word!r}: {code!r}, but needs words of 1 to {_OP_WORD_LIMIT} bytes in lower "
+                    f"case and codes out of {sorted(SYMBOLS)}"
+                )
+        if not 1 <= self.max_line_bytes <= 1 << 24:
+            raise InvalidArgument(f"max_line_bytes is {self.max_line_bytes}, but must be 1 to {1 << 24}")
+
+    @staticmethod
+    def parse_columns(text: str) -> tuple[str, ...]:
+        """The value of `--columns`, such as `src,dst,-,op`, as a checked tuple.
+
+        Raises
+        ------
+        InvalidArgument
+            A name is unknown or given twice, or `src` or `dst` is missing.
+        """
+        columns = tuple(part.strip().lower() for part in text.split(","))
+        _check_columns(columns)
+        return columns
+
+
+def _check_columns(columns: Sequence[str]) -> None:
+    shown = ",".join(columns)
+    for name in columns:
+        if name != "-" and name not in COLUMN_NAMES:
+            raise InvalidArgument(f"columns is {shown!r} with {name!r}, but names are {', '.join(COLUMN_NAMES)} and -")
+        if name != "-" and list(columns).count(name) > 1:
+            raise InvalidArgument(f"columns is {shown!r} with {name!r} twice, but each can be there once")
+    for name in ("src", "dst"):
+        if name not in columns:
+            raise InvalidArgument(f"columns is {shown!r}, but {name!r} must be among them")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is known once the first line was seen.
+
+    Attributes
+    ----------
+    line : LineLayout
+        Where the fields of a line are.
+    has_header : bool
+        Whether that first line is a header, and so no record.
+    """
+
+    line: LineLayout
+    has_header: bool
+
+    @classmethod
+    def detect(cls, first: bytes, wanted: TextFormat, *, string_ids: bool) -> Self:
+        """Decide the layout by the first line that is neither empty nor a comment."""
+        separator = wanted.separator and SEPARATORS[wanted.separator]
+        if separator is None:
+            separator = next((one for one in ",\t;" if one.encode() in first), " ")
+        sep = 0 if separator == " " else ord(separator)
+        names = _header_names(first, sep)
+        recognised = [HEADER_NAMES.get(name, "-") for name in names]
+        named = "src" in recognised and "dst" in recognised
+        wordy = not string_ids and len(names) >= 2 and all(name[:1].isalpha() or name[:1] == "_" for name in names)
+        has_header = (named or wordy) if wanted.header is None else wanted.header
+        columns = wanted.columns
+        if columns is None and has_header and named:
+            # A second column of the same meaning is one we do not know what to do with: the first one counts.
+            columns = tuple(
+                name if name not in recognised[:index] else "-" for index, name in enumerate(recognised)
+            )
+        line = LineLayout.of(
+            sep,
+            columns or ("src", "dst", "weight"),
+            weight_optional=columns is None,
+            string_ids=string_ids,
+            operations=wanted.operations,
+            max_line_bytes=wanted.max_line_bytes,
+        )
+        return cls(line, has_header)
+
+
+def _header_names(first: bytes, sep: int) -> list[str]:
+    try:
+        fields = split_fields(first, sep, limit=None)
+    except ValueError:
+        return []
+    return [field.strip(BLANKS).decode("latin-1").lower() for field in fields]

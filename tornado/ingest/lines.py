@@ -1,0 +1,242 @@
+"""What one data line means: the definition, in plain Python.
+
+The compiled tokenizer (`tokenizer.py`) parses the lines it is sure about to the same result and hands every other line to
+`parse_line`, which alone decides what is rejected and why. So the rules stand here once:
+
+- A field is what separators enclose, without blanks (spaces, tabs) around it. With a separator other than blanks a field may
+  stand in double quotes, a quote inside doubled; blanks inside quotes belong to the field.
+- An integer is an optional sign and ASCII digits; it must fit int64. A weight is a decimal number as Python's `float` reads it
+  (ASCII, no underscores), or `inf`, `infinity`, `nan`. A string id is UTF-8 and not empty.
+- An empty or missing weight: "any weight" of a removal; 1.0 where the weight column is only assumed (`src,dst[,weight]`) or
+  there is none; otherwise a fault, as is NaN on anything but a removal.
+- Faults are looked for in the order line length, quotes, src, dst, op, weight: the first one is the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import RecordError
+from .records import REMOVE
+
+BLANKS: Final = b" \t"
+_QUOTE: Final = ord('"')
+_INTEGER: Final = re.compile(rb"[+-]?[0-9]+")
+_NUMBER: Final = re.compile(
+    rb"[+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
+)
+# int() refuses longer ones; the digits of any int64 are far fewer, but leading zeros are legal.
+_INTEGER_DIGITS: Final = 4000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineLayout:
+    """Where the fields of a line are and how they are read.
+
+    Attributes
+    ----------
+    separator : int
+        The byte between fields; 0 means runs of blanks.
+    src, dst, weight, op : int
+        Field numbers from 0; -1 for a column that is not there.
+    weight_optional : bool
+        An insertion without a weight has weight 1.0.
+    string_ids : bool
+        Ids are text, to be interned.
+    operations : mapping of bytes to int
+        The words of the op column, in lower case.
+    op_words, op_codes : uint64[k], int8[k]
+        The same for the kernel: the bytes of a word, the first one lowest.
+    max_line_bytes : int
+        The longest line that is looked at.
+    """
+
+    separator: int
+    src: int
+    dst: int
+    weight: int
+    op: int
+    weight_optional: bool
+    string_ids: bool
+    operations: Mapping[bytes, int]
+    op_words: NDArray[np.uint64]
+    op_codes: NDArray[np.int8]
+    max_line_bytes: int
+
+    @classmethod
+    def of(
+        cls,
+        separator: int,
+        columns: Sequence[str],
+        *,
+        weight_optional: bool,
+        string_ids: bool,
+        operations: Mapping[str, int],
+        max_line_bytes: int,
+    ) -> Self:
+        """Make a layout from column names in order."""
+
+        def place(name: str) -> int:
+            return columns.index(name) if name in columns else -1
+
+        words = {word.encode(): code for word, code in operations.items()}
+        return cls(
+            separator,
+            place("src"),
+            place("dst"),
+            place("weight"),
+            place("op"),
+            weight_optional or "weight" not in columns,
+            string_ids,
+            words,
+            np.array([int.from_bytes(word, "little") for word in words], np.uint64),
+            np.array(list(words.values()), np.int8),
+            max_line_bytes,
+        )
+
+    @property
+    def needed(self) -> int:
+        """Number of leading fields that are read at all."""
+        return max(self.src, self.dst, self.weight, self.op) + 1
+
+
+class ParsedLine(NamedTuple):
+    """The record of one line; `src` and `dst` are bytes where ids are strings."""
+
+    src: int | bytes
+    dst: int | bytes
+    weight: float
+    op: int
+
+
+def parse_line(line: bytes, layout: LineLayout) -> ParsedLine:
+    """Parse one data line without its line end.
+
+    Raises
+    ------
+    RecordError
+        The line is malformed; `reason` says why.
+    """
+    if len(line) > layout.max_line_bytes:
+        raise RecordError(f"line is longer than {layout.max_line_bytes} bytes")
+    try:
+        fields = split_fields(line, layout.separator, limit=layout.needed)
+    except ValueError as error:
+        raise RecordError(str(error)) from None
+
+    def text(place: int) -> bytes:
+        return fields[place] if 0 <= place < len(fields) else b""
+
+    read_id = parse_name if layout.string_ids else parse_integer
+    src, dst = read_id(text(layout.src), "src"), read_id(text(layout.dst), "dst")
+    op = 1 if layout.op < 0 else parse_operation(text(layout.op), layout.operations)
+    weight = parse_weight(text(layout.weight), op, optional=layout.weight_optional)
+    return ParsedLine(src, dst, weight, op)
+
+
+def split_fields(line: bytes, separator: int, *, limit: int | None) -> list[bytes]:
+    """Split a line into at most `limit` leading fields, blanks and quotes taken off.
+
+    Raises
+    ------
+    ValueError
+        A quoted field among them does not end, or is followed by something else.
+    """
+    if separator == 0:
+        # Not split(): that would also split at form feeds and the like.
+        return [part for part in line.replace(b"\t", b" ").split(b" ") if part][:limit]
+    fields: list[bytes] = []
+    blanks = BLANKS.replace(bytes([separator]), b"")
+    position: int | None = 0
+    while position is not None and (limit is None or len(fields) < limit):
+        start = position
+        while start < len(line) and line[start] in blanks:
+            start += 1
+        if start < len(line) and line[start] == _QUOTE:
+            field, position = _quoted_field(line, start + 1, separator, blanks)
+        else:
+            stop = line.find(bytes([separator]), start)
+            field = line[start : stop if stop >= 0 else len(line)].rstrip(blanks)
+            position = stop + 1 if stop >= 0 else None
+        fields.append(field)
+    return fields
+
+
+def _quoted_field(line: bytes, start: int, separator: int, blanks: bytes) -> tuple[bytes, int | None]:
+    stop = start
+    while True:
+        stop = line.find(b'"', stop)
+        if stop < 0:
+            raise ValueError("a quoted field does not end on its line")
+        if line[stop + 1 : stop + 2] != b'"':
+            break
+        stop += 2
+    after = stop + 1
+    while after < len(line) and line[after] in blanks:
+        after += 1
+    if after < len(line) and line[after] != separator:
+        raise ValueError("a quoted field is followed by text")
+    return line[start:stop].replace(b'""', b'"'), after + 1 if after < len(line) else None
+
+
+def parse_integer(text: bytes, name: str) -> int:
+    """An int64 from its digits, exactly."""
+    if not text:
+        raise RecordError(f"{name} is missing")
+    if not _INTEGER.fullmatch(text):
+        raise RecordError(f"{name} is not an integer: {shown(text)}")
+    digits = text.lstrip(b"+-").lstrip(b"0")
+    value = int(digits or b"0") if len(digits) <= _INTEGER_DIGITS else 2**64
+    value = -value if text[:1] == b"-" else value
+    if not -(2**63) <= value < 2**63:
+        raise RecordError(f"{name} is beyond 64 bits: {shown(text)}")
+    return value
+
+
+def parse_name(text: bytes, name: str) -> bytes:
+    """A string id as valid UTF-8."""
+    if not text:
+        raise RecordError(f"{name} is missing")
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        raise RecordError(f"{name} is not UTF-8: {shown(text)}") from None
+    return text
+
+
+def parse_operation(text: bytes, operations: Mapping[bytes, int]) -> int:
+    """The code of an operation word."""
+    if not text:
+        raise RecordError("op is missing")
+    code = operations.get(text.lower())
+    if code is None:
+        raise RecordError(f"op is unknown: {shown(text)}")
+    return code
+
+
+def parse_weight(text: bytes, op: int, *, optional: bool) -> float:
+    """The float64 that Python's `float` gives, or what a missing weight means."""
+    if not text:
+        if op == REMOVE:
+            return float("nan")
+        if optional:
+            return 1.0
+        raise RecordError("weight is missing")
+    if not _NUMBER.fullmatch(text):
+        raise RecordError(f"weight is not a number: {shown(text)}")
+    weight = float(text)
+    if weight != weight and op != REMOVE:  # noqa: PLR0124  the test for NaN that needs no import
+        raise RecordError("weight is NaN")
+    return weight
+
+
+def shown(text: bytes) -> str:
+    """A field as a message shows it: readable, quoted, short."""
+    readable = text[:200].decode("utf-8", "backslashreplace")
+    return repr(readable if len(readable) <= 40 else readable[:40] + "…")

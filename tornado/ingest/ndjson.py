@@ -1,0 +1,170 @@
+"""Pushed edges as NDJSON: one flat object a line, `{"src": 1, "dst": 2, "weight": 3.5, "op": "+"}`.
+
+Objects as most programs write them go through the compiled tokenizer; the others (escapes, nulls, unusual numbers) are parsed by
+Python's own JSON reader. `weight` is 1 and `op` `+` where they are left out or null; a removal without a weight means the
+oldest edge. A field `time` is let through unread, any other name is a fault: it would be a misspelt one.
+
+Guarantees: numbers keep their digits until they are an int64 or the nearest float64; a fault is one record's, never the body's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+
+from ..errors import RecordError
+from .assembly import KernelColumns, Lines, assemble
+from .interner import Interner
+from .lines import ParsedLine, parse_integer, parse_name, parse_operation, shown
+from .parsed import ParsedBatch
+from .records import INSERT, OPERATIONS, REMOVE
+from .tokenizer import find_lines, parse_objects
+
+MAX_LINE_BYTES: Final = 65_536
+
+_WORDS: Final = {word.encode(): code for word, code in OPERATIONS.items()}
+_OP_WORDS: Final = np.array([int.from_bytes(word, "little") for word in _WORDS], np.uint64)
+_OP_CODES: Final = np.array(list(_WORDS.values()), np.int8)
+_FIELDS: Final = frozenset({"src", "dst", "weight", "op", "time"})
+_NO_OBJECT: Final = "not a JSON object on one line"
+
+
+class _Digits(str):
+    """A number as it was written: Python's reader would round what a float64 cannot hold."""
+
+    __slots__ = ()
+
+
+class _Object(NamedTuple):
+    pairs: list[tuple[str, Any]]
+
+
+def parse_ndjson(
+    body: bytes, *, interner: Interner | None = None, max_line_bytes: int = MAX_LINE_BYTES
+) -> ParsedBatch:
+    """Parse a body; bad lines are in `rejected`.
+
+    Parameters
+    ----------
+    body : bytes
+        Whole lines; empty ones are no records.
+    interner : Interner, optional
+        Ids are strings and become numbers here; without it they are integers.
+    max_line_bytes : int
+        Longer lines are rejected.
+
+    Returns
+    -------
+    ParsedBatch
+        Positions count the records of the body from 1 (`shifted` turns them into those of a source).
+
+    Examples
+    --------
+    >>> parsed = parse_ndjson(b'{"src": 1, "dst": 2}\\n{"src": 1.0, "dst": 2}\\n')
+    >>> parsed.batch.weight.tolist(), parsed.rejected[0].reason
+    ([1.0], "src is not an integer: '1.0'")
+    """
+    data = np.frombuffer(body, np.uint8)
+    starts, stops, _, _ = find_lines(data, 1, max_line_bytes, False)
+    lines = Lines(body, starts, stops, np.arange(1, len(starts) + 1), max_line_bytes)
+    columns = KernelColumns.for_lines(len(lines))
+    parse_objects(
+        data,
+        starts,
+        stops,
+        interner is not None,
+        _OP_WORDS,
+        _OP_CODES,
+        max_line_bytes,
+        columns.src,
+        columns.dst,
+        columns.weight,
+        columns.op,
+        columns.spans,
+        columns.status,
+    )
+    define = partial(parse_object, string_ids=interner is not None, max_line_bytes=max_line_bytes)
+    return assemble(lines, columns, define, interner=interner)
+
+
+def parse_object(line: bytes, *, string_ids: bool, max_line_bytes: int = MAX_LINE_BYTES) -> ParsedLine:
+    """Parse one line: the definition.
+
+    Raises
+    ------
+    RecordError
+        The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight.
+    """
+    if len(line) > max_line_bytes:
+        raise RecordError(f"line is longer than {max_line_bytes} bytes")
+    try:
+        found = json.loads(
+            line.decode(),
+            parse_int=_Digits,
+            parse_float=_Digits,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_Object,
+        )
+    except (ValueError, RecursionError):
+        raise RecordError(_NO_OBJECT) from None
+    if not isinstance(found, _Object):
+        raise RecordError(_NO_OBJECT)
+    fields: dict[str, Any] = {}
+    for key, value in found.pairs:
+        if key not in _FIELDS:
+            raise RecordError(f"unknown field: {_shown(key)}")
+        if key in fields:
+            raise RecordError(f"{key} is there twice")
+        fields[key] = value
+    src = _vertex(fields.get("src"), "src", string_ids=string_ids)
+    dst = _vertex(fields.get("dst"), "dst", string_ids=string_ids)
+    op = fields.get("op")
+    if op is None:
+        code = INSERT
+    elif isinstance(op, str):
+        # An op that is a number, 1 or -1, is spelt like the word.
+        code = parse_operation(op.encode("utf-8", "backslashreplace"), _WORDS) if op else _unknown_op(op)
+    else:
+        _unknown_op(op)
+    weight = fields.get("weight")
+    if weight is None:
+        return ParsedLine(src, dst, math.nan if code == REMOVE else 1.0, code)
+    if not isinstance(weight, _Digits):
+        raise RecordError(f"weight is not a number: {_shown(weight)}")
+    return ParsedLine(src, dst, float(weight), code)
+
+
+def _vertex(value: Any, name: str, *, string_ids: bool) -> int | bytes:
+    if value is None:
+        raise RecordError(f"{name} is missing")
+    if string_ids:
+        if not isinstance(value, str) or isinstance(value, _Digits):
+            raise RecordError(f"{name} is not a string: {_shown(value)}")
+        try:
+            return parse_name(value.encode(), name)
+        except UnicodeEncodeError:
+            raise RecordError(f"{name} is not UTF-8: {_shown(value)}") from None
+    if not isinstance(value, _Digits):
+        raise RecordError(f"{name} is not an integer: {_shown(value)}")
+    return parse_integer(value.encode(), name)
+
+
+def _unknown_op(op: object) -> NoReturn:
+    raise RecordError(f"op is unknown: {_shown(op)}")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    # NaN and Infinity are no JSON, though Python reads them.
+    raise ValueError(name)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return shown(value.encode("utf-8", "backslashreplace"))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "an array or object"
