@@ -233,7 +233,7 @@ def _other_weight(weight: float, chance: random.Random) -> float:
     return float(int(weight * factor)) if weight == int(weight) else weight * factor
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _exchange(
     order: NDArray[np.int32], loaded: int, pairs: int, start: np.uint64, drawn: int
 ) -> NDArray[np.int32]:

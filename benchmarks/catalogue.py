@@ -1,0 +1,45 @@
+"""Which benchmarks there are, and at which scales they run unless asked otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import admission, memory, queries, scratch, startup
+from .harness import Clock, Report, Settings, run_benchmark
+from .system import LiveSystem, SystemFactory
+
+Measure = Callable[[Report, Settings, Clock, SystemFactory], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A benchmark: its question, its code, and the scales that the project's targets name."""
+
+    question: str
+    measure: Measure
+    scales: tuple[int, ...]
+
+
+def _measure_startup(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    startup.measure(report, settings, clock)
+
+
+CATALOGUE: dict[str, Entry] = {
+    "startup": Entry(startup.__doc__ or "", _measure_startup, (0,)),
+    "scratch": Entry(scratch.__doc__ or "", scratch.measure, (16, 20, 22)),
+    "admission": Entry(admission.__doc__ or "", admission.measure, (16, 20, 22)),
+    "queries": Entry(queries.__doc__ or "", queries.measure, (16, 20, 22)),
+    "memory": Entry(memory.__doc__ or "", memory.measure, (22,)),
+}
+
+
+def run_entry(name: str, settings: Settings, start: SystemFactory = LiveSystem) -> Report:
+    """Run one benchmark of the catalogue in this process."""
+    entry = CATALOGUE[name]
+    return run_benchmark(
+        name,
+        entry.question,
+        settings,
+        lambda report, settings, clock: entry.measure(report, settings, clock, start),
+    )

@@ -1,0 +1,310 @@
+"""What a measurement is: figures with their units and bounds, and the facts without which they mean nothing.
+
+A benchmark fills a `Report`. Every figure is kept, whether or not it meets its bound; a bound comes from the project's
+targets, a ratio only from two figures of the same run on the same machine. Figures that others published stand beside as
+`published`, with their source, and never enter a bound as if they had been measured here.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+_PACKAGES = ("numpy", "numba", "llvmlite", "fastapi", "starlette", "uvicorn", "pyarrow", "lmdb", "networkx")
+
+
+class OutOfTime(Exception):
+    """A benchmark did not end within its time; what it had measured by then is kept."""
+
+
+class WrongAnswer(Exception):
+    """The measured system gave an answer that the oracle does not: no figure of that run counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a benchmark runs.
+
+    Parameters
+    ----------
+    scale : int
+        The graph has 2**scale vertices.
+    workers : tuple of int
+        Each number of workers is measured.
+    seed : int
+        Chooses graph and stream.
+    smoke : bool
+        Shortened to a few seconds: says whether everything works, not how fast it is, so bounds are not judged.
+    hold_s : float
+        For how long a rate must be held.
+    queries : int
+        How many queries are asked.
+    limit_s : float
+        After so long the benchmark gives up.
+    """
+
+    scale: int
+    workers: tuple[int, ...] = (1, 2)
+    seed: int = 1
+    smoke: bool = False
+    hold_s: float = 60.0
+    queries: int = 300
+    limit_s: float = 1_800.0
+
+    def smaller(self) -> Settings:
+        """Return the smoke version of these settings."""
+        return Settings(
+            scale=min(self.scale, 12), seed=self.seed, smoke=True, hold_s=0.5, queries=20, limit_s=120.0
+        )
+
+
+class Clock:
+    """Says how much of a benchmark's time is left, and ends it when there is none."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._end_s = time.monotonic() + limit_s
+        self._limit_s = limit_s
+
+    def left_s(self) -> float:
+        """Return the seconds left.
+
+        Raises
+        ------
+        OutOfTime
+            There are none.
+        """
+        left = self._end_s - time.monotonic()
+        if left <= 0:
+            raise OutOfTime(f"the limit of {self._limit_s:g} s is reached")
+        return left
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured number, with the bound it has to meet, if any.
+
+    Parameters
+    ----------
+    name, unit : str
+        What it is, and of what.
+    value : float
+        The number.
+    at_least, at_most : float, optional
+        Its bound.
+    """
+
+    name: str
+    value: float
+    unit: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the bound is met; None where there is none."""
+        if self.at_least is not None:
+            return self.value >= self.at_least
+        return self.value <= self.at_most if self.at_most is not None else None
+
+
+@dataclass(slots=True)
+class Report:
+    """Everything one benchmark found at one scale."""
+
+    benchmark: str
+    question: str
+    settings: Settings
+    facts: dict[str, Any]
+    data: dict[str, Any] = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
+    published: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    failure: str | None = None
+    elapsed_s: float = 0.0
+
+    def add(
+        self,
+        name: str,
+        value: float,
+        unit: str,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+    ) -> None:
+        """Keep a figure and print it; in a smoke run bounds are left out, since nothing was measured properly."""
+        figure = Figure(
+            name,
+            float(value),
+            unit,
+            None if self.settings.smoke else at_least,
+            None if self.settings.smoke else at_most,
+        )
+        self.figures.append(figure)
+        print(f"  {_line(figure)}", file=sys.stderr, flush=True)
+
+    def spread(
+        self, name: str, seconds: Sequence[float], *, p50_at_most_ms: float | None = None, p99: bool = True
+    ) -> float:
+        """Keep the median and the tail of latencies, in ms; return the median in seconds."""
+        median = quantile(seconds, 0.5)
+        self.add(f"{name}, p50", median * 1e3, "ms", at_most=p50_at_most_ms)
+        if p99:
+            self.add(f"{name}, p95", quantile(seconds, 0.95) * 1e3, "ms")
+            self.add(f"{name}, p99", quantile(seconds, 0.99) * 1e3, "ms")
+        return median
+
+    def value(self, name: str) -> float:
+        """Return a figure kept before."""
+        return next(figure.value for figure in self.figures if figure.name == name)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        plain = asdict(self)
+        for entry, figure in zip(plain["figures"], self.figures, strict=True):
+            entry["met"] = figure.met
+        return plain
+
+
+def run_benchmark(
+    name: str, question: str, settings: Settings, measure: Callable[[Report, Settings, Clock], None]
+) -> Report:
+    """Run one benchmark in this process; whatever ends it, the report has what was measured until then.
+
+    Parameters
+    ----------
+    name, question : str
+        For the report.
+    settings : Settings
+        How to run.
+    measure : callable
+        Fills the report.
+    """
+    report = Report(name, question.strip(), settings, machine_facts())
+    start = time.perf_counter()
+    try:
+        measure(report, settings, Clock(settings.limit_s))
+    except (OutOfTime, WrongAnswer) as error:
+        report.failure = f"{type(error).__name__}: {error}"
+    finally:
+        report.elapsed_s = time.perf_counter() - start
+    return report
+
+
+def timed(function: Callable[..., Any], *arguments: Any, repeats: int = 1) -> tuple[Any, float]:
+    """Call a function `repeats` times; return its last result and the least time, in seconds."""
+    best = float("inf")
+    result = None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = function(*arguments)
+        best = min(best, time.perf_counter() - start)
+    return result, best
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return a quantile that was really measured (the next one above, no interpolation)."""
+    return float(np.quantile(np.asarray(values), share, method="higher"))
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return where, when and with what a figure was measured."""
+    return {
+        "instant": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _git("rev-parse", "HEAD"),
+        "changed_files": len((_git("status", "--porcelain", "--untracked-files=no") or "").splitlines()),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "load_average": list(os.getloadavg()),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in _PACKAGES},
+    }
+
+
+def print_table(reports: Sequence[Report]) -> None:
+    """Print what was found, missed bounds marked, to standard output."""
+    for report in reports:
+        settings = report.settings
+        print(f"\n{report.benchmark}, scale {settings.scale}, seed {settings.seed}, {report.elapsed_s:.0f} s")
+        print(f"  {report.question.splitlines()[0]}")
+        for note in report.notes:
+            print(f"  ({note})")
+        for figure in report.figures:
+            print(f"  {_line(figure)}")
+        for source, figures in report.published.items():
+            print(f"  published, not measured here: {source}: {figures}")
+        if report.failure:
+            print(f"  FAILED: {report.failure}")
+    if reports:
+        facts = reports[0].facts
+        print(
+            f"\n{facts['processor']}, {facts['cores']} cores, {facts['memory_bytes'] / 2**30:.0f} GiB",
+            end="; ",
+        )
+        print(
+            f"load at the start {facts['load_average'][0]:.2f}; commit {(facts['commit'] or 'unknown')[:12]}",
+            end="",
+        )
+        print(f" and {facts['changed_files']} changed files" if facts["changed_files"] else "")
+        if reports[0].settings.smoke:
+            print("smoke run: the figures say that everything works, nothing more")
+
+
+def save(reports: Sequence[Report], path: Path) -> None:
+    """Write the reports as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([report.as_json() for report in reports], indent=1) + "\n", encoding="utf-8")
+
+
+def _line(figure: Figure) -> str:
+    bound = ""
+    if figure.met is not None:
+        limit = f"≥ {figure.at_least:,g}" if figure.at_least is not None else f"≤ {figure.at_most:,g}"
+        bound = f"   {'met' if figure.met else 'MISSED'}: {limit}"
+    return f"{figure.name:<58} {_number(figure.value):>14} {figure.unit}{bound}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
+
+
+def _git(*arguments: str) -> str | None:
+    done = subprocess.run(
+        ["git", *arguments],  # noqa: S607  # found like any developer finds it
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _processor() -> str:
+    facts = Path("/proc/cpuinfo")
+    if facts.is_file():
+        for line in facts.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,41 @@
+"""How much slower than plain recomputation is a branch that starts from nothing?
+
+A main loop holds the whole graph but searches from a vertex that no edge names, so a branch with the root as its source has
+nothing to start from: it is the loop, the protocol and the delay bound, and no incremental advantage. Synchronous (B=1), the
+default (64) and unbounded, against heap Dijkstra and the bucket queue on one thread over a built graph. Every distance of every
+run is compared.
+"""  # noqa: D400  # a question
+
+from __future__ import annotations
+
+from . import peers
+from .harness import Clock, Report, Settings
+from .measuring import baseline, generated, load, require_exact
+from .system import SystemFactory
+
+_NOBODY = -1
+_HEAP_TIMES = {1: 2.5, 64: 5.0, None: 5.0}
+
+
+def measure(report: Report, settings: Settings, clock: Clock, start: SystemFactory) -> None:
+    """Fill the report; see the question above."""
+    edges, root = generated(report, settings)
+    plain, exact = baseline(report, edges, root)
+    repeats = 1 if settings.smoke else 3
+    for workers in settings.workers:
+        for bound, times in _HEAP_TIMES.items():
+            name = f"B={'unbounded' if bound is None else bound}, {workers} worker{'s' * (workers > 1)}"
+            with start(source=_NOBODY, workers=workers, delay_bound=bound) as system:
+                load(system, edges, clock)
+                seconds = []
+                for _ in range(repeats):
+                    ids, values, elapsed_s = system.from_scratch(root, clock.left_s())
+                    require_exact(name, ids, values, exact)
+                    seconds.append(elapsed_s)
+            best = min(seconds)
+            report.add(f"from scratch, {name}", best, "s")
+            report.add(f"  as a multiple of heap Dijkstra, {name}", best / plain.heap_s, "x", at_most=times)
+            report.add(f"  as a multiple of the bucket queue, {name}", best / plain.bucket_s, "x")
+            report.add(f"  edges a second, {name}", len(edges) / best, "edges/s")
+    if settings.scale == 20:
+        report.published["seconds computing, then building, at scale 20"] = peers.RECOMPUTING_20_S

@@ -1,0 +1,126 @@
+"""How long until a started service is ready, and does the second start compile anything?
+
+The real command in a process of its own, twice, with caches that are empty before the first start. Ready means that
+`/readyz` answers 200; then one exact query is asked. The second start must find everything compiled: no file of the compile
+cache may be new or rewritten.
+"""  # noqa: D400  # a question
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .harness import CHECKOUT, Clock, Report, Settings, WrongAnswer, timed
+
+_READY_S = 3.0
+_EDGES = "1,2,1.0\n2,3,2.5\n1,3,9.0\n3,4,0.25\n"
+_EXPECTED = {1: 0.0, 2: 1.0, 3: 3.5, 4: 3.75}
+
+
+def measure(report: Report, settings: Settings, clock: Clock) -> None:
+    """Fill the report; see the question above. Needs no graph: the scale means nothing here."""
+    report.data = {"recipe": "four edges"}
+    starts = 3 if settings.smoke is False else 1
+    with tempfile.TemporaryDirectory(prefix="tornado-startup-") as folder:
+        home = Path(folder)
+        (home / "edges.csv").write_text(_EDGES, encoding="utf-8")
+        first_s, first_query_s = _start_and_ask(home, clock)
+        report.add("first start, nothing compiled, until ready", first_s, "s")
+        report.add("  until its first exact answer", first_s + first_query_s, "s")
+        compiled = _compiled(home)
+        report.add("  files in the compile cache", len(compiled), "")
+        seconds = []
+        for _ in range(starts):
+            # Data of the last run would make this a recovery; only what was compiled may stay.
+            shutil.rmtree(home / "data", ignore_errors=True)
+            seconds.append(_start_and_ask(home, clock))
+        report.add("second start, until ready", min(ready for ready, _ in seconds), "s", at_most=_READY_S)
+        report.add("  until its first exact answer", min(sum(pair) for pair in seconds), "s")
+        changed = {path for path, stamp in _compiled(home).items() if compiled.get(path) != stamp}
+        report.add("  files it compiled", len(changed), "", at_most=0)
+        report.notes.extend(f"compiled again: {path}" for path in sorted(changed)[:10])
+    imported_s = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), repeats=3)[1]
+    report.add("an interpreter that does nothing", imported_s, "s")
+
+
+def _start_and_ask(home: Path, clock: Clock) -> tuple[float, float]:
+    """Start the service; return the seconds until it was ready, and from there until it had answered exactly."""
+    start = time.perf_counter()
+    with _service(home) as (process, url, log):
+        while not _answers(f"{url}/readyz"):
+            if process.poll() is not None:
+                raise WrongAnswer(f"the service ended with {process.returncode}: {log.read_text()[-2_000:]}")
+            clock.left_s()
+            time.sleep(0.01)
+        ready_s = time.perf_counter() - start
+        question = {"loop": "sssp", "vertices": sorted(_EXPECTED), "min_offsets": {"edges.csv": 4}}
+        request = urllib.request.Request(  # noqa: S310  # our own server
+            f"{url}/v1/queries?wait_s=60", json.dumps(question).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=90) as response:  # noqa: S310  # our own server
+            answer = json.load(response)
+        query_s = time.perf_counter() - start - ready_s
+    got = {entry["vertex"]: entry["value"] for entry in answer["result"]["values"]}
+    if got != _EXPECTED:
+        raise WrongAnswer(f"the service says {got}, but exact is {_EXPECTED}")
+    return ready_s, query_s
+
+
+@contextmanager
+def _service(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = home / "service.log"
+    # Whatever caches there are, they are in this folder: NUMBA_CACHE_DIR for compiled code, XDG for the rest.
+    places = {"NUMBA_CACHE_DIR": "numba", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data", "HOME": "home"}
+    environment = os.environ | {name: str(home / place) for name, place in places.items()}
+    command = ["run", "sssp", "--source", "1", "--edges", str(home / "edges.csv"), "--store", "memory:"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tornado", *command, "--http", f"127.0.0.1:{port}"],
+            cwd=CHECKOUT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield process, f"http://127.0.0.1:{port}", log
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310  # our own server
+            return bool(response.status == 200)
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+
+
+def _compiled(home: Path) -> dict[str, int]:
+    """Return every cache file with the instant of its last change."""
+    return {
+        str(path.relative_to(home)): path.stat().st_mtime_ns
+        for place in ("numba", "cache")
+        for path in (home / place).rglob("*")
+        if path.is_file()
+    }

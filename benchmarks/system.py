@@ -1,0 +1,184 @@
+"""The one place where benchmarks touch what they measure: a shortest-path main loop, its branches, and its HTTP service.
+
+`System` is what the benchmarks need, in their words; `LiveSystem` says it in the words of `tornado.loops` and
+`tornado.query`. Everything else in this folder knows only `System`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tornado.ingest.records import EdgeBatch
+
+SOURCE_NAME = "benchmark"
+LOOP_NAME = "sssp"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a main loop has to do at an instant: records not yet applied, and vertices whose work waits."""
+
+    backlog_records: int
+    pending_vertices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a main loop holds, and what it says that this takes."""
+
+    vertices: int
+    edges: int
+    memory_bytes: int
+
+
+class System(Protocol):
+    """A system that keeps shortest paths from one source up to date."""
+
+    admitted: int
+    """Records admitted so far."""
+
+    def admit(self, batch: EdgeBatch) -> None:
+        """Hand over a batch; blocks while the system lags too far behind."""
+        ...
+
+    def wait_idle(self, timeout_s: float) -> None:
+        """Wait until everything admitted is in the approximation; TimeoutError after that long."""
+        ...
+
+    def load(self) -> Load:
+        """Return what is left to do."""
+        ...
+
+    def size(self) -> Size:
+        """Return what it holds."""
+        ...
+
+    def ask(self, ids: NDArray[np.int64], timeout_s: float) -> tuple[NDArray[np.float64], int]:
+        """Fork, wait, look up; return exact distances (inf where unreachable) and the records they are exact for."""
+        ...
+
+    def from_scratch(
+        self, source: int, timeout_s: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+        """Compute the distances from a source the loop knows nothing of; return ids ascending, distances, seconds."""
+        ...
+
+    def serving(self) -> AbstractContextManager[str]:
+        """Serve over HTTP on loopback; gives the base URL."""
+        ...
+
+
+class SystemFactory(Protocol):
+    """Starts a system; it ends with its context."""
+
+    def __call__(
+        self, *, source: int, workers: int, delay_bound: int | None
+    ) -> AbstractContextManager[System]:
+        """Start shortest paths from `source` on so many workers."""
+        ...
+
+
+class LiveSystem:
+    """The real one: threads, nothing stored.
+
+    Parameters
+    ----------
+    source : int
+        Where the paths begin.
+    workers : int
+        Worker threads.
+    delay_bound : int or None
+        B of the paper; None is unbounded.
+    """
+
+    def __init__(self, *, source: int, workers: int, delay_bound: int | None) -> None:
+        from apps.sssp import ShortestPaths
+        from tornado.loops.master import Master
+        from tornado.storage import open_store
+
+        self.admitted = 0
+        self._store = open_store("memory:")
+        self._master = Master(self._store, workers=workers, engine="threads")
+        self._loop = self._master.start(ShortestPaths(source=source), LOOP_NAME, delay_bound=delay_bound)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._master.close()
+        self._store.close()
+
+    def admit(self, batch: EdgeBatch) -> None:
+        """See `System`."""
+        self.admitted += len(batch)
+        self._loop.admit(batch, SOURCE_NAME, self.admitted)
+
+    def wait_idle(self, timeout_s: float) -> None:
+        """See `System`."""
+        if not self._loop.wait_idle(timeout_s):
+            raise TimeoutError(
+                f"the main loop is not idle after {timeout_s:.0f} s: {self._loop.statistics()}"
+            )
+
+    def load(self) -> Load:
+        """See `System`."""
+        statistics = self._loop.statistics()
+        return Load(statistics.backlog_records, statistics.pending)
+
+    def size(self) -> Size:
+        """See `System`."""
+        statistics = self._loop.statistics()
+        return Size(statistics.vertices, statistics.edges, statistics.memory_bytes)
+
+    def ask(self, ids: NDArray[np.int64], timeout_s: float) -> tuple[NDArray[np.float64], int]:
+        """See `System`."""
+        branch = self._loop.fork()
+        try:
+            _finish(branch, timeout_s)
+            return branch.values().lookup(ids)[0], branch.snapshot.offsets.get(SOURCE_NAME, 0)
+        finally:
+            branch.release()
+
+    def from_scratch(
+        self, source: int, timeout_s: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+        """See `System`."""
+        start = time.perf_counter()
+        branch = self._loop.fork(parameters={"source": source})
+        try:
+            _finish(branch, timeout_s)
+            elapsed_s = time.perf_counter() - start
+            return (*branch.values().arrays(), elapsed_s)
+        finally:
+            branch.release()
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """See `System`."""
+        from tornado.query.http import serve_in_thread
+        from tornado.query.service import QueryService
+
+        service = QueryService(self._master)
+        try:
+            with serve_in_thread(service, "127.0.0.1", 0) as url:
+                yield url
+        finally:
+            service.close()
+
+
+def _finish(branch: Any, timeout_s: float) -> None:
+    if not branch.wait(timeout_s):
+        branch.cancel()
+        raise TimeoutError(f"a branch has not converged after {timeout_s:.0f} s: {branch.progress()}")
+    if branch.error is not None:
+        raise branch.error
