@@ -1,0 +1,171 @@
+"""What LMDB adds to the contract: growing, damage, and errors that leave as ours."""
+
+import errno
+import inspect
+import os
+import threading
+
+import lmdb as foreign
+import numpy as np
+import pytest
+
+from tornado.errors import InternalError, StoreCorrupt, StoreError, StoreFull, StoreLocked, TornadoError
+from tornado.storage import lmdb
+from tornado.storage.lmdb_store import LmdbStore
+
+
+def error_of_lmdb(kind, code):
+    """An error as lmdb's C code makes it: the number is set afterwards."""
+    error = kind("mdb_put: what LMDB says")
+    error.code = code
+    return error
+
+
+def test_the_map_grows_while_other_threads_read(tmp_path):
+    with LmdbStore(tmp_path, initial_map_size_bytes=1 << 16) as store:
+        store.write("sssp", 0, {b"%03d" % place: b"0" for place in range(300)})
+        done = threading.Event()
+        failures = []
+
+        def read():
+            while not done.is_set():
+                try:
+                    assert sum(1 for _ in store.scan("sssp", 0)) == 300
+                except BaseException as error:
+                    failures.append(error)
+                    raise
+
+        readers = [threading.Thread(target=read) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        try:
+            for version in range(1, 40):
+                store.write("sssp", version, {b"page": bytes(version * 20_000)})
+        finally:
+            done.set()
+            for reader in readers:
+                reader.join(60)
+        assert failures == []
+        assert [len(store.read("sssp", b"page", version)) for version in range(1, 40)] == list(
+            range(20_000, 800_000, 20_000)
+        )
+
+
+def test_a_map_that_is_full_in_mid_write_grows_and_the_write_happens_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("tornado.storage.lmdb_store._OVERHEAD_SIZE_BYTES", -(10**9))
+    with LmdbStore(tmp_path, initial_map_size_bytes=1 << 16) as store:
+        store.write("sssp", 1, {b"page": bytes(5_000_000)}, metadata=b"once")
+        assert len(store.read("sssp", b"page", 1)) == 5_000_000
+        assert store.versions("sssp") == [1]
+
+
+def test_room_of_forgotten_versions_is_used_again(tmp_path):
+    with LmdbStore(tmp_path) as store:
+        for version in range(30):
+            store.write("sssp", version, {b"page": os.urandom(3_000_000)})
+            store.delete_before("sssp", version)
+        # The current version, the one before until the deletion, and what the last transactions still hold.
+        assert store.statistics().size_bytes < 5 * 3_000_000
+
+
+def test_a_page_overwritten_on_the_disk_is_corrupt_and_the_others_can_be_read(tmp_path):
+    page = np.random.default_rng(3).bytes(300_000)
+    with LmdbStore(tmp_path) as store:
+        store.write("sssp", 1, {b"damaged": page, b"sound": b"yes"})
+    path = tmp_path / "data.mdb"
+    content = bytearray(path.read_bytes())
+    place = content.index(page[150_000:150_100])
+    content[place] ^= 1
+    path.write_bytes(content)
+    with LmdbStore(tmp_path) as store:
+        with pytest.raises(StoreCorrupt, match=r"key b'damaged' at version 1.*Move the folder away"):
+            store.read("sssp", b"damaged", 1)
+        assert store.read("sssp", b"sound", 1) == b"yes"
+
+
+def test_a_file_cut_short_is_corrupt_wherever_it_was_cut(tmp_path):
+    with LmdbStore(tmp_path / "whole") as store:
+        for version in range(5):
+            store.write("sssp", version, {b"%02d" % place: os.urandom(30_000) for place in range(10)})
+    whole = (tmp_path / "whole" / "data.mdb").read_bytes()
+    noticed = 0
+    for number, size_bytes in enumerate(range(len(whole) // 16, len(whole), len(whole) // 16)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "data.mdb").write_bytes(whole[:size_bytes])
+        try:
+            with LmdbStore(folder) as store:
+                for version in store.versions("sssp"):
+                    assert len(list(store.scan("sssp", version))) == 10
+        except StoreCorrupt:
+            noticed += 1
+    assert noticed == 15
+
+
+def test_every_kind_of_error_lmdb_has_is_known_at_the_doorway():
+    kinds = {
+        kind for kind in vars(foreign).values() if inspect.isclass(kind) and issubclass(kind, foreign.Error)
+    }
+    known = {*lmdb._NOT_OURS, *lmdb._DAMAGE, *lmdb._MISUSE, *lmdb._LIMITS}
+    assert kinds - known == {foreign.Error, foreign.DiskError, foreign.MapFullError}
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "ours"),
+    [
+        (foreign.DiskError, errno.ENOSPC, StoreFull),
+        (foreign.Error, errno.EIO, StoreFull),
+        (foreign.Error, errno.EFBIG, StoreFull),
+        (foreign.Error, errno.EDQUOT, StoreFull),
+        (foreign.Error, errno.EROFS, StoreLocked),
+        (foreign.ReadonlyError, errno.EACCES, StoreLocked),
+        (foreign.CorruptedError, -30796, StoreCorrupt),
+        (foreign.BadTxnError, -30782, InternalError),
+        (foreign.ReadersFullError, -30790, StoreError),
+        (foreign.Error, errno.EINVAL, StoreError),
+    ],
+)
+def test_errors_of_lmdb_leave_as_ours_with_what_was_tried(tmp_path, monkeypatch, kind, code, ours):
+    with LmdbStore(tmp_path) as store:
+        store.write("sssp", 1, {b"a": b"1"})
+
+        def fail(*_):
+            raise error_of_lmdb(kind, code)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lmdb.Transaction, "put", fail)
+            with pytest.raises(TornadoError, match="cannot write version 2 of loop 'sssp' in ") as caught:
+                store.write("sssp", 2, {b"a": b"2"})
+        assert type(caught.value) is ours
+        assert type(caught.value.__cause__) is kind
+        assert store.versions("sssp") == [1]
+        store.write("sssp", 2, {b"a": b"2"})
+
+
+def test_a_root_that_could_not_be_written_ends_in_the_old_state_and_a_working_store(tmp_path, monkeypatch):
+    with LmdbStore(tmp_path, initial_map_size_bytes=1 << 16) as store:
+        store.write("sssp", 1, {b"a": b"1"})
+
+        def fail(*_):
+            raise error_of_lmdb(foreign.PanicError, -30795)
+
+        before = store._folder._environment
+        with monkeypatch.context() as patch:
+            patch.setattr(lmdb.Transaction, "put", fail)
+            with pytest.raises(StoreError, match="cannot write version 2"):
+                store.write("sssp", 2, {b"a": b"2"})
+        assert store._folder._environment is not before
+        assert store.versions("sssp") == [1]
+        store.write("sssp", 2, {b"a": b"2" * 100_000})
+        assert len(store.read("sssp", b"a", 2)) == 100_000
+
+
+def test_an_error_of_the_caller_inside_a_change_leaves_no_trace_and_no_lock(tmp_path):
+    with LmdbStore(tmp_path) as store:
+        with pytest.raises(ZeroDivisionError):
+            store._folder.change(
+                lambda transaction: transaction.put(lmdb.Table.FACTS, b"x", b"") or 1 / 0, "test"
+            )
+        with store._folder.reading("test") as transaction:
+            assert transaction.get(lmdb.Table.FACTS, b"x") is None
+        store.write("sssp", 1, {})

@@ -1,0 +1,113 @@
+"""Addresses of stores, and folders that cannot be one."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tornado.config import DATA_DIR_VARIABLE
+from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull, StoreLocked
+from tornado.storage import owner
+from tornado.storage.lmdb_store import LmdbStore
+from tornado.storage.open import open_store
+
+
+def test_memory_is_a_store_that_is_not_durable():
+    with open_store("memory:") as store:
+        assert (store.url, store.durable) == ("memory:", False)
+
+
+def test_an_absolute_folder_is_made_and_found_again(tmp_path):
+    url = f"lmdb://{tmp_path}/deep/with%20space"
+    with open_store(url) as store:
+        assert (store.url, store.durable) == (url, True)
+        store.write("sssp", 3, {b"a": b"1"}, metadata=b"m")
+    assert (tmp_path / "deep" / "with space" / "data.mdb").exists()
+    with open_store(url) as store:
+        assert store.read("sssp", b"a", 3) == b"1"
+        assert store.metadata("sssp", 3) == b"m"
+
+
+def test_lmdb_alone_means_the_data_folder_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv(DATA_DIR_VARIABLE, str(tmp_path))
+    with open_store("lmdb:") as store:
+        assert store.url == f"lmdb://{tmp_path}/store"
+
+
+@pytest.mark.parametrize("url", ["", "memory", "redis://localhost", "/some/folder", "memory:x", "C:\\store"])
+def test_an_unknown_address_names_the_valid_ones(url):
+    with pytest.raises(InvalidArgument, match=r"memory:, lmdb: .* lmdb:///SOME/FOLDER"):
+        open_store(url)
+
+
+@pytest.mark.parametrize("url", ["lmdb://data/roads", "lmdb:data", "lmdb:/data"])
+def test_a_folder_that_is_not_absolute_is_refused_with_the_three_slashes(url):
+    with pytest.raises(InvalidArgument, match="three slashes"):
+        open_store(url)
+
+
+def test_a_second_owner_is_refused_and_told_who_has_the_store(tmp_path):
+    with LmdbStore(tmp_path), pytest.raises(StoreLocked, match=f"in use by process {os.getpid()}.*--store"):
+        LmdbStore(tmp_path)
+    LmdbStore(tmp_path).close()
+
+
+def test_a_second_process_is_refused_while_the_first_lives(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from tornado.storage.lmdb_store import LmdbStore\n"
+        "try: LmdbStore(Path(sys.argv[1]))\n"
+        "except Exception as error: print(type(error).__name__)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with LmdbStore(tmp_path):
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "StoreLocked\n"
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
+
+
+def test_a_path_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("hello")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InvalidArgument, match="Name a folder"):
+            LmdbStore(path)
+    assert (tmp_path / "file").read_text() == "hello"
+
+
+def test_a_folder_that_cannot_be_written_says_so(tmp_path):
+    tmp_path.chmod(0o555)
+    as_root = os.geteuid() == 0
+    if as_root:
+        # Root may write anywhere; nobody may not.
+        os.seteuid(65534)
+    try:
+        with pytest.raises(StoreLocked, match=r"no permission.*Make the folder writable"):
+            LmdbStore(tmp_path / "store")
+    finally:
+        if as_root:
+            os.seteuid(0)
+        tmp_path.chmod(0o755)
+
+
+def test_a_disk_without_room_for_an_empty_store_is_refused_before_anything_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(owner, "LEAST_FREE_SIZE_BYTES", 1 << 80)
+    with pytest.raises(StoreFull, match=r"no room.*Free some space"):
+        LmdbStore(tmp_path)
+    assert not (tmp_path / "data.mdb").exists()
+    monkeypatch.undo()
+    LmdbStore(tmp_path).close()
+
+
+@pytest.mark.parametrize("content", [b"hello", b"\xff" * 100_000], ids=["short", "long"])
+def test_a_file_that_is_no_store_is_left_alone(tmp_path, content):
+    (tmp_path / "data.mdb").write_bytes(content)
+    with pytest.raises(StoreCorrupt, match="Move the folder away"):
+        LmdbStore(tmp_path)
+    assert (tmp_path / "data.mdb").read_bytes() == content
+
+
+def test_a_store_of_another_format_is_refused(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("tornado.storage.lmdb_store._FORMAT", b"tornado-loops 99")
+        LmdbStore(tmp_path).close()
+    with pytest.raises(StoreCorrupt, match=r"format b'tornado-loops 99'.*reads b'tornado-loops 1'"):
+        LmdbStore(tmp_path)
