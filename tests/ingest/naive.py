@@ -41,9 +41,8 @@ def read_text(
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
     lines = data.split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if line.endswith(b"\r"):
-            line = line[:-1]
+    for number, whole in enumerate(lines, start=1):
+        line = whole.removesuffix(b"\r")
         head = line[:longest].lstrip(b" \t")
         if head[:1] in (b"#", b"%") or (not head and len(line) <= longest):
             continue
@@ -172,10 +171,9 @@ def _weight(one, op, optional):
         if not optional:
             raise Bad("weight is missing")
         return 1.0
+    strange = not one.isascii() or b"_" in one or one != one.strip()
     try:
-        if not one.isascii() or b"_" in one or one != one.strip():
-            raise ValueError
-        value = float(one)
+        value = float("strange" if strange else one)
     except ValueError:
         raise Bad(f"weight is not a number: {_shown(one)}") from None
     if math.isnan(value) and op != -1:
@@ -191,8 +189,8 @@ def _shown(one: bytes) -> str:
 def read_ndjson(data: bytes, *, strings=False, longest=65_536) -> Outcome:
     outcome = Outcome()
     names: dict[str, int] = {}
-    for line in data.split(b"\n"):
-        line = line.removesuffix(b"\r")
+    for whole in data.split(b"\n"):
+        line = whole.removesuffix(b"\r")
         if not line[:longest].strip(b" \t") and len(line) <= longest:
             continue
         outcome.records += 1
@@ -210,6 +208,8 @@ def read_ndjson(data: bytes, *, strings=False, longest=65_536) -> Outcome:
 
 class _Digits(str):
     """A number as it was written."""
+
+    __slots__ = ()
 
 
 def _refuse(name):

@@ -48,7 +48,25 @@ integers = st.one_of(
     st.integers(-(2**63) - 2, -(2**63) + 2).map(str),
     st.integers(2**63 - 3, 2**63 + 2).map(str),
     st.integers(10**17, 10**20).map(str),
-    st.sampled_from(["+5", "-0", "007", "-007", "0" * 30 + "1", "9" * 5000, "", "-", "+", "1.0", "1e3", "0x1", "1_0", "٣", "a"]),
+    st.sampled_from(
+        [
+            "+5",
+            "-0",
+            "007",
+            "-007",
+            "0" * 30 + "1",
+            "9" * 5000,
+            "",
+            "-",
+            "+",
+            "1.0",
+            "1e3",
+            "0x1",
+            "1_0",
+            "\u0663",
+            "a",
+        ]
+    ),
 )
 numbers = st.one_of(
     st.floats(allow_nan=True).map(repr),
@@ -56,14 +74,39 @@ numbers = st.one_of(
     st.integers(0, 10**30).map(str),
     st.tuples(st.integers(0, 10**25), st.integers(-400, 400)).map(lambda pair: f"{pair[0]}e{pair[1]}"),
     st.from_regex(r"[+-]?[0-9]{0,22}\.?[0-9]{0,25}([eE][+-]?[0-9]{1,4})?", fullmatch=True),
-    st.sampled_from(["", "nan", "NaN", "-nan", "inf", "-Infinity", "1_0", ".", "1.", ".5", "+-1", "5e", "0e99999", "-0.0", "0x1p3", "1e00001", "1,5", "١"]),
+    st.sampled_from(
+        [
+            "",
+            "nan",
+            "NaN",
+            "-nan",
+            "inf",
+            "-Infinity",
+            "1_0",
+            ".",
+            "1.",
+            ".5",
+            "+-1",
+            "5e",
+            "0e99999",
+            "-0.0",
+            "0x1p3",
+            "1e00001",
+            "1,5",
+            "\u0661",
+        ]
+    ),
 )
-words = st.sampled_from(["+", "-", "=", "1", "-1", "insert", "DELETE", "Remove", "replace", "", "upsert", "2", "inserted!", "é"])
+words = st.sampled_from(
+    ["+", "-", "=", "1", "-1", "insert", "DELETE", "Remove", "replace", "", "upsert", "2", "inserted!", "é"]
+)
 names = st.one_of(
     st.sampled_from(["anna", "ben", "carl", "ünal", "日本", "a b", "x" * 50, "", "#1", "a\x00b", "src", "1"]),
     st.text(max_size=5),
 )
-junk = st.sampled_from(["", " ", "\t", "x", '"', '""', "\r", "\x0b", "\x00", "\ufeff", "\u2028", "1 2", ",", ";"])
+junk = st.sampled_from(
+    ["", " ", "\t", "x", '"', '""', "\r", "\x0b", "\x00", "\ufeff", "\u2028", "1 2", ",", ";"]
+)
 separators = st.sampled_from([",", "\t", ";", " ", "  ", ", ", " \t", " , "])
 
 
@@ -73,11 +116,21 @@ def lines(draw):
     if kind == 0:
         return draw(st.binary(max_size=12))
     if kind == 1:
-        return draw(st.sampled_from([b"", b" ", b"\t\t", b"# note", b"  % note", b"\r", b"#", b",,", b'"#1",2']))
+        return draw(
+            st.sampled_from([b"", b" ", b"\t\t", b"# note", b"  % note", b"\r", b"#", b",,", b'"#1",2'])
+        )
     if kind == 2:
-        return b" " * draw(st.integers(0, 60)) + draw(st.sampled_from([b"#", b"1 2", b""])) + b"x" * draw(st.integers(0, 60))
+        return (
+            b" " * draw(st.integers(0, 60))
+            + draw(st.sampled_from([b"#", b"1 2", b""]))
+            + b"x" * draw(st.integers(0, 60))
+        )
     if kind == 3:
-        return draw(st.sampled_from([b"src,dst,weight", b"from\tto", b"op,target,source", b"a b", b"SRC;DST;t;sign", b"a,1"]))
+        return draw(
+            st.sampled_from(
+                [b"src,dst,weight", b"from\tto", b"op,target,source", b"a b", b"SRC;DST;t;sign", b"a,1"]
+            )
+        )
     field = st.one_of(integers, names) if kind < 6 else integers
     fields = [draw(field), draw(field), draw(numbers), draw(words)]
     fields = fields[: draw(st.sampled_from([4, 4, 4, 4, 3, 2, 1]))]
@@ -89,7 +142,11 @@ def lines(draw):
     line = draw(separators).join(fields).encode("utf-8", "surrogatepass")
     if kind == 10 and line:
         at = draw(st.integers(0, len(line) - 1))
-        line = line[:at] + draw(st.sampled_from([b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"])) + line[at:]
+        line = (
+            line[:at]
+            + draw(st.sampled_from([b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]))
+            + line[at:]
+        )
     return line
 
 
@@ -110,7 +167,12 @@ options = st.fixed_dictionaries(
     {},
     optional={
         "columns": st.sampled_from(
-            [("src", "dst", "weight", "op"), ("dst", "src"), ("src", "-", "dst", "op"), ("op", "src", "dst", "weight", "time")]
+            [
+                ("src", "dst", "weight", "op"),
+                ("dst", "src"),
+                ("src", "-", "dst", "op"),
+                ("op", "src", "dst", "weight", "time"),
+            ]
         ),
         "separator": st.sampled_from([",", "\t", ";", " "]),
         "header": st.booleans(),
@@ -128,10 +190,20 @@ options = st.fixed_dictionaries(
 @example(b"\xef\xbb", {}, 1, 1)
 @settings(max_examples=1500, deadline=None)
 def test_blocks_and_kernels_read_what_a_line_by_line_reader_reads(data, options, block_bytes, max_records):
-    assert read_fast(data, block_bytes=block_bytes, max_records=max_records, **options) == read_text(data, **options)
+    assert read_fast(data, block_bytes=block_bytes, max_records=max_records, **options) == read_text(
+        data, **options
+    )
 
 
-@given(st.lists(st.one_of(numbers, st.integers(0, 2**64 - 1).map(lambda bits: repr(struct.unpack("d", struct.pack("Q", bits))[0]))), max_size=40))
+@given(
+    st.lists(
+        st.one_of(
+            numbers,
+            st.integers(0, 2**64 - 1).map(lambda bits: repr(struct.unpack("d", struct.pack("Q", bits))[0])),
+        ),
+        max_size=40,
+    )
+)
 @settings(max_examples=500, deadline=None)
 def test_a_weight_has_the_bits_that_float_gives(texts):
     data = "".join(f"1,2,{text}\n" for text in texts).encode()

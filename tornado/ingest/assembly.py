@@ -112,9 +112,7 @@ def assemble(
     return ParsedBatch(batch, len(lines), last, positions, tuple(rejected), lines.text_at)
 
 
-def both_directions(
-    batch: EdgeBatch, positions: NDArray[np.int64]
-) -> tuple[EdgeBatch, NDArray[np.int64]]:
+def both_directions(batch: EdgeBatch, positions: NDArray[np.int64]) -> tuple[EdgeBatch, NDArray[np.int64]]:
     """Each edge followed by its reverse; an edge from a vertex to itself stays one edge.
 
     Examples

@@ -77,7 +77,12 @@ class LiveReader:
 
 
 def line_blocks(
-    reader: Reader, name: str, *, max_line_bytes: int, block_bytes: int = BLOCK_BYTES, gzip_expected: bool = False
+    reader: Reader,
+    name: str,
+    *,
+    max_line_bytes: int,
+    block_bytes: int = BLOCK_BYTES,
+    gzip_expected: bool = False,
 ) -> Iterator[bytes]:
     """Yield blocks of whole lines.
 

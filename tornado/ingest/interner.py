@@ -57,17 +57,11 @@ class Interner:
         InvalidArgument
             An entry is no string, is empty, or cannot be written as UTF-8; names the first.
         """
-        if not hasattr(names, "dictionary_encode") or names.null_count:
-            names = _string_array(names)
         # Only the different ones cost Python time; they come in order of first appearance.
-        encoded = names.dictionary_encode()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
-            if isinstance(encoded, pa.ChunkedArray):
-                encoded = encoded.chunk(0)
+        encoded = _string_array(names).dictionary_encode()
         distinct: list[str] = encoded.dictionary.to_pylist()
-        if not all(isinstance(name, str) and name for name in distinct):
-            _string_array(names)
+        if "" in distinct:
+            _check_names(names)
         with self._lock:
             found = list(map(self._ids.get, distinct))
             for index in [at for at, one in enumerate(found) if one is None]:
@@ -94,7 +88,9 @@ class Interner:
             count = len(self._names)
             for index, one in enumerate(ids.tolist()):
                 if not 0 <= one < count:
-                    raise InvalidArgument(f"ids[{index}] is {one}, but only ids 0 to {count - 1} were given out")
+                    raise InvalidArgument(
+                        f"ids[{index}] is {one}, but only ids 0 to {count - 1} were given out"
+                    )
             return [self._names[one] for one in ids.tolist()]
 
     def snapshot(self, *, since: int = 0) -> bytes:
@@ -135,16 +131,31 @@ class Interner:
 
 
 def _string_array(names: Any) -> pa.Array:
-    """Check every entry; the way for anything but clean Arrow columns, and for naming the entry that is not."""
+    """The names as one Arrow array without nulls; clean Arrow columns pass without a look at each entry."""
+    if isinstance(names, pa.Array | pa.ChunkedArray) and not names.null_count:
+        if pa.types.is_dictionary(names.type):
+            # Its dictionary may have names nobody uses, which must not get ids.
+            names = names.cast(names.type.value_type)
+        if pa.types.is_string(names.type) or pa.types.is_large_string(names.type):
+            return (
+                names
+                if isinstance(names, pa.Array)
+                else pa.concat_arrays([pa.array([], names.type), *names.chunks])
+            )
+    return pa.array(_check_names(names), pa.large_string())
+
+
+def _check_names(names: Any) -> list[str]:
     entries = names.tolist() if hasattr(names, "tolist") else list(names)
     for index, entry in enumerate(entries):
         if not isinstance(entry, str) or not entry:
-            raise InvalidArgument(f"names[{index}] is {entry!r}, but a vertex name is a string that is not empty")
-    try:
-        return pa.array(entries, pa.large_string())
-    except UnicodeEncodeError:
-        index = next(i for i, entry in enumerate(entries) if not _encodable(entry))
-        raise InvalidArgument(f"names[{index}] is {entries[index]!r}, which is no valid Unicode text") from None
+            raise InvalidArgument(
+                f"names[{index}] is {entry!r}, but a vertex name is a string that is not empty"
+            )
+        if not _encodable(entry):
+            raise InvalidArgument(f"names[{index}] is {entry!r}, which is no valid Unicode text")
+    checked: list[str] = entries
+    return checked
 
 
 def _encodable(text: str) -> bool:

@@ -20,7 +20,16 @@ from ..errors import InvalidArgument
 from .lines import BLANKS, LineLayout, split_fields
 from .records import OPERATIONS, SYMBOLS
 
-SEPARATORS: Final = {",": ",", "\t": "\t", ";": ";", " ": " ", "comma": ",", "tab": "\t", "semicolon": ";", "space": " "}
+SEPARATORS: Final = {
+    ",": ",",
+    "\t": "\t",
+    ";": ";",
+    " ": " ",
+    "comma": ",",
+    "tab": "\t",
+    "semicolon": ";",
+    "space": " ",
+}
 
 HEADER_NAMES: Final[dict[str, str]] = {
     **dict.fromkeys(("src", "source", "from", "src_id", "source_id", "from_id", "fromnodeid"), "src"),
@@ -68,9 +77,15 @@ class TextFormat:
         if self.columns is not None:
             _check_columns(self.columns)
         if self.separator is not None and self.separator not in SEPARATORS:
-            raise InvalidArgument(f"separator is {self.separator!r}, but must be one of comma, tab, semicolon, space")
+            raise InvalidArgument(
+                f"separator is {self.separator!r}, but must be one of comma, tab, semicolon, space"
+            )
         for word, code in self.operations.items():
-            if code not in SYMBOLS or not 0 < len(word.encode()) <= _OP_WORD_LIMIT or word != word.lower().strip():
+            if (
+                code not in SYMBOLS
+                or not 0 < len(word.encode()) <= _OP_WORD_LIMIT
+                or word != word.lower().strip()
+            ):
                 raise InvalidArgument(
                     f"operations has {word!r}: {code!r}, but needs words of 1 to {_OP_WORD_LIMIT} bytes in lower "
                     f"case and codes out of {sorted(SYMBOLS)}"
@@ -96,7 +111,9 @@ def _check_columns(columns: Sequence[str]) -> None:
     shown = ",".join(columns)
     for name in columns:
         if name != "-" and name not in COLUMN_NAMES:
-            raise InvalidArgument(f"columns is {shown!r} with {name!r}, but names are {', '.join(COLUMN_NAMES)} and -")
+            raise InvalidArgument(
+                f"columns is {shown!r} with {name!r}, but names are {', '.join(COLUMN_NAMES)} and -"
+            )
         if name != "-" and list(columns).count(name) > 1:
             raise InvalidArgument(f"columns is {shown!r} with {name!r} twice, but each can be there once")
     for name in ("src", "dst"):
@@ -129,7 +146,11 @@ class Layout:
         names = _header_names(first, sep)
         recognised = [HEADER_NAMES.get(name, "-") for name in names]
         named = "src" in recognised and "dst" in recognised
-        wordy = not string_ids and len(names) >= 2 and all(name[:1].isalpha() or name[:1] == "_" for name in names)
+        wordy = (
+            not string_ids
+            and len(names) >= 2
+            and all(name[:1].isalpha() or name[:1] == "_" for name in names)
+        )
         has_header = (named or wordy) if wanted.header is None else wanted.header
         columns = wanted.columns
         if columns is None and has_header and named:

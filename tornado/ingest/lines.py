@@ -29,7 +29,8 @@ BLANKS: Final = b" \t"
 _QUOTE: Final = ord('"')
 _INTEGER: Final = re.compile(rb"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(
-    rb"[+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
+    rb"[+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)",
+    re.IGNORECASE,
 )
 # int() refuses longer ones; the digits of any int64 are far fewer, but leading zeros are legal.
 _INTEGER_DIGITS: Final = 4000

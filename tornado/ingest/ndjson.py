@@ -46,7 +46,7 @@ class _Object(NamedTuple):
 def parse_ndjson(
     body: bytes, *, interner: Interner | None = None, max_line_bytes: int = MAX_LINE_BYTES
 ) -> ParsedBatch:
-    """Parse a body; bad lines are in `rejected`.
+    r"""Parse a body; bad lines are in `rejected`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def parse_ndjson(
 
     Examples
     --------
-    >>> parsed = parse_ndjson(b'{"src": 1, "dst": 2}\\n{"src": 1.0, "dst": 2}\\n')
+    >>> parsed = parse_ndjson(b'{"src": 1, "dst": 2}\n{"src": 1.0, "dst": 2}\n')
     >>> parsed.batch.weight.tolist(), parsed.rejected[0].reason
     ([1.0], "src is not an integer: '1.0'")
     """

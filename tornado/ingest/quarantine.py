@@ -105,7 +105,9 @@ class Quarantine:
     def statistics(self) -> QuarantineStatistics:
         """A frozen record of the counts."""
         counts = self.counts()
-        return QuarantineStatistics(sum(counts.values()), counts, None if self.path is None else str(self.path))
+        return QuarantineStatistics(
+            sum(counts.values()), counts, None if self.path is None else str(self.path)
+        )
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""

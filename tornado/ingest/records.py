@@ -86,7 +86,9 @@ repeat the call: none of it was taken.
     @classmethod
     def empty(cls) -> Self:
         """A batch of no records."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int8))
+        return cls(
+            np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int8)
+        )
 
     @classmethod
     def of(cls, src: Any, dst: Any, weight: Any = None, op: Any = INSERT) -> Self:

@@ -40,7 +40,7 @@ def parsed_batches(
     block_bytes: int = BLOCK_BYTES,
     gzip_expected: bool = False,
 ) -> Iterator[ParsedBatch]:
-    """Parse a text from its start.
+    r"""Parse a text from its start.
 
     Parameters
     ----------
@@ -74,13 +74,15 @@ def parsed_batches(
     Examples
     --------
     >>> import io
-    >>> [parsed] = parsed_batches(io.BytesIO(b"# from to\\n1 2\\n1 x\\n"), "edges.txt")
+    >>> [parsed] = parsed_batches(io.BytesIO(b"# from to\n1 2\n1 x\n"), "edges.txt")
     >>> parsed.batch.dst.tolist(), parsed.records, parsed.rejected[0].position, parsed.rejected[0].reason
     ([2], 2, 3, "dst is not an integer: 'x'")
     """
     wanted = wanted or TextFormat()
     if max_records < 1 or block_bytes < 1:
-        raise InvalidArgument(f"max_records is {max_records} and block_bytes {block_bytes}, but both must be 1 or more")
+        raise InvalidArgument(
+            f"max_records is {max_records} and block_bytes {block_bytes}, but both must be 1 or more"
+        )
     limit = wanted.max_line_bytes
     layout: LineLayout | None = None
     number = 1
@@ -130,4 +132,6 @@ def _parse(lines: Lines, layout: LineLayout, interner: Interner | None, *, undir
         columns.spans,
         columns.status,
     )
-    return assemble(lines, columns, partial(parse_line, layout=layout), interner=interner, undirected=undirected)
+    return assemble(
+        lines, columns, partial(parse_line, layout=layout), interner=interner, undirected=undirected
+    )

@@ -13,7 +13,7 @@ All kernels stand in one file because the compiler's cache notices edits only in
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
@@ -122,7 +122,7 @@ def _integer(data: Bytes, low: int, high: int) -> tuple[bool, int]:
         return False, 0
     value = 0
     for at in range(low, high):
-        digit = np.int64(data[at]) - _ZERO
+        digit: Any = np.int64(data[at]) - _ZERO
         if digit < 0 or digit > 9:
             return False, 0
         # The negative range is the larger one: build there, turn round at the end.
@@ -146,7 +146,7 @@ def _decimal(data: Bytes, low: int, high: int) -> tuple[int, float]:
     overflow = False
     at = low
     while at < high:
-        byte = np.int64(data[at])
+        byte: Any = np.int64(data[at])
         if byte == 46:
             if point:
                 return _UNSURE, 0.0
@@ -179,7 +179,7 @@ def _decimal(data: Bytes, low: int, high: int) -> tuple[int, float]:
             return _UNSURE, 0.0
         written = 0
         while at < high:
-            digit = np.int64(data[at]) - _ZERO
+            digit: Any = np.int64(data[at]) - _ZERO
             if digit < 0 or digit > 9:
                 return _UNSURE, 0.0
             written = written * 10 + digit
@@ -245,7 +245,7 @@ def _operation(data: Bytes, low: int, high: int, words: NDArray[np.uint64], code
         key |= byte << np.uint64(8 * (at - low))
     for index in range(len(words)):
         if words[index] == key:
-            return np.int64(codes[index])
+            return np.int64(codes[index])  # type: ignore[return-value]  # int() of a kernel may be unsigned
     return 0
 
 

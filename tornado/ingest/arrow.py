@@ -1,0 +1,192 @@
+"""Pushed edges as an Arrow IPC stream with the columns `src`, `dst` and, where wanted, `weight` and `op`.
+
+A column of a wrong type is the caller's error and refuses the body; a row that cannot be an edge (a null id, an unsigned id
+beyond int64, a NaN weight on an insertion, an unknown op) is rejected alone. A null or absent weight is 1.0, of a removal "the
+oldest edge"; a null or absent op is `+`. Other columns are not looked at, as in a text file.
+
+Guarantees: ids never pass through a float; integer weights become the nearest float64.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ..errors import InvalidArgument
+from .interner import Interner
+from .parsed import ParsedBatch, Rejection
+from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch
+
+_COLUMNS: Final = ("src", "dst", "weight", "op")
+_INT64_MAX: Final = 2**63 - 1
+_UNKNOWN_OP: Final = 0
+
+
+def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch:
+    """Parse a body.
+
+    Parameters
+    ----------
+    body : bytes
+        An Arrow IPC stream of any number of record batches.
+    interner : Interner, optional
+        Ids are strings and become numbers here; without it they are integers.
+
+    Returns
+    -------
+    ParsedBatch
+        Positions count the rows of the body from 1 (`shifted` turns them into those of a source).
+
+    Raises
+    ------
+    InvalidArgument
+        The body is no Arrow stream, ends too early, or lacks a column or has one of a wrong type: none of it was taken.
+    """
+    table = _read(body)
+    ids = {name: _id_column(table, name, string_ids=interner is not None) for name in ("src", "dst")}
+    code = _op_column(table)
+    weight, weight_null = _weight_column(table)
+    faults = _Faults(table.num_rows)
+    for name, column in ids.items():
+        faults.add(_nulls(column), f"{name} is missing")
+        if pa.types.is_uint64(column.type):
+            # A null compares as null, which is no fault of this kind.
+            beyond = pc.greater(column, pa.scalar(_INT64_MAX, pa.uint64())).fill_null(value=False)
+            faults.add(_numpy(beyond), f"{name} is beyond 64 bits")
+        if interner is not None:
+            faults.add(_numpy(pc.equal(column, "").fill_null(value=False)), f"{name} is missing")
+    faults.add(code == _UNKNOWN_OP, "op is unknown")
+    weight = np.where(weight_null, np.where(code == REMOVE, np.nan, 1.0), weight)
+    faults.add(np.isnan(weight) & (code != REMOVE), "weight is NaN")
+
+    good = faults.none()
+    kept = {name: column.filter(pa.array(good)) for name, column in ids.items()}
+    if interner is None:
+        src, dst = (_numpy(kept[name].cast(pa.int64())) for name in ("src", "dst"))
+    else:
+        pairs = np.empty(2 * int(good.sum()), object)
+        pairs[0::2], pairs[1::2] = kept["src"].to_pylist(), kept["dst"].to_pylist()
+        both = interner.intern(pa.array(pairs, pa.large_string()))
+        src, dst = both[0::2].copy(), both[1::2].copy()
+    batch = EdgeBatch(src, dst, weight[good], code[good])
+
+    def text_of(position: int) -> str:
+        return _row_text(table, position - 1)
+
+    rejected = tuple(
+        Rejection.of(row + 1, text_of(row + 1), faults.reason(row)) for row in np.flatnonzero(~good).tolist()
+    )
+    return ParsedBatch(batch, table.num_rows, table.num_rows, np.flatnonzero(good) + 1, rejected, text_of)
+
+
+class _Faults:
+    """The first fault of each row."""
+
+    def __init__(self, rows: int) -> None:
+        self._first = np.zeros(rows, np.int64)
+        self._reasons = [""]
+
+    def add(self, bad: NDArray[np.bool_], reason: str) -> None:
+        self._first[bad & (self._first == 0)] = len(self._reasons)
+        self._reasons.append(reason)
+
+    def none(self) -> NDArray[np.bool_]:
+        good: NDArray[np.bool_] = self._first == 0
+        return good
+
+    def reason(self, row: int) -> str:
+        return self._reasons[int(self._first[row])]
+
+
+def _read(body: bytes) -> pa.Table:
+    try:
+        table = pa.ipc.open_stream(body).read_all()
+        # Offsets and lengths come from outside: unchecked, a forged one reads memory that is not the body's.
+        table.validate(full=True)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise InvalidArgument(
+            f"the body is no whole Arrow IPC stream: {error}", hint="Send it again; none of it was taken."
+        ) from error
+    for name in _COLUMNS:
+        if table.column_names.count(name) > 1:
+            raise InvalidArgument(
+                f"the Arrow stream has the column {name!r} twice, but each can be there once"
+            )
+    return table
+
+
+def _id_column(table: pa.Table, name: str, *, string_ids: bool) -> pa.ChunkedArray:
+    if name not in table.column_names:
+        raise InvalidArgument(
+            f"the Arrow stream has columns {table.column_names}, but {name!r} must be among them"
+        )
+    column = table.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if string_ids:
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            raise InvalidArgument(f"column {name!r} has type {column.type}, but ids of this loop are strings")
+        return column.cast(pa.large_string())
+    if not pa.types.is_integer(column.type):
+        raise InvalidArgument(f"column {name!r} has type {column.type}, but a vertex id is an integer")
+    return column
+
+
+def _op_column(table: pa.Table) -> NDArray[np.int8]:
+    if "op" not in table.column_names:
+        return np.full(table.num_rows, INSERT, np.int8)
+    column = table.column("op")
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    textual = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (textual or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+        raise InvalidArgument(
+            f"column 'op' has type {column.type}, but must be text or integers (1 adds, -1 removes)"
+        )
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    codes = np.empty(table.num_rows, np.int8)
+    start = 0
+    for chunk in column.chunks:
+        words = chunk.dictionary.to_pylist()
+        known = [INSERT if word is None else OPERATIONS.get(str(word).lower(), _UNKNOWN_OP) for word in words]
+        # A null stands one behind the words.
+        table_of_codes = np.array([*known, INSERT], np.int8)
+        codes[start : start + len(chunk)] = table_of_codes[
+            _numpy(chunk.indices.cast(pa.int64()).fill_null(len(known)))
+        ]
+        start += len(chunk)
+    return codes
+
+
+def _weight_column(table: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    if "weight" not in table.column_names:
+        return np.ones(table.num_rows), np.ones(table.num_rows, np.bool_)
+    column = table.column("weight")
+    if not (
+        pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_null(column.type)
+    ):
+        raise InvalidArgument(f"column 'weight' has type {column.type}, but a weight is a number")
+    # safe=False: an integer beyond 2^53 becomes the nearest float64, as it does in text.
+    return _numpy(column.cast(pa.float64(), safe=False).fill_null(1.0)), _nulls(column)
+
+
+def _nulls(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    # Not is_null(nan_is_null=True): a NaN is a fault where a null is "left out".
+    return _numpy(column.is_null())
+
+
+def _numpy(column: Any) -> NDArray[Any]:
+    array: NDArray[Any] = (
+        column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+    )
+    return array
+
+
+def _row_text(table: pa.Table, row: int) -> str:
+    fields = {name: table.column(name)[row].as_py() for name in _COLUMNS if name in table.column_names}
+    return json.dumps(fields, ensure_ascii=False)
