@@ -12,24 +12,31 @@ This is *not* the web framework of the same name; see "The import name" in ARCHI
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .errors import TornadoError
     from .query.session import open
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "open"]
+__all__ = ["TornadoError", "__version__", "open"]
+
+# Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
+_HOMES = {
+    "TornadoError": ".errors",
+    "open": ".query.session",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Load `tornado.open` when it is first used (PEP 562)."""
-    if name == "open":
-        from .query.session import open as open_session
-
-        globals()["open"] = open_session
-        return open_session
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Load a public name when it is first used (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name], __name__), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
