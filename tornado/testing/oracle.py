@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 
 from .edges import EdgeList
 
+_INT32_MAX = 2**31 - 1
+_GREATEST_STEP = 4_096
+
 
 @dataclass(frozen=True, slots=True)
 class BuiltGraph:
@@ -36,12 +39,15 @@ class BuiltGraph:
         Dense number of the target of each edge.
     weights : float64 array, shape (m,)
         Weight of each edge.
+    steps : int16 array, shape (m,), optional
+        The weights once more, where all of them are integers from 0 to 4,096 and no path can exceed int32.
     """
 
     ids: NDArray[np.int64]
     offsets: NDArray[np.int64]
     targets: NDArray[np.int32]
     weights: NDArray[np.float64]
+    steps: NDArray[np.int16] | None
 
     def dense(self, vertex: int) -> int:
         """Return the dense number of an id, -1 where the graph does not have it."""
@@ -85,14 +91,22 @@ def build(edges: EdgeList) -> BuiltGraph:
     Ids that are promised to lie in 0..vertices-1 are their own dense numbers; others are sorted first.
     """
     if edges.vertices:
-        return BuiltGraph(
-            np.arange(edges.vertices, dtype=np.int64),
-            *_rows(edges.src, edges.dst, edges.weight, edges.vertices),
-        )
-    ids = edges.ids()
-    src = np.searchsorted(ids, edges.src).astype(np.int32)
-    dst = np.searchsorted(ids, edges.dst).astype(np.int32)
-    return BuiltGraph(ids, *_rows(src, dst, edges.weight, len(ids)))
+        ids = np.arange(edges.vertices, dtype=np.int64)
+        src, dst = edges.src, edges.dst
+    else:
+        ids = edges.ids()
+        src = np.searchsorted(ids, edges.src).astype(np.int32)
+        dst = np.searchsorted(ids, edges.dst).astype(np.int32)
+    offsets = np.zeros(len(ids) + 1, np.int64)
+    targets = np.empty(len(edges), np.int32)
+    # Large arrays are NumPy's, here and below: it asks for huge pages, Numba's allocator does not (a third of the time).
+    weights = np.empty(len(edges), np.float64)
+    _fill_rows(src, dst, edges.weight, offsets, targets, weights)
+    steps = None
+    if _are_steps(weights, min(_GREATEST_STEP, _INT32_MAX // max(len(ids), 1))):
+        steps = np.empty(len(edges), np.int16)
+        steps[:] = weights
+    return BuiltGraph(ids, offsets, targets, weights, steps)
 
 
 def heap_dijkstra(graph: BuiltGraph, source: int) -> Distances:
@@ -105,8 +119,13 @@ def heap_dijkstra(graph: BuiltGraph, source: int) -> Distances:
     source : int
         An id; the graph need not have it.
     """
-    values = _heap(graph.offsets, graph.targets, graph.weights, graph.dense(source))
-    return Distances(graph.ids, values, source)
+    count = len(graph.ids)
+    distance = np.full(count, np.inf)
+    start = graph.dense(source)
+    if start >= 0:
+        heap = (np.empty(count, np.float64), np.empty(count, np.int32), np.full(count, -1, np.int32))
+        _heap(graph.offsets, graph.targets, graph.weights, start, distance, *heap)
+    return Distances(graph.ids, distance, source)
 
 
 def bucket_queue(graph: BuiltGraph, source: int, *, width: float | None = None) -> Distances:
@@ -119,21 +138,32 @@ def bucket_queue(graph: BuiltGraph, source: int, *, width: float | None = None) 
     source : int
         An id; the graph need not have it.
     width : float, optional
-        Distances that fall into one bucket. Left out: 1 where every weight is an integer up to 4,096 (Dial: each vertex is
-        settled once), otherwise a 64th of the greatest finite weight.
+        Distances that fall into one bucket. Left out: 1 where every weight is a small integer (Dial: each vertex is settled
+        once, and distances are integers too), otherwise a 64th of the greatest finite weight.
     """
+    count = len(graph.ids)
+    start = graph.dense(source)
+    if width is None and graph.steps is not None:
+        steps = np.full(count, _INT32_MAX, np.int32)
+        if start >= 0:
+            ring = int(graph.steps.max(initial=0)) + 1
+            _dial(
+                graph.offsets, graph.targets, graph.steps, start, steps, ring, np.empty((count, 2), np.int32)
+            )
+        return Distances(graph.ids, np.where(steps == _INT32_MAX, np.inf, steps), source)
     greatest = _greatest_finite(graph.weights)
     if width is None:
-        integral = greatest <= 4096 and bool(np.all(graph.weights == np.floor(graph.weights)))
-        width = 1.0 if integral or greatest == 0.0 else max(greatest / 64, 1e-300)
+        width = max(greatest / 64, 1e-300)
     if not width > 0.0 or greatest / width > 1e6:
         raise ValueError(
             f"width is {width} but must be above 0 and at least a millionth of the greatest weight {greatest}"
         )
-    values = _buckets(
-        graph.offsets, graph.targets, graph.weights, graph.dense(source), width, int(greatest / width) + 3
-    )
-    return Distances(graph.ids, values, source)
+    distance = np.full(count, np.inf)
+    if start >= 0:
+        ring = int(greatest / width) + 3
+        links = (np.empty(count, np.int32), np.empty(count, np.int32), np.full(count, -1, np.int32))
+        _buckets(graph.offsets, graph.targets, graph.weights, start, distance, width, ring, *links)
+    return Distances(graph.ids, distance, source)
 
 
 def networkx_distances(edges: EdgeList, source: int) -> Distances:
@@ -165,27 +195,45 @@ def exact_distances(edges: EdgeList, source: int) -> Distances:
     return heap_dijkstra(build(edges), source)
 
 
-@njit(cache=True)
-def _rows(
-    src: NDArray[np.integer], dst: NDArray[np.integer], weight: NDArray[np.number], vertices: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    offsets = np.zeros(vertices + 1, np.int64)
+@njit(cache=True, nogil=True)
+def _fill_rows(
+    src: NDArray[np.integer],
+    dst: NDArray[np.integer],
+    weight: NDArray[np.number],
+    offsets: NDArray[np.int64],
+    targets: NDArray[np.int32],
+    weights: NDArray[np.float64],
+) -> None:
+    """Counting sort by source; `offsets` comes as zeros and is the cursor of each row while rows are filled."""
+    vertices = len(offsets) - 1
     for e in range(len(src)):
-        offsets[src[e] + 1] += 1
+        offsets[src[e]] += 1
+    filled = np.int64(0)
     for v in range(vertices):
-        offsets[v + 1] += offsets[v]
-    free = offsets[:-1].copy()
-    targets = np.empty(len(src), np.int32)
-    weights = np.empty(len(src), np.float64)
+        filled += offsets[v]
+        offsets[v] = filled - offsets[v]
+    offsets[vertices] = filled
     for e in range(len(src)):
-        at = free[src[e]]
-        free[src[e]] = at + 1
+        at = offsets[src[e]]
+        offsets[src[e]] = at + 1
         targets[at] = dst[e]
         weights[at] = weight[e]
-    return offsets, targets, weights
+    # Every cursor now stands at the beginning of the next row.
+    for v in range(vertices - 1, 0, -1):
+        offsets[v] = offsets[v - 1]
+    if vertices:
+        offsets[0] = 0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
+def _are_steps(weights: NDArray[np.float64], greatest: int) -> bool:
+    others = 0
+    for weight in weights:
+        others += not (0.0 <= weight <= greatest and weight == np.floor(weight))
+    return others == 0
+
+
+@njit(cache=True, nogil=True)
 def _greatest_finite(weights: NDArray[np.float64]) -> float:
     greatest = 0.0
     for weight in weights:
@@ -194,18 +242,18 @@ def _greatest_finite(weights: NDArray[np.float64]) -> float:
     return greatest
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _heap(
-    offsets: NDArray[np.int64], targets: NDArray[np.int32], weights: NDArray[np.float64], source: int
-) -> NDArray[np.float64]:
-    """Dijkstra with an indexed binary heap."""
-    vertices = len(offsets) - 1
-    distance = np.full(vertices, np.inf)
-    if source < 0:
-        return distance
-    heap_key = np.empty(vertices, np.float64)
-    heap_vertex = np.empty(vertices, np.int32)
-    place = np.full(vertices, -1, np.int32)
+    offsets: NDArray[np.int64],
+    targets: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    source: int,
+    distance: NDArray[np.float64],
+    heap_key: NDArray[np.float64],
+    heap_vertex: NDArray[np.int32],
+    place: NDArray[np.int32],
+) -> None:
+    """Dijkstra with an indexed binary heap; writes `distance`, which comes as inf, and the heap; `place` comes as -1."""
     distance[source] = 0.0
     heap_key[0] = 0.0
     heap_vertex[0] = source
@@ -254,27 +302,89 @@ def _heap(
                 heap_key[hole] = offer
                 heap_vertex[hole] = target
                 place[target] = hole
-    return distance
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
+def _dial(
+    offsets: NDArray[np.int64],
+    targets: NDArray[np.int32],
+    steps: NDArray[np.int16],
+    source: int,
+    distance: NDArray[np.int32],
+    ring: int,
+    link: NDArray[np.int32],
+) -> None:
+    """Dial's ring of buckets, one for each distance; writes `distance`, which comes as the greatest int32.
+
+    A bucket is a doubly linked list through `link` (before, after). Which one a vertex is in follows from its distance.
+    """
+    first = np.full(ring, -1, np.int32)
+    distance[source] = 0
+    first[0] = source
+    link[source, 0] = -1
+    link[source, 1] = -1
+    waiting = 1
+    here = 0
+    base = np.int32(0)
+    while waiting:
+        vertex = first[here]
+        if vertex < 0:
+            here = here + 1 if here + 1 < ring else 0
+            base += 1
+            continue
+        after = link[vertex, 1]
+        first[here] = after
+        if after >= 0:
+            link[after, 0] = -1
+        waiting -= 1
+        for e in range(offsets[vertex], offsets[vertex + 1]):
+            target = targets[e]
+            offer = base + steps[e]
+            old = distance[target]
+            if offer >= old:
+                continue
+            distance[target] = offer
+            if old == _INT32_MAX:
+                waiting += 1
+            else:
+                before = link[target, 0]
+                after = link[target, 1]
+                if before >= 0:
+                    link[before, 1] = after
+                else:
+                    left = here + (old - base)
+                    first[left - ring if left >= ring else left] = after
+                if after >= 0:
+                    link[after, 0] = before
+            new = here + steps[e]
+            if new >= ring:
+                new -= ring
+            head = first[new]
+            first[new] = target
+            link[target, 0] = -1
+            link[target, 1] = head
+            if head >= 0:
+                link[head, 0] = target
+
+
+@njit(cache=True, nogil=True)
 def _buckets(
     offsets: NDArray[np.int64],
     targets: NDArray[np.int32],
     weights: NDArray[np.float64],
     source: int,
+    distance: NDArray[np.float64],
     width: float,
     ring: int,
-) -> NDArray[np.float64]:
-    """Label-correcting over a ring of buckets, each a doubly linked list through the vertices."""
-    vertices = len(offsets) - 1
-    distance = np.full(vertices, np.inf)
-    if source < 0:
-        return distance
+    following: NDArray[np.int32],
+    preceding: NDArray[np.int32],
+    bucket: NDArray[np.int32],
+) -> None:
+    """Label-correcting over a ring of buckets, each a doubly linked list; `distance` comes as inf, `bucket` as -1.
+
+    A vertex can be taken out and come back (weights below the width), so here it is written down where it is.
+    """
     first = np.full(ring, -1, np.int32)
-    following = np.empty(vertices, np.int32)
-    preceding = np.empty(vertices, np.int32)
-    bucket = np.full(vertices, -1, np.int32)
     per_width = 1.0 / width
     distance[source] = 0.0
     first[0] = source
@@ -322,4 +432,3 @@ def _buckets(
                 if head >= 0:
                     preceding[head] = target
                 bucket[target] = new
-    return distance
