@@ -66,6 +66,28 @@ class Page:
     next: Vertex | None
 
 
+EMPTY = Page(Rows([], np.empty(0)), (), None)
+
+
+class Chunks:
+    """Rows a chunk at a time; `close` lets the answer go, once, whether or not anything was read.
+
+    No plain generator: one that was never started does not run its `finally`, and would hold the answer for ever.
+    """
+
+    def __init__(self, rows: Iterator[Rows], give_back: Callable[[], None]) -> None:
+        self._rows = rows
+        self._give_back = give_back
+
+    def __iter__(self) -> Iterator[Rows]:
+        return self._rows
+
+    def close(self) -> None:
+        """Give back what is held; a second call does nothing."""
+        give_back, self._give_back = self._give_back, _nothing
+        give_back()
+
+
 class Answer(Protocol):
     """Values that can be read in part."""
 
@@ -84,8 +106,8 @@ class Answer(Protocol):
             When the answer does not hold a vertex or rank that is asked for.
         """
 
-    def chunks(self) -> Iterator[Rows]:
-        """Iterate over all rows, a bounded number at a time; closing the iterator lets the answer go."""
+    def chunks(self) -> Chunks:
+        """Iterate over all rows, a bounded number at a time. The caller closes it, also when it was never read."""
 
     def drop(self) -> None:
         """Give back what the answer holds, once those who are reading have finished."""
@@ -112,6 +134,9 @@ class SmallAnswer:
         self._rank = rank
         self._codec = codec
 
+    def __len__(self) -> int:
+        return len(self._rows.ids)
+
     @property
     def size_bytes(self) -> int:
         """An estimate: rows and unknown ids as Python objects."""
@@ -126,9 +151,9 @@ class SmallAnswer:
             rows = best(rows, selection.top, self._rank)
         return _cut(rows, unknown, selection)
 
-    def chunks(self) -> Iterator[Rows]:
+    def chunks(self) -> Chunks:
         """All rows are one chunk."""
-        yield self._rows
+        return Chunks(iter([self._rows]), _nothing)
 
     def drop(self) -> None:
         """Holds nothing of the branch."""
@@ -228,20 +253,20 @@ class WholeAnswer:
         names = self._codec.decode(ids)
         return Page(Rows(names, chosen), (), names[-1] if more else None)
 
-    def chunks(self) -> Iterator[Rows]:
+    def chunks(self) -> Chunks:
         """Read ascending by id, a chunk at a time."""
         self._enter()
-        try:
-            after: int | None = None
-            while True:
-                ids, values = self._shared.values.page(after, CHUNK_ROWS)
-                if len(ids):
-                    yield Rows(self._codec.decode(ids), values)
-                if len(ids) < CHUNK_ROWS:
-                    return
-                after = int(ids[-1])
-        finally:
-            self._shared.give_back()
+        return Chunks(self._read_chunks(), self._shared.give_back)
+
+    def _read_chunks(self) -> Iterator[Rows]:
+        after: int | None = None
+        while True:
+            ids, values = self._shared.values.page(after, CHUNK_ROWS)
+            if len(ids):
+                yield Rows(self._codec.decode(ids), values)
+            if len(ids) < CHUNK_ROWS:
+                return
+            after = int(ids[-1])
 
     def drop(self) -> None:
         """Give the lease back; a second call does nothing."""
@@ -292,6 +317,10 @@ def all_unknown(unknown: Sequence[Vertex]) -> UnknownVertex:
     shown = ", ".join(repr(vertex) for vertex in unknown[:5])
     others = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
     return UnknownVertex(f"the input up to this snapshot never named vertex {shown}{others}")
+
+
+def _nothing() -> None:
+    """Nothing to give back."""
 
 
 def _encode_after(after: Vertex | None, codec: IdCodec) -> int | None:

@@ -149,6 +149,10 @@ class Airfield:
         if flight in self.running:
             self.running.remove(flight)
 
+    def waits(self, query: Query) -> bool:
+        """Whether a query waits for a branch or for offsets."""
+        return query in self.held or any(query in flight.queries for flight in self.waiting)
+
     def leave(self, query: Query) -> Flight | None:
         """Take a query out; return the running flight that has lost its last rider by that, if one has."""
         if query in self.held:

@@ -1,0 +1,383 @@
+"""The dispatcher: forks branches for queries, stops them at deadlines, and has their riders answered when they end.
+
+Threads: `take` forks in the caller's thread and a branch answers its riders in the worker thread that ends it, so no hop
+between threads stands between a question and its answer. What could take longer (ranking or looking up very many, forking
+for those who waited, giving columns back) goes to a small pool. One timer thread keeps deadlines and looks at offsets.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from threading import Lock
+
+from ..errors import NotSupported, QueueFull, TornadoError, UnknownLoop
+from .answers import Answer, SharedValues
+from .contract import BranchView, MainLoopView, ValuesView
+from .flight import Airfield, Flight
+from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
+from .request import QueryRequest, ServiceLimits
+from .timer import Timer
+
+EXACT = {"kind": "exact"}
+APPROXIMATE = {"kind": "approximate"}
+
+# A lookup of so many vertices takes well under a tenth of a millisecond: quick enough for a worker thread.
+QUICK_LOOKUP = 1_000
+QUICK_TOP_VERTICES = 20_000
+
+OFFSETS_INTERVAL_S = 0.002
+RETRY_AFTER_S = 1.0
+CLOSING_S = 5.0
+
+# State columns, parents, dirty set and queues of a branch, per vertex of its main loop: an estimate for planning only.
+BRANCH_BYTES_PER_VERTEX = 64
+VERTICES_KNOWN_FOR_S = 1.0
+
+
+class Dispatcher:
+    """Brings queries and branches together.
+
+    Parameters
+    ----------
+    limits : ServiceLimits
+        How many branches run and how many queries wait.
+    loop : callable
+        From a name to the main loop; raises `UnknownLoop`.
+    read : callable
+        Makes the answer of a request from the values of its branch.
+    end : callable
+        Ends a query, unless it has ended; called once for every query taken.
+    """
+
+    def __init__(
+        self,
+        limits: ServiceLimits,
+        *,
+        loop: Callable[[str], MainLoopView],
+        read: Callable[[QueryRequest, ValuesView, SharedValues], Answer],
+        end: Callable[[Query, Ending], None],
+    ) -> None:
+        self._limits = limits
+        self._loop = loop
+        self._read = read
+        self._end = end
+        self._airfield = Airfield(branches=limits.branches, queued=limits.queued)
+        self._lock = Lock()
+        self._closed = False
+        self._vertices: dict[str, tuple[float, int]] = {}
+        self._offsets_watched = False
+        self._timer = Timer("tornado-query-timer")
+        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tornado-query")
+
+    def take(self, query: Query) -> None:
+        """Fork for a query, or let it wait or ride along.
+
+        Raises
+        ------
+        TornadoError
+            What the loop says against the fork, where no other query rides on it; the query was not taken.
+        QueueFull
+            When it would have to wait and too many do.
+        """
+        wanted = query.request.min_offsets
+        if wanted and not _reached(self._loop(query.request.loop).offsets(), wanted):
+            with self._lock:
+                self._require_open()
+                self._airfield.hold(query, RETRY_AFTER_S)
+            query.expiry = self._timer.schedule(query.deadline_at_s, partial(self._expire, query))
+            self._watch_offsets()
+            return
+        flight, start = self._place(query)
+        if start:
+            self._fork(flight, asked_by=query)
+
+    def leave(self, query: Query) -> None:
+        """Take a query out that has ended, and cancel the branch that has lost its last rider by that."""
+        with self._lock:
+            abandoned = self._airfield.leave(query)
+            branch = None if abandoned is None or abandoned.ended else abandoned.branch
+        if branch is not None:
+            branch.cancel()
+
+    def counts(self) -> tuple[int, int, int]:
+        """How many queries wait, how many run, and on how many branches."""
+        with self._lock:
+            running = self._airfield.running
+            riders = sum(1 for flight in running for query in flight.queries if not query.state.is_final)
+            return self._airfield.count_waiting(), riders, len(running)
+
+    def refuse(self) -> list[Query]:
+        """Take no more queries, and return those that have not ended."""
+        with self._lock:
+            self._closed = True
+            return list(self._airfield.everybody())
+
+    def close(self) -> None:
+        """Wait for the branches that were cancelled and end the threads; after `refuse` and `leave` of all."""
+        with self._lock:
+            branches = [flight.branch for flight in self._airfield.running if flight.branch is not None]
+        for branch in branches:
+            branch.wait(CLOSING_S)
+        self._timer.close()
+        self._pool.shutdown(wait=True)
+
+    def in_pool(self, call: Callable[[], None]) -> None:
+        """Call soon on another thread; while closing, on this one, since what is given back must be given back."""
+        try:
+            self._pool.submit(call)
+        except RuntimeError:
+            call()
+
+    # --- taking off ------------------------------------------------------------------------------------------------
+
+    def _place(self, query: Query) -> tuple[Flight, bool]:
+        memory_allows = self._memory_allows(query.request.loop)
+        with self._lock:
+            self._require_open()
+            flight, start = self._airfield.place(
+                query, memory_allows=memory_allows, retry_after_s=RETRY_AFTER_S
+            )
+            branch = flight.branch
+        if branch is not None:
+            query.run_on(branch)
+            self._schedule_stop(flight)
+        elif not start and query.expiry is None:
+            query.expiry = self._timer.schedule(query.deadline_at_s, partial(self._expire, query))
+        return flight, start
+
+    def _fork(self, flight: Flight, *, asked_by: Query | None = None) -> None:
+        """Fork for a flight that has a place. What the loop refuses is raised to the only one who asked."""
+        with self._lock:
+            request = flight.queries[0].request if flight.queries else None
+        if request is None:
+            self._landed(flight)
+            return
+        try:
+            branch: BranchView = self._loop(request.loop).fork(
+                parameters=dict(request.parameters) or None,
+                at=request.at,
+                max_iterations=request.max_iterations,
+            )
+        except Exception as error:
+            if isinstance(error, QueueFull) and self._wait_again(flight):
+                return
+            with self._lock:
+                alone = isinstance(error, TornadoError) and flight.queries == [asked_by]
+                if alone:
+                    flight.queries.clear()
+            # Everything else a fork can raise ends as the state of its queries: nobody else would hear of it.
+            self._end_all(flight, Ending(state=QueryState.FAILED, error=error))
+            self._landed(flight)
+            if alone:
+                raise
+            return
+        with self._lock:
+            flight.branch = branch
+            riders = list(flight.queries)
+            for query in riders:
+                query.run_on(branch)
+        if not riders:
+            branch.cancel()
+        self._schedule_stop(flight)
+        branch.add_done_callback(partial(self._branch_done, flight))
+
+    def _wait_again(self, flight: Flight) -> bool:
+        """Let a flight wait for which the loop has no room, unless nothing runs whose end would make room."""
+        with self._lock:
+            if len(self._airfield.running) < 2:
+                return False
+            self._airfield.go_back(flight)
+            riders = list(flight.queries)
+        for query in riders:
+            if query.expiry is None:
+                query.expiry = self._timer.schedule(query.deadline_at_s, partial(self._expire, query))
+        return True
+
+    def _take_off(self) -> None:
+        """Fork for those who wait, as far as there is room."""
+        while True:
+            with self._lock:
+                waiting = self._airfield.waiting
+                loop = waiting[0].loop if waiting and not self._closed else None
+            if loop is None:
+                return
+            memory_allows = self._memory_allows(loop)
+            with self._lock:
+                if not (waiting and self._airfield.has_slot(memory_allows=memory_allows)):
+                    return
+                flight = self._airfield.take_off()
+            self.in_pool(partial(self._fork, flight))
+
+    def _memory_allows(self, name: str) -> bool:
+        """Whether one more branch of this loop fits, by estimate."""
+        with self._lock:
+            running = len(self._airfield.running)
+        if not running:
+            return True
+        known_until_s, vertices = self._vertices.get(name, (0.0, 0))
+        now_s = time.monotonic()
+        if now_s >= known_until_s:
+            vertices = int(self._loop(name).statistics().vertices)
+            self._vertices[name] = (now_s + VERTICES_KNOWN_FOR_S, vertices)
+        return (running + 1) * vertices * BRANCH_BYTES_PER_VERTEX <= self._limits.branch_memory_bytes
+
+    # --- landing ---------------------------------------------------------------------------------------------------
+
+    def _schedule_stop(self, flight: Flight) -> None:
+        earlier = flight.deadline
+        flight.deadline = self._timer.schedule(flight.deadline_at_s, partial(self._stop, flight))
+        if earlier is not None:
+            earlier.cancel()
+
+    def _stop(self, flight: Flight) -> None:
+        with self._lock:
+            if flight.ended:
+                return
+            flight.stopped_by = "deadline"
+        try:
+            flight.branch.stop()
+        except Exception as error:  # noqa: BLE001  becomes the state of the queries; the timer must live on
+            self._end_all(flight, Ending(state=QueryState.FAILED, error=error))
+            self._landed(flight)
+
+    def _branch_done(self, flight: Flight, branch: BranchView) -> None:
+        """Answer the riders of a branch that has ended. Runs in a worker thread of the loop."""
+        with self._lock:
+            flight.ended = True
+            riders = list(flight.queries)
+        if flight.deadline is not None:
+            flight.deadline.cancel()
+        state = str(branch.state.name)
+        if state in {"CONVERGED", "STOPPED"} and riders:
+            answer = partial(self._answer_all, flight, branch, riders)
+            if all(_is_quick(query.request, branch) for query in riders):
+                answer()
+            else:
+                self.in_pool(answer)
+            return
+        if state == "FAILED":
+            ending = Ending(state=QueryState.FAILED, error=branch.error, progress=_progress(branch))
+        else:
+            ending = Ending(state=QueryState.CANCELLED, progress=_progress(branch))
+        self._end_all(flight, ending)
+        self.in_pool(partial(self._release, flight, branch))
+
+    def _answer_all(self, flight: Flight, branch: BranchView, riders: list[Query]) -> None:
+        try:
+            values: ValuesView = branch.values()
+            ending = _ending(flight, branch)
+        except Exception as error:  # noqa: BLE001  becomes the state of the queries, which is where it is read
+            self._end_all(flight, Ending(state=QueryState.FAILED, error=error))
+            self._release(flight, branch)
+            return
+        shared = SharedValues(values, partial(self.in_pool, branch.release))
+        # Held while the answers are made, so that the first one that is dropped does not release under the others.
+        shared.lease()
+        for query in riders:
+            try:
+                self._end(query, replace(ending, answer=self._read(query.request, values, shared)))
+            except Exception as error:  # noqa: BLE001  likewise
+                self._end(query, Ending(state=QueryState.FAILED, error=error))
+        shared.give_back()
+        self._landed(flight)
+
+    def _release(self, flight: Flight, branch: BranchView) -> None:
+        branch.release()
+        self._landed(flight)
+
+    def _landed(self, flight: Flight) -> None:
+        """Free a flight's place, and let those who wait take off."""
+        with self._lock:
+            flight.ended = True
+            self._airfield.landed(flight)
+        self._take_off()
+
+    def _end_all(self, flight: Flight, ending: Ending) -> None:
+        with self._lock:
+            riders = list(flight.queries)
+        for query in riders:
+            self._end(query, ending)
+
+    # --- waiting ---------------------------------------------------------------------------------------------------
+
+    def _expire(self, query: Query) -> None:
+        """End a query that still waits at its deadline: there is no branch whose best value could be given."""
+        with self._lock:
+            if not self._airfield.waits(query):
+                return
+            self._airfield.leave(query)
+        self._end(query, Ending(state=QueryState.DEADLINE, stopped_by="deadline"))
+
+    def _watch_offsets(self) -> None:
+        with self._lock:
+            if self._offsets_watched or not self._airfield.held or self._closed:
+                return
+            self._offsets_watched = True
+        self._timer.schedule(time.monotonic() + OFFSETS_INTERVAL_S, self._look_at_offsets)
+
+    def _look_at_offsets(self) -> None:
+        """Let those go whose offsets are reached. The loops do not call when theirs move, so it is looked at often."""
+        with self._lock:
+            self._offsets_watched = False
+            held = list(self._airfield.held)
+        offsets: dict[str, dict[str, int]] = {}
+        for query in held:
+            name = query.request.loop
+            try:
+                if name not in offsets:
+                    offsets[name] = self._loop(name).offsets()
+            except UnknownLoop as error:
+                self.leave(query)
+                self._end(query, Ending(state=QueryState.FAILED, error=error))
+                continue
+            if _reached(offsets[name], query.request.min_offsets or {}):
+                self.in_pool(partial(self._place_held, query))
+        self._watch_offsets()
+
+    def _place_held(self, query: Query) -> None:
+        with self._lock:
+            if query not in self._airfield.held:
+                return
+        try:
+            flight, start = self._place(query)
+        except TornadoError as error:
+            self.leave(query)
+            self._end(query, Ending(state=QueryState.FAILED, error=error))
+            return
+        if start:
+            self._fork(flight)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise NotSupported("the query service is closed", hint="Start the session or the server again.")
+
+
+def _is_quick(request: QueryRequest, branch: BranchView) -> bool:
+    if request.vertices is not None:
+        return len(request.vertices) <= QUICK_LOOKUP
+    return request.top is None or branch.values().count() <= QUICK_TOP_VERTICES
+
+
+def _ending(flight: Flight, branch: BranchView) -> Ending:
+    """How a branch that has values ends its queries, the answer left out."""
+    converged = branch.state.name == "CONVERGED"
+    return Ending(
+        state=QueryState.CONVERGED if converged else QueryState.DEADLINE,
+        snapshot=NamedSnapshot.of(branch.snapshot),
+        progress=_progress(branch),
+        # A branch whose method has an error bound says so itself.
+        certificate=(getattr(branch, "certificate", None) or EXACT) if converged else APPROXIMATE,
+        stopped_by=None if converged else flight.stopped_by or "max_iterations",
+    )
+
+
+def _progress(branch: BranchView) -> QueryProgress:
+    return QueryProgress.of(branch.progress())
+
+
+def _reached(offsets: Mapping[str, int], wanted: Mapping[str, int]) -> bool:
+    return all(offsets.get(source, 0) >= offset for source, offset in wanted.items())

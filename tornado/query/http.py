@@ -1,0 +1,194 @@
+"""The HTTP server: the application served by uvicorn on a thread of its own.
+
+The socket is bound and listens before the thread starts, so a port that is taken is an error of `start`, with nothing
+begun; port 0 takes a free one. Bound to loopback unless told otherwise; anything else is said aloud, since there is no
+access control.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import socket
+import threading
+import time
+from typing import Self
+
+import uvicorn
+
+from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT
+from ..errors import InternalError, InvalidArgument, PeerError, PortInUse
+from .http_app import create_app
+from .http_requests import HttpLimits
+from .http_routes_queries import Stopping
+from .push import Pusher
+from .service import QueryService
+
+STARTING_S = 10.0
+STOPPING_S = 5
+BACKLOG = 512
+
+_log = logging.getLogger(__name__)
+
+
+class HttpServer:
+    """Serves a query service over HTTP.
+
+    Parameters
+    ----------
+    service : QueryService
+        Not ours to close.
+    host : str
+        Name or address to bind to.
+    port : int
+        0 takes a free one; see `port` after `start`.
+    pusher : Pusher, optional
+        Admits pushed edges; left out, one without a log and with a quarantine in memory.
+    limits : HttpLimits, optional
+        What one client may take.
+
+    Attributes
+    ----------
+    warning : str or None
+        What was warned of when the server is reachable from outside this machine.
+    """
+
+    def __init__(
+        self,
+        service: QueryService,
+        host: str = DEFAULT_HTTP_HOST,
+        port: int = DEFAULT_HTTP_PORT,
+        *,
+        pusher: Pusher | None = None,
+        limits: HttpLimits | None = None,
+    ) -> None:
+        if not 0 <= port <= 65_535:
+            raise InvalidArgument(f"port is {port} but must be from 0 to 65535", hint="0 takes a free one.")
+        self.service = service
+        self.host = host
+        self.port = port
+        self.warning: str | None = None
+        self._wanted_port = port
+        self._pusher = pusher or Pusher()
+        self._limits = limits or HttpLimits()
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+        self._stopping = Stopping()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the server is, without a slash at the end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    def start(self) -> Self:
+        """Bind, and answer requests on a thread from now on.
+
+        Raises
+        ------
+        PortInUse
+            When somebody listens there.
+        PeerError
+            When the address cannot be bound for another reason.
+        """
+        if self._thread is not None:
+            raise InvalidArgument(f"the server at {self.url} runs already", hint="Stop it first.")
+        bound = _bind(self.host, self._wanted_port)
+        self.port = bound.getsockname()[1]
+        self.warning = _exposure(self.host, bound)
+        if self.warning is not None:
+            _log.warning(self.warning)
+        self._stopping = Stopping()
+        app = create_app(self.service, pusher=self._pusher, limits=self._limits, stopping=self._stopping)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            ws="none",
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=STOPPING_S,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run, args=(bound,), name="tornado-http", daemon=True)
+        self._thread.start()
+        give_up_s = time.monotonic() + STARTING_S
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > give_up_s:
+                self.stop()
+                raise InternalError(f"the HTTP server did not start at {self.url} within {STARTING_S:g} s")
+            time.sleep(0.002)
+        return self
+
+    def stop(self) -> None:
+        """Finish the answers under way, wake those that wait, and end the thread; a second call does nothing."""
+        thread, server, loop = self._thread, self._server, self._loop
+        self._thread = None
+        if thread is None or server is None:
+            return
+        server.should_exit = True
+        if loop is not None and thread.is_alive():
+            loop.call_soon_threadsafe(self._stopping.set)
+        thread.join()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _run(self, bound: socket.socket) -> None:
+        assert self._server is not None  # noqa: S101  set before the thread starts
+        with bound, asyncio.Runner() as runner:
+            self._loop = runner.get_loop()
+            runner.run(self._server.serve(sockets=[bound]))
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        raise InvalidArgument(
+            f"the host {host!r} has no address: {error.strerror}",
+            hint="Use 127.0.0.1, or this machine's own name.",
+        ) from error
+    family, kind, protocol, _, address = found[0]
+    bound = socket.socket(family, kind, protocol)
+    try:
+        # A restart must not wait for connections of the last run to fade; two that listen are refused all the same.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUse(
+                f"port {port} on {host} is in use",
+                hint=f"Choose another one, such as --http {host}:{port + 1 if port < 65_535 else 8080}, take a free one "
+                f"with --http {host}:0, or stop the program that listens there.",
+            ) from error
+        if error.errno == errno.EACCES:
+            raise PeerError(
+                f"port {port} on {host} may not be used: {error.strerror}",
+                hint="Ports below 1024 need privileges; choose a higher one.",
+            ) from error
+        raise PeerError(
+            f"{host}:{port} cannot be bound: {error.strerror}", hint="Is this an address of this machine?"
+        ) from error
+    return bound
+
+
+def _exposure(host: str, bound: socket.socket) -> str | None:
+    address = ipaddress.ip_address(str(bound.getsockname()[0]).partition("%")[0])
+    if address.is_loopback:
+        return None
+    return (
+        f"The HTTP interface at {host} ({address}) can be reached from other machines, and has no access control: "
+        "anybody who reaches it can read results and push edges. Bind it to 127.0.0.1, or put a proxy in front."
+    )

@@ -1,0 +1,100 @@
+"""The web application: routes, and every error as a problem document, the framework's own included."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .. import __version__
+from ..errors import TornadoError
+from . import problems
+from .http_models import shown
+from .http_requests import HttpLimits, problem_response
+from .http_routes_loops import loop_routes, operator_routes
+from .http_routes_queries import Stopping, query_routes
+from .metrics import Metrics
+from .push import Pusher
+from .service import QueryService
+
+DESCRIPTION = """Ask running iterative analyses for exact answers.
+
+A query forks a *branch loop* from a consistent snapshot of an endless *main loop* and iterates it to the exact fixed point
+of the input that the snapshot names. Errors are problem documents (RFC 9457) with a stable `code`."""
+
+
+def create_app(service: QueryService, *, pusher: Pusher, limits: HttpLimits, stopping: Stopping) -> FastAPI:
+    """Return the application over one service.
+
+    Parameters
+    ----------
+    service : QueryService
+    pusher : Pusher
+        Admits pushed edges.
+    limits : HttpLimits
+    stopping : Stopping
+        Set when the server stops, so that nobody waits on.
+    """
+    app = FastAPI(
+        title="tornado-loops",
+        version=__version__,
+        description=DESCRIPTION,
+        # The framework's own pages load their scripts from elsewhere; ours works without a network.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.include_router(query_routes(service, limits, stopping))
+    app.include_router(loop_routes(service, pusher, limits))
+    app.include_router(operator_routes(service, Metrics(service, pusher.quarantine.counts)))
+    _add_docs(app)
+    app.add_exception_handler(TornadoError, _error)
+    app.add_exception_handler(problems.ProblemError, _error)
+    app.add_exception_handler(HTTPException, _framework_error)
+    app.add_exception_handler(RequestValidationError, _parameter_error)
+    app.add_exception_handler(Exception, _error)
+    return app
+
+
+def _add_docs(app: FastAPI) -> None:
+    page = resources.files(__package__).joinpath("static", "docs.html").read_bytes()
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return Response(
+            page,
+            media_type="text/html",
+            headers={
+                "Content-Security-Policy": (
+                    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+                )
+            },
+        )
+
+
+async def _error(_request: Request, error: Exception) -> Response:
+    # For what is not ours the framework raises the error again after this answer, and the server logs its traceback.
+    return problem_response(problems.of_error(error))
+
+
+async def _framework_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101  what it was registered for
+    return problem_response(problems.of_status(error.status_code, error.detail, dict(error.headers or {})))
+
+
+async def _parameter_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101  what it was registered for
+    faults: list[dict[str, Any]] = list(error.errors())
+    first = faults[0]
+    name = str(first["loc"][-1])
+    raised = problems.invalid(
+        f"{name}: {first['msg']}; it is {shown(first.get('input'))}",
+        hint="GET /openapi.json describes every parameter.",
+        errors=[{"field": str(fault["loc"][-1]), "message": str(fault["msg"])} for fault in faults[:10]],
+    )
+    return problem_response(raised.problem)

@@ -1,0 +1,211 @@
+"""The bodies of requests and answers, as the OpenAPI document shows them; requests are validated by them.
+
+A request is parsed strictly: a field that nobody declared is refused by name, a number is not taken from a string.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from . import problems
+from .ids import INT64_MAX, INT64_MIN
+from .request import Mode, QueryRequest
+
+DEADLINE_S = 30.0
+
+
+class QueryBody(BaseModel):
+    """A question. Only `loop` is required."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    loop: str = Field(description="The main loop that is asked.", max_length=1000, examples=["sssp"])
+    mode: Literal["exact", "approximate"] = Field(
+        "exact", description="`exact` forks a branch; `approximate` reads the main loop as it is, at once."
+    )
+    vertices: list[int | str] | None = Field(
+        None, description="Only these. With neither this nor `top`, all vertices.", examples=[[4, 5]]
+    )
+    top: int | None = Field(None, description="The best so many, by what the program ranks by.", ge=1)
+    parameters: dict[str, Any] | None = Field(
+        None, description="Fields of the program that differ in this branch."
+    )
+    at: int | None = Field(
+        None, description="Version of a stored snapshot, in place of a cut now.", ge=0, le=INT64_MAX
+    )
+    min_offsets: dict[str, int] | None = Field(
+        None, description="Fork once the loop has at least so many records of each source."
+    )
+    deadline_s: float | None = Field(
+        DEADLINE_S, description="After so many seconds the best value so far is the answer.", gt=0
+    )
+    max_iterations: int | None = Field(None, description="Stop after so many iterations.", ge=1, le=INT64_MAX)
+
+    def to_request(self) -> QueryRequest:
+        """Return the question as the service takes it."""
+        return QueryRequest(
+            loop=self.loop,
+            mode=Mode(self.mode),
+            vertices=None if self.vertices is None else tuple(self.vertices),
+            top=self.top,
+            parameters=self.parameters or {},
+            at=self.at,
+            min_offsets=self.min_offsets,
+            deadline_s=DEADLINE_S if self.deadline_s is None else self.deadline_s,
+            max_iterations=self.max_iterations,
+        )
+
+
+class SnapshotBody(BaseModel):
+    """Which prefix of the input an answer is for."""
+
+    offsets: dict[str, int] = Field(description="Records of each source that are in or quarantined.")
+    instant: str
+    version: int
+    iteration: int
+    delay_bound: int | None = Field(description="null is unbounded.")
+
+
+class ValueBody(BaseModel):
+    """One vertex; the value is null where it is unreachable."""
+
+    vertex: int | str
+    value: float | None
+
+
+class ResultBody(BaseModel):
+    """A page of values."""
+
+    values: list[ValueBody]
+    unknown: list[int | str] = Field(description="Asked for and never seen.")
+    next: int | str | None = Field(description="Give this as `after` for the next page.")
+
+
+class QueryStatusBody(BaseModel):
+    """A query as a resource."""
+
+    id: str
+    loop: str
+    mode: Literal["exact", "approximate"]
+    state: Literal["queued", "running", "converged", "deadline", "cancelled", "failed"]
+    snapshot: SnapshotBody | None
+    iteration: int
+    updates: int
+    prepares: int
+    residual: float | None
+    elapsed_s: float
+    certificate: dict[str, Any] | None = Field(examples=[{"kind": "exact"}])
+    stopped_by: Literal["deadline", "max_iterations"] | None
+    error: dict[str, Any] | None = Field(None, description="The problem document of a query that failed.")
+    result: ResultBody | None = Field(None, description="With `wait_s`, where the query has finished.")
+
+
+class QueryListBody(BaseModel):
+    """Queries that run, wait or are kept, newest first."""
+
+    queries: list[QueryStatusBody]
+
+
+class PushedBody(BaseModel):
+    """What became of pushed edges."""
+
+    accepted: int
+    rejected: int
+    offsets: dict[str, int]
+
+
+class LoopBody(BaseModel):
+    """A main loop and its statistics."""
+
+    name: str
+    program: str
+    workers: int
+    delay_bound: int | None
+    ids: Literal["int", "string"]
+    rank: str
+    offsets: dict[str, int]
+    version: int
+    iteration: int
+    updates: int
+    prepares: int
+    residual: float | None
+    pending: int
+    vertices: int
+    edges: int
+    admitted: int
+    missing_removals: int
+    backlog_records: int
+    memory_bytes: int
+
+
+class LoopListBody(BaseModel):
+    """All main loops."""
+
+    loops: list[LoopBody]
+
+
+class ProblemBody(BaseModel):
+    """An error (RFC 9457). Compare `code`; the other words may change."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    hint: str | None = None
+
+
+def parse_query(body: bytes) -> QueryRequest:
+    """Read the body of a question.
+
+    Raises
+    ------
+    ProblemError
+        400 where it is no JSON, 422 where a field is unknown or its value not allowed; names the field.
+    """
+    try:
+        return QueryBody.model_validate_json(body).to_request()
+    except ValidationError as error:
+        raise _problem(error) from None
+
+
+def _problem(error: ValidationError) -> problems.ProblemError:
+    faults = error.errors(include_url=False, include_context=False)
+    first = faults[0]
+    if first["type"] == "json_invalid":
+        return problems.bad_json(f"the body is no JSON: {first['msg'].removeprefix('Invalid JSON: ')}")
+    unknown = next((fault for fault in faults if fault["type"] == "extra_forbidden"), None)
+    if unknown is not None:
+        return problems.unknown_field(str(unknown["loc"][0]), list(QueryBody.model_fields), where="a query")
+    if not first["loc"]:
+        return problems.bad_json("the body is JSON but no object")
+    return problems.invalid(
+        f"{_place(first['loc'])}: {first['msg']}; it is {shown(first['input'])}",
+        hint=_hint(first["loc"], first["input"]),
+        errors=[{"field": _place(fault["loc"]), "message": fault["msg"]} for fault in faults[:10]],
+    )
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """Return `vertices[3]` for where a fault is; the arms of a union are no place."""
+    text = ""
+    for part in location:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part not in {"int", "str"}:
+            text += f".{part}" if text else part
+    return text
+
+
+def _hint(location: tuple[int | str, ...], value: Any) -> str:
+    if location[0] == "vertices" and not isinstance(value, int | str):
+        return f"A vertex id is a whole number from {INT64_MIN} to {INT64_MAX}, or a string where the loop has such ids."
+    return "GET /openapi.json describes every field."
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 100 else text[:100] + "…"

@@ -1,0 +1,136 @@
+"""Reading requests within limits: bodies, content types, and query strings nobody declared.
+
+Bodies are read as they come and refused at the first byte above the limit, whatever `Content-Length` said, and a sender who
+dawdles is let go, so that no request can hold more than its share of memory or time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from . import problems
+from .formats import JSON, json_bytes
+from .problems import Problem, ProblemError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpLimits:
+    """What the server takes from one client at once.
+
+    Attributes
+    ----------
+    query_body_bytes, edges_body_bytes : int
+        The largest body of a question and of pushed edges.
+    body_timeout_s : float
+        How long a body may take to arrive.
+    max_wait_s : float
+        The greatest `wait_s`.
+    event_streams : int
+        How many clients may listen to events at once.
+    edge_requests : int
+        How many bodies of edges are in memory at once.
+    inline_rows : int
+        How many rows of a whole result are put inside an answer with `wait_s`; `next` leads to the others.
+    """
+
+    query_body_bytes: int = 4 << 20
+    edges_body_bytes: int = 64 << 20
+    body_timeout_s: float = 60.0
+    max_wait_s: float = 300.0
+    event_streams: int = 64
+    edge_requests: int = 8
+    inline_rows: int = 100_000
+
+
+class JsonResponse(Response):
+    """JSON by orjson: floats as their shortest decimals, never NaN or infinity."""
+
+    media_type = JSON
+
+    def render(self, content: object) -> bytes:
+        """Return the body."""
+        return json_bytes(content)
+
+
+def problem_response(problem: Problem) -> Response:
+    """Return a problem document as an answer."""
+    return Response(
+        json_bytes(problem.content()),
+        status_code=problem.status,
+        media_type=problems.MEDIA_TYPE,
+        headers=problem.headers,
+    )
+
+
+def content_type(request: Request) -> str:
+    """Return the media type of the body, without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def read_body(request: Request, *, accepted: list[str], limit_bytes: int, timeout_s: float) -> bytes:
+    """Read a body of one of the accepted types.
+
+    Raises
+    ------
+    ProblemError
+        415 for another type or encoding, 413 above the limit, 408 where it does not arrive in time.
+    """
+    if content_type(request) not in accepted:
+        raise problems.unsupported_media_type(request.headers.get("content-type"), accepted)
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in {"", "identity"}:
+        raise ProblemError(
+            Problem(
+                415,
+                "unsupported-media-type",
+                "Unsupported media type",
+                f"the content encoding is {encoding}, but bodies are read as they are",
+                hint="Send the body without compression.",
+            )
+        )
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit_bytes:
+        raise problems.body_too_large(limit_bytes)
+    parts: list[bytes] = []
+    size_bytes = 0
+    try:
+        async with asyncio.timeout(timeout_s):
+            async for part in request.stream():
+                size_bytes += len(part)
+                if size_bytes > limit_bytes:
+                    raise problems.body_too_large(limit_bytes)
+                parts.append(part)
+    except TimeoutError:
+        raise ProblemError(
+            Problem(
+                408,
+                "request-timeout",
+                "Request timeout",
+                f"the body did not arrive within {timeout_s:g} s",
+                hint="Send it in several requests.",
+                headers={"Connection": "close"},
+            )
+        ) from None
+    except ClientDisconnect:
+        raise ProblemError(
+            Problem(400, "client-disconnected", "Client disconnected", "the body broke off")
+        ) from None
+    return b"".join(parts)
+
+
+def refuse_unknown_parameters(request: Request, valid: list[str]) -> None:
+    """Refuse a query string with a name nobody declared: a misspelt `wait_s` must not be passed over in silence.
+
+    Raises
+    ------
+    ProblemError
+        422 with the name and the valid ones.
+    """
+    for name in request.query_params:
+        if name not in valid:
+            where = f"the query string of {request.url.path}"
+            raise problems.unknown_field(name, valid or ["(none)"], where=where)

@@ -1,0 +1,168 @@
+"""`/v1/loops` and the pushing of edges; health, readiness and metrics for those who operate the server.
+
+Admission may block while a loop lags, and parsing takes its time: both run in the framework's thread pool. How many bodies
+are in memory at once is bounded, and the next one is told to come back.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi import Path as PathParameter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..errors import QueueFull
+from ..ingest.arrow import parse_arrow
+from ..ingest.ndjson import parse_ndjson
+from ..ingest.parsed import ParsedBatch
+from . import problems
+from .contract import MainLoopView
+from .formats import ARROW, NDJSON, number, snapshot_dict
+from .http_models import LoopBody, LoopListBody, ProblemBody, PushedBody
+from .http_requests import HttpLimits, JsonResponse, content_type, read_body, refuse_unknown_parameters
+from .ids import StringIds
+from .metrics import MEDIA_TYPE, Metrics
+from .problems import Problem
+from .push import Pushed, Pusher
+from .query import NamedSnapshot
+from .service import QueryService
+
+SOURCE = "http"
+EDGE_TYPES = [NDJSON, ARROW]
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
+}
+_EDGES_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            NDJSON: {
+                "schema": {"type": "string"},
+                "example": '{"src": 1, "dst": 2, "weight": 3.5, "op": "+"}\n{"src": 1, "dst": 2, "op": "-"}\n',
+            },
+            ARROW: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+
+LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
+
+
+def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> APIRouter:
+    """Return the routes about loops."""
+    router = APIRouter(prefix="/v1/loops", tags=["loops"], responses=_PROBLEMS)
+    bodies = 0
+
+    @router.get("", response_model=LoopListBody)
+    async def listed(request: Request) -> Response:
+        """List the main loops with their statistics."""
+        refuse_unknown_parameters(request, [])
+        loops = [loop for _, loop in sorted(service.master.loops.items())]
+        return JsonResponse({"loops": [_loop_dict(service, loop) for loop in loops]})
+
+    @router.get("/{name}", response_model=LoopBody)
+    async def one(request: Request, name: LoopName) -> Response:
+        """Look at one main loop, with its stored snapshots."""
+        refuse_unknown_parameters(request, [])
+        loop = service.loop(name)
+        stored = await run_in_threadpool(loop.snapshots)
+        snapshots = [snapshot_dict(NamedSnapshot.of(snapshot)) for snapshot in stored]
+        return JsonResponse(_loop_dict(service, loop) | {"snapshots": snapshots})
+
+    @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=_EDGES_BODY)
+    async def push(request: Request, name: LoopName) -> Response:
+        """Push edges, added and removed in the order of the body."""
+        nonlocal bodies
+        refuse_unknown_parameters(request, [])
+        loop = service.loop(name)
+        if bodies >= limits.edge_requests:
+            raise QueueFull(
+                f"{bodies} bodies of edges are being admitted, which is the limit",
+                hint="Send the same body again later.",
+                retry_after_s=1.0,
+            )
+        bodies += 1
+        try:
+            body = await read_body(
+                request,
+                accepted=EDGE_TYPES,
+                limit_bytes=limits.edges_body_bytes,
+                timeout_s=limits.body_timeout_s,
+            )
+            kind = content_type(request)
+            pushed = await run_in_threadpool(lambda: _push(service, pusher, loop, kind, body))
+        finally:
+            bodies -= 1
+        return JsonResponse(
+            {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
+            status_code=202,
+        )
+
+    return router
+
+
+def operator_routes(service: QueryService, metrics: Metrics) -> APIRouter:
+    """Return the routes for those who operate the server."""
+    router = APIRouter(tags=["operation"])
+
+    @router.get("/healthz")
+    async def healthz() -> Response:
+        """Whether the process answers."""
+        return JsonResponse({"status": "ok"})
+
+    @router.get("/readyz", responses={503: {"model": ProblemBody, "description": "Ask again soon."}})
+    async def readyz() -> Response:
+        """Whether questions can be asked: the service is open and a loop runs."""
+        loops = sorted(service.master.loops)
+        if not service.is_open or not loops:
+            why = "no loop runs" if service.is_open else "the query service is closed"
+            raise problems.ProblemError(
+                Problem(
+                    503, "not-ready", "Not ready", why, hint="Ask again soon.", headers={"Retry-After": "1"}
+                )
+            )
+        return JsonResponse({"status": "ready", "loops": loops})
+
+    @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}})
+    async def prometheus() -> Response:
+        """Metrics in the Prometheus text format."""
+        return Response(await run_in_threadpool(metrics.text), headers={"Content-Type": MEDIA_TYPE})
+
+    return router
+
+
+def _push(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, body: bytes) -> Pushed:
+    codec = service.ids(loop.name)
+    interner = codec.interner if isinstance(codec, StringIds) else None
+    parse = parse_ndjson if kind == NDJSON else parse_arrow
+    parsed: ParsedBatch = parse(body, interner=interner)
+    return pusher.push(loop, SOURCE, parsed)
+
+
+def _loop_dict(service: QueryService, loop: MainLoopView) -> dict[str, Any]:
+    statistics = loop.statistics()
+    fields = (
+        *(
+            "name",
+            "program",
+            "workers",
+            "delay_bound",
+            "version",
+            "iteration",
+            "updates",
+            "prepares",
+            "pending",
+        ),
+        *("vertices", "edges", "admitted", "missing_removals", "backlog_records", "memory_bytes"),
+    )
+    return {field: getattr(statistics, field) for field in fields} | {
+        "program": str(statistics.program),
+        "residual": number(statistics.residual),
+        "offsets": dict(sorted(statistics.sources.items())),
+        "ids": service.ids(loop.name).kind,
+        "rank": service.rank(loop.name),
+    }

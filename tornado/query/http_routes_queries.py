@@ -1,0 +1,368 @@
+"""`/v1/queries`: questions as resources. See `interface.md` for what each path promises.
+
+Answers that cost no time are made on the event loop, where the branch's callback wakes them: no thread stands between. What
+reads the store, ranks or renders a whole result goes to the thread pool of the framework.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi import Query as Parameter
+from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from . import problems
+from .answers import EMPTY, Answer, Page, ResultUnavailable, Selection, SmallAnswer, all_unknown
+from .events import Done, events
+from .formats import (
+    ARROW,
+    CSV,
+    FORMATS,
+    JSON,
+    NDJSON,
+    Format,
+    accepted_format,
+    page_dict,
+    status_dict,
+    vertex_of,
+    vertices_of,
+)
+from .http_models import (
+    ProblemBody,
+    QueryBody,
+    QueryListBody,
+    QueryStatusBody,
+    ResultBody,
+    parse_query,
+    shown,
+)
+from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
+from .ids import Vertex
+from .problems import Problem, ProblemError
+from .query import Query, QueryState
+from .request import Mode, QueryRequest
+from .service import QueryService
+
+QUICK_ROWS = 1_000
+EVENT_STREAM = "text/event-stream"
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
+}
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {"schema": QueryBody.model_json_schema(ref_template="#/components/schemas/{model}")}
+        },
+    }
+}
+_RESULTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Values, by `Accept`.",
+        "model": ResultBody,
+        "content": {NDJSON: {}, CSV: {}, ARROW: {}},
+    },
+    **_PROBLEMS,
+}
+
+WaitParameter = Annotated[
+    float | None,
+    Parameter(
+        description="Wait up to so many seconds for the end, and put `result` inside.",
+        ge=0,
+        allow_inf_nan=False,
+    ),
+]
+
+
+class Stopping:
+    """Tells everything that waits on the event loop that the server stops."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._waiting: set[Done] = set()
+
+    def add(self, done: Done) -> None:
+        """Wake this one when the server stops."""
+        self._waiting.add(done)
+
+    def remove(self, done: Done) -> None:
+        """Forget one that waits no more."""
+        self._waiting.discard(done)
+
+    def set(self) -> None:
+        """Wake all of them; called on the event loop."""
+        self.is_set = True
+        for done in self._waiting:
+            done.wake()
+
+
+class RowsResponse(StreamingResponse):
+    """A result that is rendered while it is sent; lets the answer go at the end, also when the client left early."""
+
+    def __init__(self, answer: Answer, chosen: Format) -> None:
+        self._chunks = answer.chunks()
+        parts = chosen.stream(self._chunks, EMPTY)
+        super().__init__(iterate_in_threadpool(parts), media_type=chosen.media_type)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._chunks.close()
+
+
+def query_routes(service: QueryService, limits: HttpLimits, stopping: Stopping) -> APIRouter:
+    """Return the routes over one service."""
+    router = APIRouter(prefix="/v1/queries", tags=["queries"], responses=_PROBLEMS)
+    listening = 0
+
+    async def finished(query: Query, wait_s: float) -> None:
+        if query.state.is_final or stopping.is_set:
+            return
+        done = Done(query)
+        stopping.add(done)
+        try:
+            await done.wait(wait_s)
+        finally:
+            stopping.remove(done)
+            done.close()
+
+    async def body(query: Query, *, with_result: bool) -> dict[str, Any]:
+        content = describe(query)
+        answer = query.answer
+        if with_result and answer is not None:
+            if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
+                content["result"] = page_dict(answer.page(Selection()))
+            else:
+                selection = Selection(limit=limits.inline_rows)
+                content["result"] = await run_in_threadpool(lambda: page_dict(answer.page(selection)))
+        return content
+
+    @router.post(
+        "",
+        status_code=202,
+        response_model=QueryStatusBody,
+        openapi_extra=_BODY,
+        responses={200: {"model": QueryStatusBody, "description": "It has finished, or was approximate."}},
+    )
+    async def ask(request: Request, wait_s: WaitParameter = None) -> Response:
+        """Ask a question: forks a branch from the main loop as it is now."""
+        refuse_unknown_parameters(request, ["wait_s"])
+        _check_wait(wait_s, limits)
+        raw = await read_body(
+            request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
+        )
+        asked = parse_query(raw)
+        query = await run_in_threadpool(service.submit, asked) if _blocks(asked) else service.submit(asked)
+        if wait_s:
+            await finished(query, wait_s)
+        answered = query.state.is_final and (wait_s is not None or asked.mode is Mode.APPROXIMATE)
+        return JsonResponse(
+            await body(query, with_result=answered),
+            status_code=200 if answered else 202,
+            headers={"Location": f"/v1/queries/{query.id}"},
+        )
+
+    @router.get("", response_model=QueryListBody)
+    async def listed(
+        request: Request,
+        loop: Annotated[str | None, Parameter(description="Only of this loop.")] = None,
+        limit: Annotated[int, Parameter(ge=1, le=10_000)] = 100,
+    ) -> Response:
+        """List the queries that run, wait or are kept, newest first."""
+        refuse_unknown_parameters(request, ["loop", "limit"])
+        found = [query for query in reversed(service.queries()) if loop is None or query.request.loop == loop]
+        return JsonResponse({"queries": [describe(query) for query in found[:limit]]})
+
+    @router.get("/{id}", response_model=QueryStatusBody)
+    async def status(request: Request, id: str, wait_s: WaitParameter = None) -> Response:  # noqa: A002
+        """Look at a query, or wait for it."""
+        refuse_unknown_parameters(request, ["wait_s"])
+        _check_wait(wait_s, limits)
+        query = service.get(id)
+        if wait_s:
+            await finished(query, wait_s)
+        return JsonResponse(await body(query, with_result=wait_s is not None))
+
+    @router.delete("/{id}", response_model=QueryStatusBody)
+    async def cancel(request: Request, id: str) -> Response:  # noqa: A002
+        """Cancel a query that has not ended, or forget one that has."""
+        refuse_unknown_parameters(request, [])
+        return JsonResponse(describe(service.cancel(id)))
+
+    @router.get("/{id}/result", responses=_RESULTS)
+    async def result(
+        request: Request,
+        id: str,  # noqa: A002
+        vertices: Annotated[list[str] | None, Parameter(description="Ids, separated by commas.")] = None,
+        top: Annotated[int | None, Parameter(ge=1)] = None,
+        limit: Annotated[int | None, Parameter(ge=1)] = None,
+        after: Annotated[str | None, Parameter(description="`next` of the page before.")] = None,
+    ) -> Response:
+        """Read the values, or a part of them, as JSON, NDJSON, CSV or Arrow."""
+        refuse_unknown_parameters(request, ["vertices", "top", "limit", "after"])
+        chosen = accepted_format(request.headers.get("accept"))
+        if chosen is None:
+            raise problems.not_acceptable(request.headers.get("accept", ""), list(FORMATS))
+        query = service.get(id)
+        answer = _answer_of(query)
+        kind = service.ids(query.request.loop).kind
+        selection = Selection(
+            vertices=_vertices(vertices, kind, service.limits.vertices),
+            top=_bounded("top", top, service.limits.top),
+            limit=_bounded("limit", limit, service.limits.page),
+            after=_after(after, kind),
+        )
+        if selection == Selection() and not isinstance(answer, SmallAnswer):
+            return RowsResponse(answer, chosen)
+        if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
+            return _page_response(answer.page(selection), chosen, request)
+        return await run_in_threadpool(lambda: _page_response(answer.page(selection), chosen, request))
+
+    @router.get("/{id}/events", responses={200: {"content": {EVENT_STREAM: {}}, "description": "Events."}})
+    async def listen(request: Request, id: str) -> Response:  # noqa: A002
+        """Follow a query: `progress` events, then one `done`."""
+        nonlocal listening
+        refuse_unknown_parameters(request, [])
+        query = service.get(id)
+        if listening >= limits.event_streams:
+            raise ProblemError(
+                Problem(
+                    429,
+                    "too-many-streams",
+                    "Too many streams",
+                    f"{listening} clients listen to events, which is the limit",
+                    hint="Ask with GET ?wait_s= instead, or later.",
+                    headers={"Retry-After": "5"},
+                )
+            )
+        listening += 1
+
+        def left() -> None:
+            nonlocal listening
+            listening -= 1
+
+        return EventsResponse(query, stopping, left)
+
+    return router
+
+
+class EventsResponse(StreamingResponse):
+    """A stream of events; whatever ends it, the callback is taken back and the place given up."""
+
+    def __init__(self, query: Query, stopping: Stopping, left: Any) -> None:
+        self._query = query
+        self._stopping = stopping
+        self._left = left
+        super().__init__(
+            iter(()),
+            media_type=EVENT_STREAM,
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events until the query is done, the client leaves or the server stops."""
+        done = Done(self._query)
+        self._stopping.add(done)
+        try:
+            self.body_iterator = events(
+                self._query, done, describe=describe, stopping=lambda: self._stopping.is_set
+            )
+            await super().__call__(scope, receive, send)
+        finally:
+            self._stopping.remove(done)
+            done.close()
+            self._left()
+
+
+def describe(query: Query) -> dict[str, Any]:
+    """Return the body of a query, with the problem of one that failed."""
+    status = query.status()
+    content = status_dict(status)
+    if status.error is not None:
+        content["error"] = problems.of_error(status.error).content()
+    return content
+
+
+def _blocks(asked: QueryRequest) -> bool:
+    """Whether `submit` may take longer than an event loop can spare."""
+    if asked.mode is Mode.APPROXIMATE:
+        return asked.vertices is None or len(asked.vertices) > QUICK_ROWS
+    return asked.at is not None
+
+
+def _check_wait(wait_s: float | None, limits: HttpLimits) -> None:
+    if wait_s is not None and not (math.isfinite(wait_s) and 0 <= wait_s <= limits.max_wait_s):
+        raise problems.invalid(
+            f"wait_s is {wait_s:g} but must be from 0 to {limits.max_wait_s:g}",
+            hint="Ask again with GET ?wait_s=.",
+        )
+
+
+def _answer_of(query: Query) -> Answer:
+    if query.answer is not None:
+        return query.answer
+    if query.error is not None:
+        raise query.error
+    state = query.state
+    hints = {
+        QueryState.DEADLINE: "Its deadline passed while it waited; ask again with a longer deadline_s.",
+        QueryState.CANCELLED: "It was cancelled; ask again.",
+    }
+    raise ResultUnavailable(
+        f"query {query.id} is {state.value} and has no result",
+        hint=hints.get(state, f"Wait with GET /v1/queries/{query.id}?wait_s=10."),
+    )
+
+
+def _vertices(texts: list[str] | None, kind: str, longest: int) -> tuple[Vertex, ...] | None:
+    if texts is None:
+        return None
+    try:
+        vertices = vertices_of(texts, kind)
+    except ValueError as error:
+        raise problems.invalid(
+            f"vertices has {shown(str(error))}, which is no 64-bit integer",
+            hint="Separate ids with commas: 4,5.",
+        ) from None
+    if not 1 <= len(vertices) <= longest:
+        raise problems.invalid(f"vertices has {len(vertices)} ids but must have 1 to {longest}")
+    return vertices
+
+
+def _after(text: str | None, kind: str) -> Vertex | None:
+    try:
+        return None if text is None else vertex_of(text, kind)
+    except ValueError:
+        raise problems.invalid(
+            f"after is {shown(text)}, which is no 64-bit integer", hint="Use `next` of a page."
+        ) from None
+
+
+def _bounded(name: str, value: int | None, greatest: int) -> int | None:
+    if value is not None and value > greatest:
+        raise problems.invalid(
+            f"{name} is {value} but may be at most {greatest}", hint="Read it in pages, with after."
+        )
+    return value
+
+
+def _page_response(page: Page, chosen: Format, request: Request) -> Response:
+    if page.unknown and not page.rows.ids and request.query_params.get("after") is None:
+        raise all_unknown(page.unknown)
+    headers = {}
+    if page.next is not None:
+        headers["Link"] = f'<{request.url.include_query_params(after=page.next)}>; rel="next"'
+    if page.unknown:
+        # Only JSON has room for the list itself.
+        headers["Tornado-Unknown-Count"] = str(len(page.unknown))
+    parts = chosen.stream([page.rows], page)
+    return Response(b"".join(parts), media_type=chosen.media_type, headers=headers)

@@ -1,0 +1,153 @@
+"""Prometheus metrics of loops and queries, read from their statistics when somebody scrapes.
+
+Nothing is counted twice: loops and the service keep their own counts, and a collector reads them. Only the latency of
+queries, which nobody else keeps, is observed as it happens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from .query import Query
+from .service import QueryService
+
+MEDIA_TYPE = CONTENT_TYPE_LATEST
+
+LATENCY_BUCKETS_S = (
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    30.0,
+    100.0,
+    300.0,
+)
+
+# Name, help, and the field of a loop's statistics.
+_LOOP_COUNTERS = (
+    ("tornado_admitted_records", "Records admitted into the loop", "admitted"),
+    ("tornado_missing_removals", "Removals of edges that were not there", "missing_removals"),
+    ("tornado_updates", "Updates committed by the main loop", "updates"),
+    ("tornado_prepares", "PREPARE messages sent by the main loop", "prepares"),
+)
+_LOOP_GAUGES = (
+    ("tornado_backlog_records", "Records admitted that some worker has still to apply", "backlog_records"),
+    ("tornado_frontier_iteration", "Least iteration at which a commit can still happen", "iteration"),
+    ("tornado_version", "Admission batches, that is the version of the graph", "version"),
+    ("tornado_residual", "How far the main loop is from its fixed point", "residual"),
+    ("tornado_pending_vertices", "Vertices with work to do", "pending"),
+    ("tornado_vertices", "Vertices in the graph", "vertices"),
+    ("tornado_edges", "Edges in the graph", "edges"),
+    ("tornado_loop_memory_bytes", "Memory of the loop's state and graph", "memory_bytes"),
+)
+
+
+class Metrics:
+    """The metrics of one service, in a registry of its own so that several servers can live in one process.
+
+    Parameters
+    ----------
+    service : QueryService
+        Whose loops and queries are measured.
+    rejected : callable
+        Returns the number of quarantined records by source.
+    """
+
+    def __init__(self, service: QueryService, rejected: Any) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(_Statistics(service, rejected))
+        self._latency = Histogram(
+            "tornado_query_latency_seconds",
+            "From the question to its end",
+            ["loop", "state"],
+            buckets=LATENCY_BUCKETS_S,
+            registry=self._registry,
+        )
+        service.add_listener(self._observe)
+
+    def text(self) -> bytes:
+        """Return all metrics in the Prometheus text format."""
+        return generate_latest(self._registry)
+
+    def _observe(self, query: Query) -> None:
+        self._latency.labels(query.request.loop, query.state.value).observe(query.elapsed_s)
+
+
+class _Statistics(Collector):
+    def __init__(self, service: QueryService, rejected: Any) -> None:
+        self._service = service
+        self._rejected = rejected
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._loops()
+        yield from self._queries()
+        rejected = CounterMetricFamily(
+            "tornado_rejected_records", "Records put into quarantine", labels=["source"]
+        )
+        for source, count in sorted(self._rejected().items()):
+            rejected.add_metric([source], count)
+        yield rejected
+        memory = GaugeMetricFamily("tornado_process_memory_bytes", "Resident memory of this process")
+        memory.add_metric([], _resident_bytes())
+        yield memory
+
+    def _loops(self) -> Iterator[Metric]:
+        loops = [loop.statistics() for _, loop in sorted(self._service.master.loops.items())]
+        for name, text, attribute in _LOOP_COUNTERS:
+            counter = CounterMetricFamily(name, text, labels=["loop"])
+            for one in loops:
+                counter.add_metric([one.name], getattr(one, attribute))
+            yield counter
+        for name, text, attribute in _LOOP_GAUGES:
+            gauge = GaugeMetricFamily(name, text, labels=["loop"])
+            for one in loops:
+                value = getattr(one, attribute)
+                gauge.add_metric([one.name], math.nan if value is None else value)
+            yield gauge
+        offsets = GaugeMetricFamily(
+            "tornado_source_offset",
+            "Records of a source that are in or quarantined",
+            labels=["loop", "source"],
+        )
+        for one in loops:
+            for source, offset in sorted(one.sources.items()):
+                offsets.add_metric([one.name, source], offset)
+        yield offsets
+
+    def _queries(self) -> Iterator[Metric]:
+        statistics = self._service.statistics()
+        states = GaugeMetricFamily(
+            "tornado_queries", "Queries by state; ended ones since the start", labels=["state"]
+        )
+        for state, count in statistics.states.items():
+            states.add_metric([state], count)
+        yield states
+        yield CounterMetricFamily("tornado_queries_submitted", "Queries let in", value=statistics.submitted)
+        yield CounterMetricFamily("tornado_queries_refused", "Queries refused", value=statistics.refused)
+        yield GaugeMetricFamily("tornado_branches_running", "Branch loops", value=statistics.branches_running)
+        yield GaugeMetricFamily("tornado_retained_results", "Results kept", value=statistics.retained_results)
+        yield GaugeMetricFamily(
+            "tornado_retained_results_bytes", "Size of results kept", value=statistics.retained_size_bytes
+        )
+
+
+def _resident_bytes() -> int:
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
