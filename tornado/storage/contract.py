@@ -1,6 +1,6 @@
 """What every store promises: versions of keyed pages, written whole or not at all.
 
-A store is a map (loop, key, version) → page, as the versioned storage of the Tornado paper (§5.1, §5.2): a loop writes what
+A store is a map (loop, key, version) → page, as the versioned storage of the Tornado paper (§5.2): a loop writes what
 changed, and a branch or a recovery reads the state as it was at a version. Pages are opaque bytes; no store looks inside one
 or loops over records. `loop` names any line of versions: a main loop, or the kept results of one branch.
 
