@@ -1,0 +1,291 @@
+"""Phase one of a session: gather values and inputs, or hold them until they may be gathered.
+
+Source: Tornado (SIGMOD 2016), section 4.2 (update phase) and 4.4 (delay bound). Two things are not gathered when they come:
+
+* a commit at the delay bound: work at τ + B and above waits, in the ghost of its producer, until τ has moved;
+* an input (edge, subscription, touch) of a vertex that prepares, and an edge of a producer whose session was acknowledged here:
+  they would change who consumes whom in the middle of a session.
+
+What is gathered raises `reached`, so that the next commit lies after it. Everything that a worker remembers is here; phases two
+and three are in `session.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import Self
+
+from ..errors import InvalidArgument, ProtocolViolation
+from .clock import LamportClock
+from .legality import GhostPhase, Step, confirm, require
+from .messages import (
+    AddEdge,
+    Effect,
+    Frontier,
+    Input,
+    Message,
+    RemoveEdge,
+    Send,
+    Subscribe,
+    Subscribed,
+    Touch,
+    Unsubscribe,
+    Update,
+    arrival,
+)
+from .program import SessionProgram
+from .vertex import Ghost, HeldInput, HeldValue, Vertex
+
+
+def _own_worker(vertex: int) -> int:
+    return vertex
+
+
+class Gathering:
+    """The vertices and ghosts of one worker; parameters and errors as for `Session`."""
+
+    def __init__(
+        self,
+        worker: int,
+        program: SessionProgram,
+        *,
+        delay_bound: int | None,
+        owner: Callable[[int], int] = _own_worker,
+        first_iteration: int = 0,
+    ) -> None:
+        if delay_bound is not None and delay_bound < 1:
+            raise InvalidArgument(
+                f"delay_bound is {delay_bound} but must be at least 1", hint="None means unbounded."
+            )
+        self.worker = worker
+        self.program = program
+        self.delay_bound = delay_bound
+        self.owner = owner
+        self.first_iteration = first_iteration
+        self.clock = LamportClock()
+        self.frontier = Frontier(first_iteration, first_iteration)
+        self.vertices: dict[int, Vertex] = {}
+        self.ghosts: dict[int, Ghost] = {}
+        self.missing_removals = 0
+        self._dirty: set[int] = set()
+        self._parked: set[int] = set()  # vertices with held inputs
+        self._holding: set[int] = set()  # producers with held values
+        self._local: deque[Message] = deque()
+        self._effects: list[Effect] = []
+
+    def pending(self) -> int | None:
+        """The least iteration of all work that waits here: the worker's token; None where there is none."""
+        work = [self.vertices[name].reached + 1 for name in self._dirty]
+        work += [held.iteration for name in self._parked for held in self.vertices[name].held]
+        work += [arrival(self.ghosts[producer].held[0]) for producer in self._holding]
+        return min(work, default=None)
+
+    def is_at_rest(self) -> bool:
+        """Whether nothing is left to do here, and no session is known that has not ended."""
+        resting = self._resting_phase()
+        return self.pending() is None and all(ghost.phase is resting for ghost in self.ghosts.values())
+
+    def copy(self, program: SessionProgram) -> Self:
+        """A copy that shares nothing that changes, on a copy of the program."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.program = program
+        twin.clock = LamportClock(self.clock.time)
+        twin.vertices = {name: vertex.copy() for name, vertex in self.vertices.items()}
+        twin.ghosts = {name: ghost.copy() for name, ghost in self.ghosts.items()}
+        twin._dirty, twin._parked, twin._holding = set(self._dirty), set(self._parked), set(self._holding)
+        twin._local, twin._effects = deque(), []
+        return twin
+
+    def key(self) -> tuple[object, ...]:
+        """Everything that decides what the session does next, hashable; two sessions with equal keys behave alike."""
+        return (
+            self.clock.time,
+            self.frontier,
+            self.missing_removals,
+            tuple(self.vertices[name].key() for name in sorted(self.vertices)),
+            tuple(self.ghosts[name].key() for name in sorted(self.ghosts)),
+        )
+
+    # Decisions.
+
+    def _limit(self) -> float:
+        """Work at this iteration and above waits."""
+        return math.inf if self.delay_bound is None else self.frontier.tau + self.delay_bound
+
+    def _must_hold(self, value: HeldValue) -> bool:
+        """Whether a commit that arrived lies at the delay bound, and is gathered later."""
+        return arrival(value) >= self._limit()
+
+    def _must_wait(self, vertex: Vertex, producer: int | None) -> bool:
+        """Whether an input is held: nothing changes under a session.
+
+        Neither that of the vertex itself (its consumers are fixed) nor that of a producer whose edge it is (the
+        iteration acknowledged to it stands for the consumers it had then).
+        """
+        if vertex.stamp is not None or vertex.held:
+            return True
+        ghost = self.ghosts.get(producer) if producer is not None else None
+        return ghost is not None and ghost.phase is GhostPhase.PREPARED
+
+    # Values.
+
+    def _arrived(self, ghost: Ghost, value: HeldValue) -> None:
+        """A commit of the producer is here. While edges are inert it is not theirs: the answer to SUBSCRIBE follows."""
+        if not ghost.is_subscribed:
+            return
+        if self._must_hold(value):
+            ghost.held.append(value)
+            self._holding.add(ghost.producer)
+        else:
+            self._gather(ghost, value)
+
+    def _gather_held(self, ghost: Ghost, limit: float) -> None:
+        """Gather what is held as work below `limit`."""
+        while ghost.held and arrival(ghost.held[0]) < limit:
+            self._gather(ghost, ghost.held.pop(0))
+        if not ghost.held:
+            self._holding.discard(ghost.producer)
+
+    def _gather(self, ghost: Ghost, value: HeldValue) -> None:
+        ghost.iteration = value.iteration if isinstance(value, Update) else value.committed
+        ghost.value = value.value
+        for name in sorted(ghost.edges):
+            self._offer(ghost, ghost.iteration, self.vertices[name], arrival(value) - 1)
+
+    def _offer(self, ghost: Ghost, iteration: int, vertex: Vertex, reached: int) -> None:
+        """One consumer gathers the ghost's value, committed at `iteration`, over all its edges."""
+        before = vertex.phase
+        require(before, Step.GATHER, f"vertex {vertex.id}")
+        vertex.reached = max(vertex.reached, reached)
+        edges = tuple(ghost.edges[vertex.id])
+        self._mark(
+            vertex, matters=self.program.gather(vertex.id, ghost.producer, ghost.value, iteration, edges)
+        )
+        confirm(before, Step.GATHER, vertex.phase, f"vertex {vertex.id}")
+
+    def _mark(self, vertex: Vertex, *, matters: bool) -> None:
+        if matters:
+            vertex.dirty = True
+            self._dirty.add(vertex.id)
+
+    # Inputs.
+
+    def _park(self, vertex: Vertex, event: HeldInput) -> None:
+        vertex.held.append(event)
+        self._parked.add(vertex.id)
+
+    def _gather_inputs(self, vertex: Vertex) -> None:
+        """Gather held inputs in order, up to the first that must still wait."""
+        held, vertex.held = vertex.held, []
+        while held and not self._must_wait(vertex, _edge_of(held[0])):
+            self._gather_input(vertex, held.pop(0))
+        vertex.held = held
+        if not held:
+            self._parked.discard(vertex.id)
+
+    def _gather_input(self, vertex: Vertex, event: HeldInput) -> None:
+        before, step = vertex.phase, step_of(event)
+        vertex.reached = max(vertex.reached, event.iteration - 1)
+        match event:
+            case Subscribe():
+                vertex.consumers.add(event.worker)
+                answer = Subscribed(vertex.id, vertex.committed, vertex.value, event.iteration)
+                self._send(event.worker, answer)
+            case Unsubscribe():
+                vertex.consumers.discard(event.worker)
+            case Input(change=Touch(data=data)):
+                self._mark(vertex, matters=self.program.touch(vertex.id, data))
+            case Input(change=AddEdge(producer=producer, data=data)):
+                self._add_edge(vertex, producer, data, event.iteration)
+            case Input(change=RemoveEdge(producer=producer, data=data)):
+                self._remove_edge(vertex, producer, data, event.iteration)
+        confirm(before, step, vertex.phase, f"vertex {vertex.id}")
+
+    def _add_edge(self, vertex: Vertex, producer: int, data: object, iteration: int) -> None:
+        ghost = self._ghost(producer)
+        if not ghost.edges:
+            ghost.awaiting += 1
+            self._send(self.owner(producer), Subscribe(self.worker, producer, iteration))
+        ghost.edges.setdefault(vertex.id, []).append(data)
+        if ghost.iteration is not None:
+            self._offer(ghost, ghost.iteration, vertex, ghost.iteration)
+
+    def _remove_edge(self, vertex: Vertex, producer: int, data: object, iteration: int) -> None:
+        ghost = self.ghosts.get(producer)
+        edges = ghost.edges.get(vertex.id, []) if ghost is not None else []
+        if ghost is None or not edges or (data is not None and data not in edges):
+            self.missing_removals += 1
+            return
+        gone = edges.pop(0 if data is None else edges.index(data))
+        if not edges:
+            del ghost.edges[vertex.id]
+        self._mark(vertex, matters=self.program.drop(vertex.id, producer, gone, tuple(edges)))
+        if not ghost.edges:
+            ghost.iteration, ghost.value = None, None
+            ghost.held.clear()
+            self._holding.discard(producer)
+            self._send(self.owner(producer), Unsubscribe(self.worker, producer, iteration))
+            self._forget_if_unused(ghost)
+
+    def _will_consume(self, vertex: Vertex, worker: int) -> bool:
+        """Whether `worker` consumes the vertex once all held inputs are gathered."""
+        for held in reversed(vertex.held):
+            if not isinstance(held, Input) and held.worker == worker:
+                return isinstance(held, Subscribe)
+        return worker in vertex.consumers
+
+    # Records.
+
+    def _own(self, name: int) -> Vertex:
+        """A vertex that lives here; a new one is not kept before it has gathered an input."""
+        vertex = self.vertices.get(name)
+        if vertex is not None:
+            return vertex
+        if self.owner(name) != self.worker:
+            raise ProtocolViolation(f"vertex {name} lives on worker {self.owner(name)}, not on {self.worker}")
+        return Vertex(name, self.first_iteration - 1)
+
+    def _resting_phase(self) -> GhostPhase:
+        return GhostPhase.SYNCHRONOUS if self.delay_bound == 1 else GhostPhase.QUIET
+
+    def _ghost_phase(self, producer: int) -> GhostPhase:
+        ghost = self.ghosts.get(producer)
+        return self._resting_phase() if ghost is None else ghost.phase
+
+    def _ghost(self, producer: int) -> Ghost:
+        ghost = self.ghosts.get(producer)
+        if ghost is None:
+            ghost = self.ghosts[producer] = Ghost(producer, self._resting_phase())
+        return ghost
+
+    def _forget_if_unused(self, ghost: Ghost) -> None:
+        # It may have been forgotten and begun anew in between (the last edge goes, another comes).
+        if not ghost.is_needed and self.ghosts.get(ghost.producer) is ghost:
+            del self.ghosts[ghost.producer]
+
+    def _send(self, worker: int, message: Message) -> None:
+        if worker == self.worker:
+            self._local.append(message)
+        else:
+            self._effects.append(Send(worker, message))
+
+
+def _edge_of(event: HeldInput) -> int | None:
+    """The producer of the edge that an input changes; None where it changes none of the vertex's own."""
+    if isinstance(event, Input) and not isinstance(event.change, Touch):
+        return event.change.producer
+    return None
+
+
+def step_of(event: HeldInput) -> Step:
+    """What an input is called in the legality table."""
+    match event:
+        case Subscribe():
+            return Step.SUBSCRIBE
+        case Unsubscribe():
+            return Step.UNSUBSCRIBE
+        case Input():
+            return Step.INPUT
