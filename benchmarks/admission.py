@@ -64,8 +64,8 @@ def measure(report: Report, settings: Settings, clock: Clock, start: SystemFacto
                 p50 = report.spread(
                     f"{size:,} updates until an exact query, {name}", seconds, p50_at_most_ms=bound
                 )
-                report.add(f"  heap Dijkstra takes so many times as long, {name}", plain.heap_s / p50, "x")
-                report.add(f"  bucket queue takes so many times as long, {name}", plain.bucket_s / p50, "x")
+                report.add(f"  heap Dijkstra over that, {size:,} updates, {name}", plain.heap_s / p50, "x")
+                report.add(f"  bucket queue over that, {size:,} updates, {name}", plain.bucket_s / p50, "x")
             seconds = telling_updates(
                 system, churn.live(), root, 5 if settings.smoke else 100, settings, clock
             )

@@ -146,6 +146,10 @@ class Report:
         at_most: float | None = None,
     ) -> None:
         """Keep a figure and print it; in a smoke run bounds are left out, since nothing was measured properly."""
+        if any(known.name == name for known in self.figures):
+            raise ValueError(
+                f"there is a figure called {name!r} already; say what is different about this one"
+            )
         figure = Figure(
             name,
             float(value),

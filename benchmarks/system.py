@@ -165,13 +165,13 @@ class LiveSystem:
     @contextmanager
     def serving(self) -> Iterator[str]:
         """See `System`."""
-        from tornado.query.http import serve_in_thread
+        from tornado.query.http import HttpServer
         from tornado.query.service import QueryService
 
         service = QueryService(self._master)
         try:
-            with serve_in_thread(service, "127.0.0.1", 0) as url:
-                yield url
+            with HttpServer(service, "127.0.0.1", 0) as server:
+                yield server.url
         finally:
             service.close()
 
