@@ -268,7 +268,7 @@ def test_statistics_count_what_is_stored(store):
 
 def test_readers_on_other_threads_see_whole_versions_while_one_writes(store):
     keys = [b"%02d" % place for place in range(20)]
-    last_version = 60
+    last_version = 30
     wrong = []
     store.write("sssp", 0, dict.fromkeys(keys, b"0 " * 1500))
 
@@ -280,7 +280,7 @@ def test_readers_on_other_threads_see_whole_versions_while_one_writes(store):
             wrong.extend([(version, pages)] if pages != {b"%d" % version} else [])
 
     switch_interval_s = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
+    sys.setswitchinterval(1e-4)
     readers = [threading.Thread(target=read) for _ in range(3)]
     try:
         for reader in readers:
