@@ -6,7 +6,10 @@ the exit codes are in `presentation.ExitCode`. Nothing here is imported by the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator, Sequence
 
 __all__ = ["main"]
 
@@ -32,4 +35,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run_command_line(arguments)
 
-    return present_failures(run, arguments)
+    with _termination_as_interrupt():
+        return present_failures(run, arguments)
+
+
+@contextlib.contextmanager
+def _termination_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM end a command like Ctrl-C does: `with` blocks are left in order, and the exit code is 130."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -86,8 +86,14 @@ def _table(*columns: str) -> Table:
 
 def _print(table: Table) -> None:
     console = Console()
+    if console.is_terminal:
+        console.print(table)
+        return
     # Piped output is read by programs: a line must never be folded to a terminal's width.
-    console.print(table, soft_wrap=True, width=console.width if console.is_terminal else 10_000)
+    with console.capture() as capture:
+        console.print(table, soft_wrap=True, width=10_000)
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def _cell(value: object) -> str:

@@ -13,7 +13,7 @@ import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -145,14 +145,3 @@ def _atomically(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-
-
-def number_text(value: Any) -> str:
-    """Return a value for people: the shortest digits that give the same bits; unreachable is said so.
-
-    Examples
-    --------
-    >>> number_text(0.1), number_text(3.0), number_text(None)
-    ('0.1', '3.0', 'unreachable')
-    """
-    return "unreachable" if value is None or not np.isfinite(value) else repr(float(value))

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import quote, unquote
 
 from ..config import data_dir, default_workers
 from ..errors import InvalidArgument, NotSupported
@@ -177,13 +178,13 @@ def default_stores(loop: str) -> Sequence[str]:
     """Return the stores to try when none was named: two runs at once must not be in each other's way."""
     folder = data_dir().resolve() / "stores"
     names = [loop, *(f"{loop}-{number}" for number in range(2, _STORES_TO_TRY + 1))]
-    return [f"{_LMDB}{folder / name}" for name in names]
+    return [_LMDB + quote(str(folder / name)) for name in names]
 
 
 def default_quarantine(store: str, loop: str) -> Path:
     """Return where rejected records go: beside the store, for a store that has a place."""
     if store.startswith(_LMDB):
-        folder = Path(store.removeprefix(_LMDB))
+        folder = Path(unquote(store.removeprefix(_LMDB)))
         return folder.with_name(folder.name + ".quarantine.jsonl")
     return data_dir() / f"{loop}.quarantine.jsonl"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 import time
@@ -11,10 +12,9 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop
+from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
 from .client import Document, ServiceClient
 from .listing import json_option, url_option
-from .output import number_text
 from .presentation import ExitCode, say_event, say_note
 
 _DEFAULT_TOP = 20
@@ -126,7 +126,7 @@ def _ask(client: ServiceClient, question: Document, *, follow: bool, as_json: bo
         raise PeerError(f"query {identifier} was {state}" + (f": {detail}" if detail else ""))
     if answer.get("result") is None:
         answer["result"] = client.result(str(identifier), limit=None)
-    _print_answer(answer, question, as_json=as_json)
+    _print_answer(answer, as_json=as_json)
     return _EXIT_CODES[state]
 
 
@@ -150,31 +150,38 @@ def _follow(client: ServiceClient, answer: Document, *, as_json: bool) -> Docume
     raise ConnectionLost(f"{client.url} ended the events of query {identifier} before it was done")
 
 
-def _print_answer(answer: Document, question: Document, *, as_json: bool) -> None:
+def _print_answer(answer: Document, *, as_json: bool) -> None:
+    rows: list[Document] = answer["result"]["values"]
+    unknown: list[Any] = answer["result"].get("unknown") or []
+    if unknown and not rows:
+        raise UnknownVertex(f"never seen in the input: {', '.join(map(str, unknown))}")
     if as_json:
         click.echo(json.dumps(answer))
     else:
-        rows = answer["result"]["values"]
-        if sys.stdout.isatty():
-            width = max((len(str(row["vertex"])) for row in rows), default=6)
-            for row in rows:
-                click.echo(f"{row['vertex']!s:>{width}}  {number_text(row['value'])}")
-        else:
-            click.echo("vertex,value")
-            for row in rows:
-                click.echo(f"{row['vertex']},{'' if row['value'] is None else repr(row['value'])}")
+        _print_rows(rows)
         click.echo(_summary(answer), err=True)
-    unknown: list[Any] = answer["result"].get("unknown") or []
     if unknown:
-        say_note(
-            f"never seen: {', '.join(map(str, unknown))}", as_json=as_json, event="unknown", vertices=unknown
-        )
+        note = f"never seen: {', '.join(map(str, unknown))}"
+        say_note(note, as_json=as_json, event="unknown", vertices=unknown)
     if answer.get("state") == "deadline":
-        limits = [name for name in ("deadline_s", "max_iterations") if name in question]
-        said = f" ({', '.join(limits)})" if limits else ""
-        say_note(
-            f"stopped at a limit{said}: this is the best value so far, not the exact one", as_json=as_json
-        )
+        note = f"{answer.get('stopped_by') or 'a limit'} was reached: this is the best value so far, not the exact one"
+        say_note(note, as_json=as_json, event="limit")
+
+
+def _print_rows(rows: list[Document]) -> None:
+    """Print values for people on a terminal, as CSV elsewhere."""
+    if sys.stdout.isatty():
+        width = max((len(str(row["vertex"])) for row in rows), default=0)
+        for row in rows:
+            click.echo(
+                f"{row['vertex']!s:>{width}}  {'unreachable' if row['value'] is None else repr(row['value'])}"
+            )
+        return
+    lines = csv.writer(sys.stdout, lineterminator="\n")
+    lines.writerow(["vertex", "value"])
+    # repr is the shortest text that reads back as the same bits.
+    lines.writerows([row["vertex"], "" if row["value"] is None else repr(row["value"])] for row in rows)
+    sys.stdout.flush()
 
 
 def _summary(answer: Document) -> str:

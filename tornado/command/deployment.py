@@ -1,0 +1,159 @@
+"""One program running in this process: store, master, main loop, quarantine, query service and HTTP server, put together.
+
+Guarantees: parts are closed in the reverse order, each once, also when a later one fails to start; a port that is taken or a
+store that is locked is found before the first record is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..errors import StoreLocked
+from ..ingest.interner import Interner
+from ..ingest.quarantine import Quarantine
+from ..loops import MainLoop, Master
+from ..query.http import HttpServer
+from ..query.ids import IdCodec, IntIds, StringIds
+from ..query.push import Pusher
+from ..query.service import QueryService
+from ..storage import VersionedStore, open_store
+from .plan import Address, default_quarantine, default_stores
+
+MakeProgram = Callable[[Callable[[str], int] | None], Any]
+"""Makes the program; takes what turns a vertex's name into its id, where ids are strings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where and how a program runs.
+
+    Attributes
+    ----------
+    loop : str
+        The name of the main loop.
+    workers : int
+        How many.
+    delay_bound : int or None
+        B of the paper; None is unbounded.
+    store : str or None
+        URL of the store; None takes the first free one of `default_stores`.
+    string_ids : bool
+        Whether vertices have names.
+    quarantine : str or None
+        Where rejected records go; None puts them beside the store.
+    address : Address or None
+        Where to serve; None serves nothing.
+    """
+
+    loop: str
+    workers: int
+    delay_bound: int | None
+    store: str | None
+    string_ids: bool = False
+    quarantine: str | None = None
+    address: Address | None = None
+
+
+class Deployment:
+    """A program that runs. A context manager.
+
+    Parameters
+    ----------
+    placement : Placement
+        Where and how.
+    make_program : callable
+        See `MakeProgram`.
+
+    Attributes
+    ----------
+    loop : MainLoop
+        The endless one.
+    codec : IdCodec
+        Between ids outside and inside.
+    interner : Interner or None
+        The table of names, where ids are strings.
+    quarantine : Quarantine
+        Where rejected records go.
+    server : HttpServer or None
+        Serves already.
+    """
+
+    loop: MainLoop
+    service: QueryService
+    server: HttpServer | None
+    quarantine: Quarantine
+
+    def __init__(self, placement: Placement, make_program: MakeProgram) -> None:
+        self._placement = placement
+        self._make_program = make_program
+        self._stack = contextlib.ExitStack()
+        self.interner = Interner() if placement.string_ids else None
+        self.codec: IdCodec = IntIds() if self.interner is None else StringIds(self.interner)
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _start(self, stack: contextlib.ExitStack) -> None:
+        placement = self._placement
+        program = self._make_program(None if self.interner is None else self._intern)
+        store = stack.enter_context(_open_store(placement))
+        path = (
+            Path(placement.quarantine)
+            if placement.quarantine
+            else default_quarantine(store.url, placement.loop)
+        )
+        self.quarantine = stack.enter_context(Quarantine(path))
+        master = Master(store, placement.workers)
+        stack.callback(master.close)
+        self.service = QueryService(master)
+        stack.callback(self.service.close)
+        self.server = None
+        if placement.address is not None:
+            pusher = Pusher(quarantine=self.quarantine)
+            self.server = HttpServer(
+                self.service, placement.address.host, placement.address.port, pusher=pusher
+            )
+            # Before the program is compiled: somebody who waits for the port should learn at once that it is taken.
+            stack.enter_context(self.server)
+        self.service.use_ids(placement.loop, self.codec)
+        self.loop = master.start(program, placement.loop, placement.delay_bound)
+
+    def _intern(self, name: str) -> int:
+        assert self.interner is not None  # noqa: S101  only called where ids are strings
+        return int(self.interner.intern([name])[0])
+
+
+def _open_quarantine(placement: Placement, store: VersionedStore) -> Quarantine:
+    if placement.quarantine is not None:
+        return Quarantine(Path(placement.quarantine))
+    try:
+        return Quarantine(default_quarantine(store.url, placement.loop))
+    except StoreLocked:
+        if store.durable:
+            raise
+        # A run in memory needs no folder it can write to: the latest rejected records stay in memory as well.
+        return Quarantine(None)
+
+
+def _open_store(placement: Placement) -> VersionedStore:
+    if placement.store is not None:
+        return open_store(placement.store)
+    *others, last = default_stores(placement.loop)
+    for url in others:
+        # Another run of the same program holds it: take the next one, as nobody asked for this very store.
+        with contextlib.suppress(StoreLocked):
+            return open_store(url)
+    return open_store(last)

@@ -1,0 +1,290 @@
+"""What `tornado run` does: read, serve, and write the result when the input ends.
+
+Guarantees: the result is one exact branch of everything that was admitted, or says that it is not; after an interrupt nothing
+is left running and no half-written result remains. A source that fails ends a run that only reads; one that serves says so and
+stays up with what is in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import StoreError, TornadoError
+from ..ingest.layout import TextFormat
+from ..ingest.source import open_sources
+from ..query.formats import snapshot_dict
+from ..query.query import NamedSnapshot
+from .deployment import Deployment, MakeProgram, Placement
+from .feed import Feed
+from .interruption import Interruption
+from .output import result_table, write_result
+from .plan import RunPlan
+from .presentation import ExitCode, say_event, say_note
+from .progress import Reading, Reporter, make_reporter
+
+_CHECKPOINT_PERIOD_S = 60.0
+_STOPPING_S = 60.0
+
+
+def run_job(plan: RunPlan, make_program: MakeProgram) -> int:
+    """Carry out a plan.
+
+    Parameters
+    ----------
+    plan : RunPlan
+        What to do.
+    make_program : callable
+        Makes the program, see `deployment.MakeProgram`.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After a clean end that the user asked for.
+    TornadoError
+        What made the run fail.
+    """
+    as_json = plan.as_json or not sys.stderr.isatty()
+    placement = Placement(
+        loop=plan.loop,
+        workers=plan.workers,
+        delay_bound=plan.delay_bound,
+        store=plan.store,
+        string_ids=plan.ids == "string",
+        quarantine=plan.quarantine,
+        address=plan.address,
+    )
+    with (
+        Interruption() as interruption,
+        _log_records(as_json=as_json),
+        Deployment(placement, make_program) as deployment,
+    ):
+        return _Job(plan, deployment, interruption, as_json=as_json).run()
+
+
+class _Job:
+    """One run that has started."""
+
+    def __init__(
+        self, plan: RunPlan, deployment: Deployment, interruption: Interruption, *, as_json: bool
+    ) -> None:
+        self._plan = plan
+        self._deployment = deployment
+        self._loop = deployment.loop
+        self._interruption = interruption
+        self._as_json = as_json
+        text_format = TextFormat(columns=plan.columns, undirected=plan.undirected)
+        sources = open_sources(plan.edges, text_format=text_format, interner=deployment.interner)
+        self._feed = Feed(
+            deployment.loop, sources, deployment.quarantine, check=deployment.loop.program.check
+        )
+
+    def run(self) -> int:
+        try:
+            self._announce()
+            with make_reporter(as_json=self._as_json) as reporter:
+                self._read(reporter)
+                code = ExitCode.DONE
+                if self._plan.output is not None:
+                    code = self._write_result(reporter, self._plan.output)
+                self._report_input()
+                if self._plan.serves:
+                    self._stay(reporter)
+                elif self._plan.output is None:
+                    self._settle(reporter)
+            return code
+        finally:
+            self._feed.stop()
+
+    def _announce(self) -> None:
+        server = self._deployment.server
+        if server is None:
+            return
+        say_note(
+            f"{self._plan.loop} is served at {server.url} (Ctrl-C ends)",
+            as_json=self._as_json,
+            event="ready",
+            url=server.url,
+            host=server.host,
+            port=server.port,
+            loop=self._plan.loop,
+        )
+
+    def _read(self, reporter: Reporter) -> None:
+        shown_s = time.monotonic()
+        while self._step():
+            self._feed.wait(min(reporter.period_s, 0.1))
+            self._interruption.check()
+            if time.monotonic() - shown_s >= reporter.period_s:
+                shown_s = time.monotonic()
+                reporter.show(self._reading("reading"))
+        reporter.show(self._reading("read"))
+
+    def _step(self) -> bool:
+        while True:
+            try:
+                return self._feed.step()
+            except TornadoError as error:
+                if not self._plan.serves:
+                    raise
+                # Whoever asks over HTTP can still be answered from what is in, and can still push.
+                _say_error(error, as_json=self._as_json)
+
+    def _write_result(self, reporter: Reporter, output: str) -> ExitCode:
+        branch = self._loop.fork(max_iterations=self._plan.max_iterations)
+        started_s = time.monotonic()
+        try:
+            stopped_by = self._converge(branch, reporter)
+            if branch.error is not None:
+                raise branch.error
+            converged = branch.state.name == "CONVERGED"
+            ids, values = branch.values().arrays()
+            self._write(output, ids, values)
+            say_note(
+                f"{'exact' if converged else 'not exact'}: {len(ids):,} vertices written to {output} "
+                f"({time.monotonic() - started_s:.3f} s)",
+                as_json=self._as_json,
+                event="result",
+                output=output,
+                vertices=len(ids),
+                state="converged" if converged else "deadline",
+                stopped_by=None if converged else stopped_by,
+                snapshot=snapshot_dict(NamedSnapshot.of(branch.snapshot)),
+                elapsed_s=round(time.monotonic() - started_s, 6),
+                certificate={"kind": "exact"} if converged else None,
+            )
+        finally:
+            branch.release()
+        if converged:
+            return ExitCode.DONE
+        say_note(
+            f"{stopped_by} was reached: what was written is the best value so far, not the exact one",
+            as_json=self._as_json,
+            event="limit",
+        )
+        return ExitCode.LIMIT
+
+    def _converge(self, branch: Any, reporter: Reporter) -> str:
+        """Wait for a branch, stop it at the deadline, and return which limit would have ended it."""
+        until_s = time.monotonic() + self._plan.deadline_s
+        while not branch.wait(max(0.0, min(reporter.period_s, 0.1, until_s - time.monotonic()))):
+            if self._interruption.requested():
+                branch.cancel()
+                self._interruption.check()
+            if time.monotonic() >= until_s:
+                branch.stop()
+                branch.wait(_STOPPING_S)
+                return "deadline_s"
+            progress = branch.progress()
+            reporter.show(
+                self._reading("converging", iteration=progress.iteration, residual=progress.residual)
+            )
+        return "max_iterations"
+
+    def _write(self, output: str, ids: Any, values: Any) -> None:
+        if self._deployment.interner is None:
+            write_result(output, result_table(ids, values))
+            return
+        names = np.array(self._deployment.codec.decode(ids), dtype=object)
+        order = np.argsort(names, kind="stable")
+        write_result(output, result_table(ids[order], values[order], labels=names[order].tolist()))
+
+    def _report_input(self) -> None:
+        rejected = self._feed.rejected()
+        if not self._plan.edges:
+            return
+        where = self._deployment.quarantine.path
+        say_note(
+            f"{self._feed.records():,} records read"
+            + (f", {rejected:,} rejected: see {where}" if rejected else ""),
+            as_json=self._as_json,
+            event="input-ended",
+            records=self._feed.records(),
+            rejected=rejected,
+            quarantine=None if where is None else str(where),
+            offsets=self._loop.offsets(),
+        )
+
+    def _settle(self, reporter: Reporter) -> None:
+        """Let the main loop converge and keep its snapshot: all that a run without a result leaves behind."""
+        while not self._loop.wait_idle(reporter.period_s):
+            self._interruption.check()
+            reporter.show(self._reading("converging"))
+        self._checkpoint()
+
+    def _stay(self, reporter: Reporter) -> None:
+        self._checkpoint()
+        checked_s = shown_s = time.monotonic()
+        shown = self._reading("serving")
+        while not self._interruption.wait(0.1):
+            now_s = time.monotonic()
+            if now_s - checked_s >= _CHECKPOINT_PERIOD_S:
+                checked_s = now_s
+                self._checkpoint()
+            if now_s - shown_s >= reporter.period_s:
+                shown_s = now_s
+                reading = self._reading("serving")
+                # Lines are kept in logs: an idle service must not fill them.
+                if reading != shown or not self._as_json:
+                    reporter.show(reading)
+                shown = reading
+        self._checkpoint()
+        self._interruption.check()
+
+    def _checkpoint(self) -> None:
+        try:
+            self._loop.checkpoint()
+        except StoreError as error:
+            # The loop goes on without the store: nothing admitted is lost while the process lives.
+            _say_error(error, as_json=self._as_json)
+
+    def _reading(self, stage: str, *, iteration: int | None = None, residual: float | None = None) -> Reading:
+        statistics = self._loop.statistics()
+        return Reading(
+            stage=stage,
+            admitted=statistics.admitted,
+            rejected=self._deployment.quarantine.statistics().total,
+            iteration=statistics.iteration if iteration is None else iteration,
+            residual=statistics.residual if residual is None else residual,
+            fraction=self._feed.sources_done(),
+        )
+
+
+def _say_error(error: TornadoError, *, as_json: bool) -> None:
+    if as_json:
+        say_event("error", code=error.code, message=error.message, hint=error.hint)
+    else:
+        say_note(f"error: {error}", as_json=False)
+
+
+@contextlib.contextmanager
+def _log_records(*, as_json: bool) -> Iterator[None]:
+    """Show warnings that libraries log in the same form as everything else."""
+    handler = _EventHandler(as_json=as_json)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
+class _EventHandler(logging.Handler):
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__(logging.WARNING)
+        self._as_json = as_json
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = record.levelname.lower()
+        say_note(f"{level}: {self.format(record)}", as_json=self._as_json, event="log", level=level)
