@@ -188,7 +188,7 @@ options = st.fixed_dictionaries(
 @example(b'1,2\n"1","2"\n"1,2\n"1"",2\n', {}, 7, 5)
 @example(b"", {}, 1, 1)
 @example(b"\xef\xbb", {}, 1, 1)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_blocks_and_kernels_read_what_a_line_by_line_reader_reads(data, options, block_bytes, max_records):
     assert read_fast(data, block_bytes=block_bytes, max_records=max_records, **options) == read_text(
         data, **options

@@ -56,10 +56,10 @@ def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch
         faults.add(_nulls(column), f"{name} is missing")
         if pa.types.is_uint64(column.type):
             # A null compares as null, which is no fault of this kind.
-            beyond = pc.greater(column, pa.scalar(_INT64_MAX, pa.uint64())).fill_null(value=False)
+            beyond = pc.greater(column, pa.scalar(_INT64_MAX, pa.uint64())).fill_null(fill_value=False)
             faults.add(_numpy(beyond), f"{name} is beyond 64 bits")
         if interner is not None:
-            faults.add(_numpy(pc.equal(column, "").fill_null(value=False)), f"{name} is missing")
+            faults.add(_numpy(pc.equal(column, "").fill_null(fill_value=False)), f"{name} is missing")
     faults.add(code == _UNKNOWN_OP, "op is unknown")
     weight = np.where(weight_null, np.where(code == REMOVE, np.nan, 1.0), weight)
     faults.add(np.isnan(weight) & (code != REMOVE), "weight is NaN")

@@ -63,10 +63,13 @@ class Interner:
         if "" in distinct:
             _check_names(names)
         with self._lock:
+            # Told apart in bulk: a loop in Python over the new names would take as long as all the rest.
             found = list(map(self._ids.get, distinct))
-            for index in [at for at, one in enumerate(found) if one is None]:
-                found[index] = self._ids[distinct[index]] = len(self._names)
-                self._names.append(distinct[index])
+            new = [name for name, known in zip(distinct, found, strict=True) if known is None]
+            if new:
+                self._ids.update(zip(new, range(len(self._names), len(self._names) + len(new)), strict=True))
+                self._names.extend(new)
+                found = list(map(self._ids.get, distinct))
         table = np.array(found, np.int64)
         ids: NDArray[np.int64] = table[encoded.indices.to_numpy(zero_copy_only=False)]
         return ids

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -164,7 +163,7 @@ class StandardInputSource:
 
     Parameters
     ----------
-    descriptor : int, optional
+    descriptor : int
         The open descriptor, which stays the caller's; left out, standard input.
     name, text_format, interner, max_records
         As for `FileSource`.
@@ -174,7 +173,7 @@ class StandardInputSource:
 
     def __init__(
         self,
-        descriptor: int | None = None,
+        descriptor: int = 0,
         *,
         name: str = _STANDARD_INPUT_NAME,
         text_format: TextFormat | None = None,
@@ -182,7 +181,7 @@ class StandardInputSource:
         max_records: int = MAX_RECORDS,
     ) -> None:
         self.name = name
-        self._descriptor = sys.stdin.fileno() if descriptor is None else descriptor
+        self._descriptor = descriptor
         self._wanted = text_format
         self._interner = interner
         self._max_records = max_records

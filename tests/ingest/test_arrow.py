@@ -1,0 +1,105 @@
+"""Arrow bodies: types are the caller's matter, rows are their own."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tornado.errors import InvalidArgument
+from tornado.ingest.arrow import parse_arrow
+from tornado.ingest.interner import Interner
+
+
+def body(*tables):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, tables[0].schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def test_all_columns_of_several_record_batches_are_read_in_order():
+    one = pa.table({"src": [1, 2], "dst": [3, 4], "weight": [0.5, 2.0], "op": ["+", "delete"]})
+    two = pa.table({"src": [5], "dst": [6], "weight": [7.5], "op": ["="]})
+    parsed = parse_arrow(body(one, two))
+    assert parsed.batch.src.tolist() == [1, 2, 5]
+    assert parsed.batch.weight.tolist() == [0.5, 2.0, 7.5]
+    assert parsed.batch.op.tolist() == [1, -1, 2]
+    assert parsed.batch.op.dtype == np.int8
+    assert parsed.positions.tolist() == [1, 2, 3]
+    assert (parsed.records, parsed.last_position, parsed.rejected) == (3, 3, ())
+
+
+def test_rows_that_cannot_be_edges_are_rejected_alone():
+    table = pa.table(
+        {
+            "src": pa.array([2**63, 2**63 - 1, None, 4, 5, 6, 7], pa.uint64()),
+            "dst": pa.array([1, 2, 3, None, 5, 6, 7], pa.int32()),
+            "weight": pa.array([1.0, 2.0, 3.0, 4.0, math.nan, math.nan, None]),
+            "op": pa.array(["+", None, "+", "+", "+", "-", "what"]).dictionary_encode(),
+        }
+    )
+    parsed = parse_arrow(body(table))
+    assert parsed.batch.src.tolist() == [2**63 - 1, 6]
+    assert parsed.batch.weight[0] == 2.0
+    assert math.isnan(parsed.batch.weight[1])
+    assert [(one.position, one.reason) for one in parsed.rejected] == [
+        (1, "src is beyond 64 bits"),
+        (3, "src is missing"),
+        (4, "dst is missing"),
+        (5, "weight is NaN"),
+        (7, "op is unknown"),
+    ]
+    assert parsed.rejected[0].record == '{"src": 9223372036854775808, "dst": 1, "weight": 1.0, "op": "+"}'
+
+
+def test_absent_and_null_weights_and_operations_have_their_documented_meaning():
+    parsed = parse_arrow(body(pa.table({"dst": [2, 3], "src": [1, 1], "op": [1, -1], "other": ["x", "y"]})))
+    assert parsed.batch.weight[0] == 1.0
+    assert math.isnan(parsed.batch.weight[1])
+    parsed = parse_arrow(body(pa.table({"src": [1], "dst": [2], "weight": pa.array([None], pa.float32())})))
+    assert (parsed.batch.weight.tolist(), parsed.batch.op.tolist()) == ([1.0], [1])
+    parsed = parse_arrow(body(pa.table({"src": [1], "dst": [2], "weight": [2**53 + 1]})))
+    assert parsed.batch.weight.tolist() == [float(2**53 + 1)]
+
+
+def test_an_empty_stream_is_no_records():
+    schema = pa.schema({"src": pa.int64(), "dst": pa.int64(), "weight": pa.float64(), "op": pa.string()})
+    parsed = parse_arrow(body(schema.empty_table()))
+    assert (parsed.records, len(parsed.batch), parsed.last_position) == (0, 0, 0)
+
+
+def test_string_ids_are_interned_in_the_order_of_rows_and_only_of_good_rows():
+    interner = Interner()
+    table = pa.table(
+        {"src": ["b", None, "a", ""], "dst": pa.array(["a", "lost", "c", "lost"]).dictionary_encode()}
+    )
+    parsed = parse_arrow(body(table), interner=interner)
+    assert parsed.batch.src.tolist() == [0, 1]
+    assert parsed.batch.dst.tolist() == [1, 2]
+    assert interner.find(["b", "a", "c", "lost"]) == [0, 1, 2, None]
+    assert [one.position for one in parsed.rejected] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pa.table({"src": [1.0], "dst": [2]}), "'src' has type double"),
+        (pa.table({"src": ["1"], "dst": [2]}), "'src' has type string"),
+        (pa.table({"src": [1]}), "'dst' must be among them"),
+        (pa.table({"src": [1], "dst": [2], "weight": ["3"]}), "'weight' has type string"),
+        (pa.table({"src": [1], "dst": [2], "op": [1.0]}), "'op' has type double"),
+        (pa.table([[1], [2], [3]], names=["src", "dst", "src"]), "'src' twice"),
+    ],
+)
+def test_a_column_of_a_wrong_type_refuses_the_body(table, message):
+    with pytest.raises(InvalidArgument, match=message):
+        parse_arrow(body(table))
+
+
+def test_bytes_that_are_no_whole_stream_are_refused():
+    whole = body(pa.table({"src": list(range(1000)), "dst": list(range(1000))}))
+    for broken in (b"", b"src,dst\n1,2\n", whole[:-700], whole[:100]):
+        with pytest.raises(InvalidArgument, match="no whole Arrow IPC stream"):
+            parse_arrow(broken)
