@@ -2,7 +2,7 @@
 
 A benchmark fills a `Report`. Every figure is kept, whether or not it meets its bound; a bound comes from the project's
 targets, a ratio only from two figures of the same run on the same machine. Figures that others published stand beside as
-`published`, with their source, and never enter a bound as if they had been measured here.
+`published`, with their source; a ratio to one says "as published" in its name and is an indication only.
 """
 
 from __future__ import annotations

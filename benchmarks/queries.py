@@ -27,6 +27,8 @@ from .measuring import baseline, churn_of, generated, load, require_exact, targe
 from .system import LOOP_NAME, SOURCE_NAME, System, SystemFactory
 
 _TIMES_HEAP = 20
+# Below, the heap is done in a few milliseconds and the round trip alone takes longer than a twentieth of that.
+_JUDGED_FROM_SCALE = 20
 _SLOWED_BY = 1 / 3
 _BATCH = 1_000
 _RECOMPUTED = 3
@@ -54,7 +56,10 @@ def measure(report: Report, settings: Settings, clock: Clock, start: SystemFacto
         p50 = report.spread("exact query for ten vertices over HTTP", seconds)
         report.add("  queries", len(seconds), "")
         report.add(
-            "  heap Dijkstra takes so many times as long", plain.heap_s / p50, "x", at_least=_TIMES_HEAP
+            "  heap Dijkstra takes so many times as long",
+            plain.heap_s / p50,
+            "x",
+            at_least=_TIMES_HEAP if settings.scale >= _JUDGED_FROM_SCALE else None,
         )
         report.add("  bucket queue takes so many times as long", plain.bucket_s / p50, "x")
         _recompute(asked["answers"], edges, settings, root, loaded)
