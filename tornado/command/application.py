@@ -23,7 +23,7 @@ _COMMANDS = {
     "cancel": ("listing", "Cancel a query of a running service."),
     "doctor": ("doctor", "Check this machine and environment, and say what to do."),
     "bench": ("tools", "Run the benchmarks of a checkout."),
-    "sim": ("tools", "Run seeded simulations of the protocol and the loops."),
+    "sim": ("sim", "Run seeded simulations of the protocol and the loops."),
 }
 
 

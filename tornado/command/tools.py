@@ -1,4 +1,4 @@
-"""`tornado bench` and `tornado sim`: thin calls of the benchmarks and of the seeded simulations."""
+"""`tornado bench`: a thin call of the benchmarks of a checkout."""
 
 from __future__ import annotations
 

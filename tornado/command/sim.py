@@ -1,0 +1,130 @@
+"""`tornado sim`: seeded random schedules of the three-phase protocol, each judged by its laws and its right answer.
+
+Run k of `--seed N` has the seed N + k, and everything about it follows from that number: the graph, its changes, the workers,
+the delay bound, the schedule. So a failure is repeated by `tornado sim --seed THAT --runs 1`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+
+import click
+
+from ..errors import InternalError
+from .interruption import Interruption
+from .listing import json_option
+from .presentation import ExitCode, say_event
+
+_DELAY_BOUNDS = (1, 2, 4, 64, None)
+_WORKERS = (1, 2, 4, None)
+_REPORT_PERIOD_S = 2.0
+
+
+@click.command("sim")
+@click.option("--seed", type=click.IntRange(min=0), required=True, help="The seed of the first run.")
+@click.option("--runs", type=click.IntRange(min=1), default=100, show_default=True, help="How many runs.")
+@json_option
+def sim_command(*, seed: int, runs: int, as_json: bool) -> int:
+    """Simulate RUNS random runs of the protocol; exits with 1 at the first that breaks a law, and names its seed."""
+    commits = prepares = 0
+    kinds: Counter[str] = Counter()
+    with Interruption() as interruption:
+        reported_s = time.monotonic()
+        for number in range(seed, seed + runs):
+            interruption.check()
+            try:
+                kind, committed, prepared = simulate_protocol(number)
+            except Exception as error:
+                again = f"tornado sim --seed {number} --runs 1"
+                raise InternalError(
+                    f"seed {number}: {type(error).__name__}: {error}", hint=f"To repeat it: {again}"
+                ) from error
+            kinds[kind] += 1
+            commits += committed
+            prepares += prepared
+            if as_json and time.monotonic() - reported_s >= _REPORT_PERIOD_S:
+                reported_s = time.monotonic()
+                say_event("progress", runs=number - seed + 1, of=runs, commits=commits)
+    if as_json:
+        click.echo(
+            json.dumps({"seed": seed, "runs": runs, "commits": commits, "prepares": prepares, "kinds": kinds})
+        )
+    else:
+        click.echo(
+            f"{runs} runs from seed {seed}: every law held in {commits:,} commits with {prepares:,} PREPAREs "
+            f"({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})"
+        )
+    return ExitCode.DONE
+
+
+def simulate_protocol(seed: int) -> tuple[str, int, int]:
+    """Simulate one run and judge it.
+
+    Parameters
+    ----------
+    seed : int
+        Everything about the run follows from it.
+
+    Returns
+    -------
+    kind : str
+        `shortest paths` (has a right answer) or `counting` (with removals, notices every misread commit).
+    commits, prepares : int
+        How much happened.
+
+    Raises
+    ------
+    LawBroken
+        A law of the protocol, or the right answer, does not hold.
+    """
+    from ..protocol.laws import LawBroken
+    from ..protocol.sample_programs import CountProgram, MinPlusProgram
+    from ..protocol.simulation import random_script, simulate
+    from ..protocol.world import Setting
+
+    rng = random.Random(seed)
+    counting = rng.random() < 0.5
+    vertices = rng.randint(2, 12)
+    script = random_script(rng, vertices, rng.randint(1, 4 * vertices), removals=counting)
+    appetite = rng.randint(1, 6)
+    setting = Setting(
+        script=script,
+        delay_bound=rng.choice(_DELAY_BOUNDS),
+        program=(lambda: CountProgram(appetite)) if counting else MinPlusProgram,
+        workers=rng.choice(_WORKERS),
+        lag=rng.random() < 0.5,
+    )
+    run = simulate(setting, seed)
+    if counting:
+        return "counting", len(run.trace), run.prepares
+    committed = {commit.vertex: commit.value for commit in run.trace}
+    expected = _distances(script)
+    if committed != expected:
+        raise LawBroken("right answer", f"committed {committed}, but the distances are {expected}")
+    return "shortest paths", len(run.trace), run.prepares
+
+
+def _distances(script: tuple[object, ...]) -> dict[int, float]:
+    """Compute the distances of a script without removals by relaxing every edge until nothing changes."""
+    from ..protocol.messages import AddEdge, Touch
+
+    found: dict[int, float] = {}
+    for change in script:
+        if isinstance(change, Touch):
+            start = 0.0 if change.data is None else float(str(change.data))
+            found[change.vertex] = min(start, found.get(change.vertex, start))
+    edges = [change for change in script if isinstance(change, AddEdge)]
+    changed = True
+    while changed:
+        changed = False
+        for edge in edges:
+            if edge.producer not in found:
+                continue
+            offer = found[edge.producer] + (1.0 if edge.data is None else float(str(edge.data)))
+            if offer < found.get(edge.consumer, float("inf")):
+                found[edge.consumer] = offer
+                changed = True
+    return found
