@@ -91,7 +91,7 @@ class Exchange:
     def route(self, payload: Any, own: int, peers: int, target: int | None) -> Iterable[tuple[int, Any]]:  # noqa: ARG002
         """See `Pact.route`. Keeps the order of records inside each part; empty parts are not sent."""
         if peers == 1:
-            return ((own, payload),)
+            return ((own, payload),) if len(payload[0] if isinstance(payload, tuple) else payload) else ()
         keys = self.key(payload)
         if isinstance(payload, list):
             return _split_list(payload, keys, peers)

@@ -145,14 +145,14 @@ class SimulatedFabric:
     Attributes
     ----------
     trace : list of tuple
-        Every delivery: (receiver, sender, dataflow, channel).
+        Every delivery: (receiver, sender, dataflow, channel). Who runs the workers may add its own choices.
     """
 
     loops_back = True
 
     def __init__(self, peers: int, random: Random) -> None:
         self.peers = peers
-        self.trace: list[tuple[int, int, int, int]] = []
+        self.trace: list[tuple[int, ...]] = []
         self._random = random
         self._lanes: list[dict[tuple[int, int, int], deque[Message]]] = [{} for _ in range(peers)]
         self._sent = 0

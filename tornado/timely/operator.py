@@ -56,7 +56,9 @@ class Input:
         return f"input {self.index} of {self.operator.name}"
 
     def pull(self) -> Iterator[tuple[Received, Any]]:
-        """Take the messages that are here, oldest first; stop early to leave the rest for the next turn.
+        """Take the messages that are here now, oldest first; stop early to leave the rest for the next turn.
+
+        What the operator sends to itself meanwhile waits for the next turn, so a call always ends.
 
         Yields
         ------
@@ -66,7 +68,9 @@ class Input:
         queue = self._queue
         operator = self.operator
         consumed, location = operator.consumed, self.location
-        while queue:
+        for _ in range(len(queue)):
+            if not queue:
+                return  # the dataflow was cancelled in between
             time, payload = queue.popleft()
             consumed.append((location, time))
             yield Received(self, time), payload

@@ -110,9 +110,20 @@ class PathSummary:
         return True
 
     def advances(self, order: Order) -> bool:
-        """Whether every time gets strictly later; asked of cycles."""
-        identity = PathSummary.identity(order.arity)
-        return identity.less_equal(self, order) and not self.less_equal(identity, order)
+        """Whether no time comes out at or before itself; asked of cycles.
+
+        In a total order that means strictly later. In others a cycle may also come out incomparable: round the outer loop, a
+        counter of the inner one starts at 0 again. What matters is that no pointstamp could result in itself.
+        """
+        index = 0
+        for length in order.blocks:
+            for position in range(index, index + length):
+                if position >= self.keep:
+                    break  # a constant is before some counter
+                if self.add[position] > 0:
+                    return True
+            index += length
+        return False
 
     def compiled(self) -> Callable[[Time], Time] | None:
         """The fastest function that does the same, or None for the identity."""

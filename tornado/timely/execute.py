@@ -1,0 +1,178 @@
+"""Running one program on several workers: as threads, or simulated under a seed.
+
+A *program* is a function of a worker. As a generator function it hands control back with ``yield`` whenever the worker should
+step, so the same program runs on threads and, in one thread, in every interleaving that a seed can choose. After it returns, its
+worker steps until all dataflows are complete. A run that can make no progress any more is ended with an error that names the
+operators that still hold tokens.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from ..errors import ProtocolViolation
+from .fabric import Fabric, SimulatedFabric, ThreadFabric
+from .worker import Worker
+
+Program = Callable[[Worker], Any]
+
+_WAIT_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """What a simulation gave."""
+
+    results: list[Any]
+    """What the program returned, by worker."""
+    trace: list[tuple[int, ...]]
+    """Every step (worker,) and every delivery (receiver, sender, dataflow, channel), in order."""
+
+
+def run_threads(program: Program, peers: int, *, patience_s: float = 20.0) -> list[Any]:
+    """Run `program` on `peers` threads and return what it returned, by worker.
+
+    Parameters
+    ----------
+    program : callable
+        See the module.
+    peers : int
+        Number of workers.
+    patience_s : float
+        After how long without any worker doing anything the run has stalled.
+
+    Raises
+    ------
+    Exception
+        What the program or an operator raised, of the first worker it happened on; the others are stopped.
+    TokenMisuse, ProtocolViolation
+        When the run stalled, with and without tokens to blame.
+
+    Examples
+    --------
+    >>> run_threads(lambda worker: worker.index * 10, peers=2)
+    [0, 10]
+    """
+    run = _ThreadedRun(program, peers, patience_s)
+    threads = [
+        threading.Thread(target=run.work, args=(index,), name=f"worker {index}") for index in range(peers)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if run.failures:
+        raise run.failures[0]
+    return [run.results[index] for index in range(peers)]
+
+
+def run_simulated(program: Program, peers: int, seed: int) -> SimulatedRun:
+    """Run `program` on `peers` workers in this thread; `seed` decides every interleaving.
+
+    Raises
+    ------
+    Exception
+        As `run_threads`.
+
+    Examples
+    --------
+    >>> run_simulated(lambda worker: worker.index * 10, peers=2, seed=1).results
+    [0, 10]
+    """
+    random = Random(seed)
+    fabric = SimulatedFabric(peers, random)
+    workers = [Worker(index, peers, fabric) for index in range(peers)]
+    programs = [_Running(program, worker) for worker in workers]
+    unfinished = list(range(peers))
+    idle_turns = 0
+    while unfinished:
+        index = random.choice(unfinished)
+        fabric.trace.append((index,))
+        did_something = programs[index].turn()
+        did_something = workers[index].step() or did_something
+        if programs[index].is_over and not workers[index].dataflows:
+            unfinished.remove(index)
+        idle_turns = 0 if did_something or fabric.waiting() else idle_turns + 1
+        if idle_turns > 100 * peers:
+            _blame(workers)
+    for worker in workers:
+        worker.close()
+    return SimulatedRun([running.result for running in programs], fabric.trace)
+
+
+class _Running:
+    """A program, resumed turn by turn."""
+
+    __slots__ = ("_generator", "is_over", "result")
+
+    def __init__(self, program: Program, worker: Worker) -> None:
+        started: Any = program(worker)
+        self._generator: Generator[Any, None, Any] | None = None
+        if isinstance(started, Generator):
+            self._generator = started
+        self.is_over = self._generator is None
+        self.result: Any = started if self.is_over else None
+
+    def turn(self) -> bool:
+        """Resume it up to its next yield; whether it ended just now."""
+        if self._generator is None:
+            return False
+        try:
+            next(self._generator)
+        except StopIteration as stop:
+            self._generator, self.result, self.is_over = None, stop.value, True
+            return True
+        return False
+
+
+class _ThreadedRun:
+    """What the threads of a run share."""
+
+    def __init__(self, program: Program, peers: int, patience_s: float) -> None:
+        self.program = program
+        self.patience_s = patience_s
+        self.fabric: Fabric = ThreadFabric(peers)
+        self.workers = [Worker(index, peers, self.fabric) for index in range(peers)]
+        self.results: dict[int, Any] = {}
+        self.failures: list[BaseException] = []
+        self.last_active_s = time.monotonic()
+
+    def work(self, index: int) -> None:
+        worker = self.workers[index]
+        try:
+            running = _Running(self.program, worker)
+            while not running.is_over or worker.dataflows:
+                if self.failures:
+                    return
+                ended = running.turn()
+                if worker.step() or ended:
+                    self.last_active_s = time.monotonic()
+                elif time.monotonic() - self.last_active_s > self.patience_s:
+                    _blame([worker])
+                else:
+                    worker.wait(_WAIT_S)
+            self.results[index] = running.result
+            worker.close()
+        except BaseException as failure:  # noqa: BLE001  (handed to the thread that waits for this one)
+            self.failures.append(failure)
+            for other in self.workers:
+                other.wake()
+
+
+def _blame(workers: list[Worker]) -> None:
+    outstanding = [
+        f"{count} at location {location}, time {moment}"
+        for worker in workers
+        for dataflow in worker.dataflows.values()
+        for (location, moment), count in dataflow.tracker.pointstamps()
+    ]
+    for worker in workers:
+        worker.close()
+    raise ProtocolViolation(
+        f"the run has stalled, no token is held, but still counted are: {'; '.join(outstanding)}"
+    )
