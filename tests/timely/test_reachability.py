@@ -148,8 +148,8 @@ class NestedGraph:
         for location, order in enumerate(self.orders):
             start = (100,) * order.arity
             if any(
-                l == location and order.less_equal(t, start)
-                for l, t in self.reached(location, start, allowed)
+                place == location and order.less_equal(t, start)
+                for place, t in self.reached(location, start, allowed)
             ):
                 return True
         return False
@@ -162,11 +162,10 @@ def test_a_cycle_is_refused_exactly_when_a_time_can_return_without_having_advanc
     stands_still = graph.stands_still()
     try:
         graph.build()
-    except InvalidDataflow as error:
-        assert stands_still
-        assert "operator" in str(error)
-    else:
-        assert not stands_still
+        refused = False
+    except InvalidDataflow:
+        refused = True
+    assert refused == stands_still
 
 
 @settings(max_examples=150, deadline=None)
@@ -179,7 +178,7 @@ def test_could_result_in_agrees_with_walking_the_graph(data):
         walked = graph.reached(location, start) | {(location, start)}
         for target, target_order in enumerate(graph.orders):
             for time in product(range(3), repeat=target_order.arity):
-                truth = any(l == target and target_order.less_equal(t, time) for l, t in walked)
+                truth = any(place == target and target_order.less_equal(t, time) for place, t in walked)
                 assert reachability.could_result_in((location, start), (target, time)) == truth
 
 

@@ -31,9 +31,12 @@ class Bench:
 
         def construct(tokens, context):
             self.tokens, self.context = tokens, context
-            return lambda: self.turn()
+            return self.act
 
         builder.build(construct)
+
+    def act(self):
+        self.turn()
 
     def play(self, turn):
         """Let the operator do `turn` with one message at (0,) before it."""
