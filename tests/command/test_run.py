@@ -164,20 +164,6 @@ def test_without_a_name_the_quarantine_lies_beside_the_store(tornado, tmp_path):
     assert json.loads(line)["position"] == 2
 
 
-def test_at_the_iteration_cap_the_best_value_so_far_is_written_and_the_exit_code_is_3(tornado, tmp_path):
-    chain = "".join(f"{k},{k + 1},1\n" for k in range(1, 2000))
-    (tmp_path / "chain.csv").write_text(chain)
-    done = _run(
-        tornado,
-        *["--edges", "chain.csv", "--output", "out.csv", "--delay-bound", "1", "--deadline-s", "1e-6"],
-    )
-    assert done.code == 3
-    assert (tmp_path / "out.csv").read_text().startswith("vertex,value\n")
-    result = next(event for event in map(json.loads, done.err.splitlines()) if event["event"] == "result")
-    assert result["state"] == "deadline"
-    assert "best value so far" in done.err
-
-
 def test_a_truncated_gzip_fails_and_names_the_file(tornado, tmp_path):
     whole = gzip.compress("".join(f"{k},{k + 1},1\n" for k in range(100_000)).encode())
     (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])

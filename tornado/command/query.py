@@ -112,7 +112,7 @@ def _ask(client: ServiceClient, question: Document, *, follow: bool, as_json: bo
     answer = client.submit(question, wait_s=None if follow else _WAIT_S)
     identifier = answer.get("id")
     try:
-        if answer.get("state") in {"queued", "running"}:
+        if answer.get("state") in {"queued", "running"} or (follow and question["mode"] == "exact"):
             answer = _follow(client, answer, as_json=as_json)
     except KeyboardInterrupt:
         # The answer has no reader any more: what the service computes for it can be freed.
