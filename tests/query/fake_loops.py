@@ -261,7 +261,7 @@ class MainLoop:
             raise self.master.fork_error
         unknown = set(parameters or {}) - {"source"}
         if unknown:
-            raise UnknownField(f"program Fastest has no field {sorted(unknown)[0]!r}; it has: source")
+            raise UnknownField(f"program Fastest has no field {min(unknown)!r}; it has: source")
         with self._lock:
             if at is None:
                 snapshot, (edges, vertices) = self._snapshot(), self._copy()

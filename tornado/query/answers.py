@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import CallerError, InvalidArgument, UnknownVertex
-from .contract import ValueArray, ValuesView
+from .contract import IdArray, ValueArray, ValuesView
 from .ids import IdCodec, Vertex
 
 CHUNK_ROWS = 32_768
@@ -55,6 +55,14 @@ class Rows:
 
     ids: Sequence[Vertex]
     values: ValueArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """All rows of an answer: int64 ids or strings, and float64 values."""
+
+    vertex: IdArray | list[Vertex]
+    value: ValueArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,9 @@ class Answer(Protocol):
     def chunks(self) -> Chunks:
         """Iterate over all rows, a bounded number at a time. The caller closes it, also when it was never read."""
 
+    def columns(self) -> Columns:
+        """Return all vertices and values as columns of their own."""
+
     def drop(self) -> None:
         """Give back what the answer holds, once those who are reading have finished."""
 
@@ -154,6 +165,10 @@ class SmallAnswer:
     def chunks(self) -> Chunks:
         """All rows are one chunk."""
         return Chunks(iter([self._rows]), _nothing)
+
+    def columns(self) -> Columns:
+        """Return copies of the rows."""
+        return Columns(_vertex_column(self._rows.ids, self._codec), self._rows.values.copy())
 
     def drop(self) -> None:
         """Holds nothing of the branch."""
@@ -258,6 +273,16 @@ class WholeAnswer:
         self._enter()
         return Chunks(self._read_chunks(), self._shared.give_back)
 
+    def columns(self) -> Columns:
+        """Copy all rows, ascending by id."""
+        self._enter()
+        try:
+            ids, values = self._shared.values.arrays()
+            names = ids.copy() if self._codec.kind == "int" else list(self._codec.decode(ids))
+            return Columns(names, values.copy())
+        finally:
+            self._shared.give_back()
+
     def _read_chunks(self) -> Iterator[Rows]:
         after: int | None = None
         while True:
@@ -317,6 +342,10 @@ def all_unknown(unknown: Sequence[Vertex]) -> UnknownVertex:
     shown = ", ".join(repr(vertex) for vertex in unknown[:5])
     others = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
     return UnknownVertex(f"the input up to this snapshot never named vertex {shown}{others}")
+
+
+def _vertex_column(ids: Sequence[Vertex], codec: IdCodec) -> IdArray | list[Vertex]:
+    return np.array(ids, dtype=np.int64) if codec.kind == "int" else list(ids)
 
 
 def _nothing() -> None:

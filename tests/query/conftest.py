@@ -1,0 +1,114 @@
+"""Masters to ask: the fake one always, the real one as soon as there is one. What only the fake can do asks for `fake`."""
+
+import httpx
+import pytest
+
+from tests.query import fake_loops
+from tornado.ingest.records import EdgeBatch
+from tornado.query.http import HttpServer
+from tornado.query.http_requests import HttpLimits
+from tornado.query.push import Pusher
+from tornado.query.request import ServiceLimits
+from tornado.query.service import QueryService
+from tornado.query.session import Session
+
+
+def _real():
+    try:
+        from apps.sssp import ShortestPaths
+        from tornado.loops import Master
+    except ImportError:
+        return None
+    return Master, ShortestPaths
+
+
+REAL = _real()
+
+# 1 -> 2 -> 3 is 3.0, 1 -> 4 is 10.0; 5 -> 6 cannot be reached from 1.
+ROADS = ([1, 2, 1, 5], [2, 3, 4, 6], [1.0, 2.0, 10.0, 7.5])
+
+
+@pytest.fixture
+def fake():
+    master = fake_loops.Master()
+    yield master
+    master.close()
+
+
+@pytest.fixture(params=["fake", "real"] if REAL else ["fake"])
+def master(request):
+    if request.param == "fake":
+        made = fake_loops.Master()
+        made.new_program = fake_loops.Fastest
+        yield made
+        made.close()
+        return
+    from tornado.storage import open_store
+
+    with open_store("memory:") as store:
+        made = REAL[0](store, 2)
+        made.new_program = REAL[1]
+        yield made
+        made.close()
+
+
+def start_roads(master, name="roads"):
+    program = getattr(master, "new_program", fake_loops.Fastest)(source=1)
+    loop = master.start(program, name=name, delay_bound=64)
+    loop.admit(EdgeBatch.of(*ROADS), "edges.csv", 4)
+    return loop
+
+
+@pytest.fixture
+def roads(master):
+    return start_roads(master)
+
+
+@pytest.fixture
+def service(master, roads):
+    made = QueryService(master)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def open_service():
+    """Make services with limits of the test's own."""
+    opened = []
+
+    def make(master, **limits):
+        opened.append(QueryService(master, limits=ServiceLimits(**limits)))
+        return opened[-1]
+
+    yield make
+    for made in opened:
+        made.close()
+
+
+@pytest.fixture
+def serve():
+    """Start servers, and return a client of each."""
+    opened = []
+
+    def make(service, *, pusher=None, **limits):
+        server = HttpServer(service, port=0, pusher=pusher or Pusher(), limits=HttpLimits(**limits)).start()
+        client = httpx.Client(base_url=server.url, timeout=30)
+        client.server = server
+        opened.append(client)
+        return client
+
+    yield make
+    for client in opened:
+        client.close()
+        client.server.stop()
+
+
+@pytest.fixture
+def client(service, serve):
+    return serve(service)
+
+
+@pytest.fixture
+def session(master):
+    with Session(master) as made:
+        yield made

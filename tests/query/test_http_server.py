@@ -1,0 +1,107 @@
+"""The server itself: ports, restarts, addresses."""
+
+import logging
+import re
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.query.conftest import start_roads
+from tornado.errors import InvalidArgument, PeerError, PortInUse
+from tornado.query.http import HttpServer
+
+
+@pytest.fixture
+def asked(fake, open_service):
+    start_roads(fake)
+    return open_service(fake)
+
+
+def healthy(server):
+    return httpx.get(f"{server.url}/healthz").status_code == 200
+
+
+def test_port_0_takes_a_free_port_and_says_which(asked):
+    with HttpServer(asked, port=0) as first, HttpServer(asked, port=0) as second:
+        assert first.port != second.port
+        assert healthy(first)
+        assert healthy(second)
+
+
+def test_a_port_in_use_is_an_error_that_names_it_and_says_what_to_do(asked):
+    with HttpServer(asked, port=0) as server:
+        second = HttpServer(asked, port=server.port)
+        with pytest.raises(
+            PortInUse, match=rf"port {server.port} on 127.0.0.1 is in use.*--http 127.0.0.1:0"
+        ):
+            second.start()
+        second.stop()
+        assert healthy(server)
+
+
+def test_a_port_held_by_another_program_is_in_use_too(asked):
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(PortInUse):
+        HttpServer(asked, port=other.getsockname()[1]).start()
+
+
+def test_a_server_can_be_stopped_and_started_again_on_its_port(asked):
+    server = HttpServer(asked, port=0).start()
+    port = server.port
+    for _ in range(3):
+        with httpx.Client() as client:
+            assert client.get(f"{server.url}/healthz").status_code == 200
+            server.stop()
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"http://127.0.0.1:{port}/healthz")
+        server = HttpServer(asked, port=port).start()
+        assert server.port == port
+    server.stop()
+    server.stop()
+    again = server.start()
+    assert healthy(again)
+    server.stop()
+
+
+def test_a_server_that_runs_refuses_to_start_twice(asked):
+    with HttpServer(asked, port=0) as server, pytest.raises(InvalidArgument, match="runs already"):
+        server.start()
+
+
+def test_loopback_is_not_warned_of_and_everything_else_is(asked, caplog):
+    with caplog.at_level(logging.WARNING), HttpServer(asked, port=0) as server:
+        assert server.warning is None
+    assert caplog.records == []
+    with caplog.at_level(logging.WARNING), HttpServer(asked, "0.0.0.0", 0) as server:
+        assert "no access control" in server.warning
+    assert "0.0.0.0" in caplog.text
+
+
+def test_an_address_of_nobody_is_refused(asked):
+    with pytest.raises((PeerError, InvalidArgument), match=re.escape("203.0.113.7")):
+        HttpServer(asked, "203.0.113.7", 0).start()
+    with pytest.raises(InvalidArgument, match="no address"):
+        HttpServer(asked, "no such host", 0).start()
+    with pytest.raises(InvalidArgument, match="port is 70000"):
+        HttpServer(asked, port=70_000)
+
+
+def test_queries_outlive_a_restart_of_the_server(asked):
+    with HttpServer(asked, port=0) as server:
+        query = httpx.post(
+            f"{server.url}/v1/queries?wait_s=20", json={"loop": "roads", "vertices": [3]}
+        ).json()
+    with HttpServer(asked, port=0) as server:
+        assert httpx.get(f"{server.url}/v1/queries/{query['id']}/result").json()["values"][0]["value"] == 3.0
+
+
+def test_ipv6_loopback_has_brackets_in_its_url(asked):
+    if not socket.has_ipv6 or not Path("/proc/net/if_inet6").exists():
+        pytest.skip("no IPv6 here")
+    server = HttpServer(asked, "::1", 0).start()
+    try:
+        assert server.url.startswith("http://[::1]:")
+        assert healthy(server)
+    finally:
+        server.stop()

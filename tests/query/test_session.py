@@ -1,0 +1,266 @@
+"""The Python session, as `interface.md` shows it."""
+
+import asyncio
+import math
+import sys
+import threading
+import time
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.query import fake_loops
+from tests.query.conftest import REAL
+from tornado.errors import InvalidArgument, NotSupported, UnknownLoop, UnknownVertex
+from tornado.query.answers import ResultUnavailable
+from tornado.query.query import QueryState
+from tornado.query.session import Session
+
+
+@pytest.fixture
+def paths(session, master):
+    return session.start(master.new_program(source=1), name="paths")
+
+
+def test_the_example_of_the_interface_page_works(session, master):
+    paths = session.start(master.new_program(source=1))
+    paths.insert([1, 2, 2], [2, 3, 4], [1.0, 2.0, 9.0])
+    paths.remove([2], [4])
+    assert paths.wait_idle(20)
+    assert paths.read([3]).values == {3: 3.0}
+    answer = paths.query(vertices=[3, 4])
+    assert answer.values == {3: 3.0, 4: math.inf}
+    assert answer.snapshot.offsets == {"insert": 4}
+    assert answer.certificate == {"kind": "exact"}
+    assert answer.state is QueryState.CONVERGED
+
+
+@pytest.mark.parametrize(
+    "column",
+    [list, tuple, np.array, pa.array, lambda values: pa.chunked_array([values])],
+    ids=["list", "tuple", "numpy", "arrow", "chunked"],
+)
+def test_edges_come_as_lists_arrays_or_arrow_columns(paths, column):
+    paths.insert(column([1, 2]), column([2, 3]), column([1.0, 2.5]))
+    assert paths.query(vertices=[3]).values == {3: 3.5}
+
+
+def test_edges_come_as_one_table_too(paths):
+    paths.insert(pa.table({"src": [1, 2], "dst": [2, 3], "weight": [1.0, 2.5]}))
+    paths.insert({"src": [3], "dst": [4]})
+    assert paths.query(vertices=[4]).values == {4: 4.5}
+    with pytest.raises(InvalidArgument, match="without a column 'dst'"):
+        paths.insert(pa.table({"src": [1]}))
+    with pytest.raises(InvalidArgument, match="dst is left out"):
+        paths.insert([1])
+
+
+def test_edges_come_as_a_data_frame_too(paths):
+    pd = pytest.importorskip("pandas")
+    paths.insert(pd.DataFrame({"src": [1, 2], "dst": [2, 3], "weight": [1.0, 2.5]}))
+    assert paths.query(vertices=[3]).values == {3: 3.5}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (([1, 2], [2, 2.5], [1.0, 1.0]), r"dst\[1\] is 2.5"),
+        (([1, 2**63], [2, 3], [1.0, 1.0]), r"src\[1\] is 9223372036854775808"),
+        (([1, 2], [2, 3], [1.0, math.nan]), r"weight\[1\] is nan"),
+        (([1, 2], [2, 3], [1.0, -4.0]), r"-4.0"),
+        (([1, 2], [2], [1.0, 1.0]), "2 entries"),
+    ],
+)
+def test_a_bad_entry_is_named_and_nothing_of_the_call_is_taken(paths, columns, message):
+    with pytest.raises(InvalidArgument, match=message):
+        paths.insert(*columns)
+    assert paths.offsets().get("insert", 0) == 0
+    assert paths.query(top=5).unknown == []
+
+
+def test_replace_takes_the_place_of_all_edges_between_two_vertices(paths):
+    paths.insert([1, 1], [2, 2], [5.0, 7.0])
+    paths.replace([1], [2], [6.0])
+    assert paths.query(vertices=[2]).values == {2: 6.0}
+    paths.remove([1], [2])
+    assert paths.query(vertices=[2]).values == {2: math.inf}
+
+
+def test_removing_what_is_not_there_is_counted(paths):
+    paths.insert([1], [2])
+    paths.remove([2], [1])
+    assert paths.query(vertices=[2]).values == {2: 1.0}
+    assert paths.statistics().missing_removals == 1
+
+
+def test_offsets_count_every_record_that_was_pushed(paths):
+    paths.insert([1, 2], [2, 3])
+    paths.insert([], [])
+    paths.remove([1], [2])
+    assert paths.offsets() == {"insert": 3}
+
+
+def test_results_convert(paths):
+    paths.insert([1, 5], [2, 6], [1.5, 1.0])
+    answer = paths.query()
+    table = answer.to_numpy()
+    assert table["vertex"].tolist() == [1, 2, 5, 6]
+    assert table["value"].tolist() == [0.0, 1.5, math.inf, math.inf]
+    assert table["vertex"].dtype == np.int64
+    assert answer.to_arrow().to_pydict() == {"vertex": [1, 2, 5, 6], "value": [0.0, 1.5, None, None]}
+    assert len(answer.result()) == 4
+    assert "converged: 4 vertices, exact" in repr(answer.result())
+
+
+def test_results_convert_to_pandas_or_say_what_to_install(paths, monkeypatch):
+    paths.insert([1], [2], [1.5])
+    answer = paths.query(vertices=[2])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(NotSupported, match="pip install pandas"):
+        answer.to_pandas()
+    monkeypatch.undo()
+    pd = pytest.importorskip("pandas")
+    assert answer.to_pandas().equals(pd.DataFrame({"vertex": [2], "value": [1.5]}))
+
+
+def test_top_comes_best_first_and_only_named_vertices_in_their_order(paths):
+    paths.insert([1, 1], [2, 3], [2.0, 1.0])
+    assert list(paths.query(top=2).values) == [1, 3]
+    assert list(paths.query(vertices=np.array([3, 1, 2])).values) == [3, 1, 2]
+    assert list(paths.read(top=2).values) in ([1, 3], [1, 2], [1])
+
+
+def test_a_question_about_vertices_never_seen_is_an_error_and_a_read_is_not(paths):
+    paths.insert([1], [2])
+    with pytest.raises(UnknownVertex, match="never named vertex 77, 78"):
+        paths.query(vertices=[77, 78]).result()
+    assert paths.query(vertices=[2, 77]).unknown == [77]
+    assert paths.read([77]).unknown == [77]
+
+
+def test_vertices_given_as_text_are_refused(paths):
+    with pytest.raises(InvalidArgument, match=r"Write \[vertex\]"):
+        paths.query(vertices="12")
+
+
+def test_parameters_and_stored_snapshots_can_be_asked_for(paths):
+    paths.insert([1, 2], [2, 3])
+    version = paths.checkpoint()
+    paths.insert([1], [3], 0.5)
+    assert paths.query(vertices=[3], at=version).values == {3: 2.0}
+    assert paths.query(vertices=[3], parameters={"source": 2}).values == {3: 1.0}
+    assert paths.snapshots()[-1].version == version
+
+
+def test_a_query_can_be_awaited(paths):
+    paths.insert([1, 2], [2, 3])
+
+    async def several():
+        handles = [paths.query(vertices=[vertex]) for vertex in (1, 2, 3)]
+        return [await handle for handle in handles]
+
+    results = asyncio.run(several())
+    assert [result.values for result in results] == [{1: 0.0}, {2: 1.0}, {3: 2.0}]
+
+
+def test_a_loop_with_string_ids_takes_and_gives_strings(session, master):
+    towns = session.start(master.new_program(source=0), name="towns", ids="string")
+    towns.insert(["Rome", "Pisa"], ["Pisa", "Nice"], [2.0, 1.0])
+    answer = towns.query(vertices=["Nice", "Rome"])
+    assert answer.values == {"Nice": 3.0, "Rome": 0.0}
+    assert towns.query().to_arrow().to_pydict()["vertex"] == ["Rome", "Pisa", "Nice"]
+    assert towns.query().to_numpy()["vertex"].tolist() == ["Rome", "Pisa", "Nice"]
+
+
+def test_loops_are_found_by_name(session, paths):
+    assert session.loop("paths").name == "paths"
+    assert list(session.loops) == ["paths"]
+    with pytest.raises(UnknownLoop):
+        session.loop("lanes")
+
+
+def test_a_session_serves_http_until_it_closes(master):
+    with Session(master) as session:
+        paths = session.start(master.new_program(source=1), name="paths")
+        paths.insert([1], [2], [1.5])
+        url = session.serve().url
+        body = httpx.post(f"{url}/v1/queries?wait_s=20", json={"loop": "paths", "vertices": [2]}).json()
+        assert body["result"]["values"] == [{"vertex": 2, "value": 1.5}]
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{url}/healthz")
+
+
+@pytest.fixture
+def slow(fake):
+    with Session(fake) as session:
+        paths = session.start(fake_loops.Fastest(1), name="paths")
+        paths.insert([1, 2], [2, 3])
+        fake.gate.clear()
+        yield paths
+
+
+def test_progress_iterates_until_the_end(fake, slow):
+    handle = slow.query(vertices=[3])
+    threading.Timer(0.2, fake.gate.set).start()
+    looks = list(handle.progress(interval_s=0.02))
+    assert len(looks) > 3
+    assert [look.state for look in looks[:-1]] == [QueryState.RUNNING] * (len(looks) - 1)
+    assert looks[-1].state is QueryState.CONVERGED
+    assert looks[0].snapshot.offsets == {"insert": 2}
+
+
+def test_cancelling_frees_the_work_and_leaves_no_result(slow):
+    handle = slow.query()
+    assert handle.cancel()
+    assert not handle.cancel()
+    assert handle.state is QueryState.CANCELLED
+    with pytest.raises(ResultUnavailable, match="cancelled"):
+        handle.result()
+    assert slow.loop.branches[0].wait(5)
+
+
+def test_a_result_that_does_not_come_in_time_is_a_timeout_and_the_query_goes_on(fake, slow):
+    handle = slow.query(vertices=[3])
+    began = time.monotonic()
+    with pytest.raises(TimeoutError, match="running"):
+        handle.result(timeout_s=0.05)
+    assert time.monotonic() - began < 5
+    fake.gate.set()
+    assert handle.result(20).values == {3: 2.0}
+
+
+def test_a_deadline_gives_the_best_values_so_far_and_says_so(slow):
+    answer = slow.query(vertices=[1, 3], deadline_s=0.05)
+    assert answer.values == {1: 0.0, 3: math.inf}
+    assert answer.state is QueryState.DEADLINE
+    assert answer.certificate == {"kind": "approximate"}
+
+
+def test_a_branch_that_fails_raises_its_error(fake, slow):
+    fake.branch_error = RuntimeError("a bug in the program")
+    fake.gate.set()
+    with pytest.raises(RuntimeError, match="a bug in the program"):
+        slow.query().result()
+
+
+def test_a_result_outlives_what_the_service_keeps(fake, slow):
+    fake.gate.set()
+    handle = slow.query()
+    result = handle.result()
+    slow._service.cancel(handle.id)
+    assert result.values == {1: 0.0, 2: 1.0, 3: 2.0}
+
+
+@pytest.mark.skipif(REAL is None, reason="there is no real master to open")
+def test_tornado_open_opens_a_session(tmp_path):
+    import tornado
+
+    with tornado.open(f"lmdb://{tmp_path}/store", workers=1) as session:
+        paths = session.start(REAL[1](source=1))
+        paths.insert([1, 2, 2], [2, 3, 4], [1.0, 2.0, 9.0])
+        assert paths.name == "shortest_paths"
+        assert paths.query(vertices=[3]).values == {3: 3.0}
+    with pytest.raises(InvalidArgument, match="workers is 0"):
+        tornado.open(workers=0)

@@ -1,0 +1,333 @@
+"""What a Python program holds: a running loop to feed and ask, and a query under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..errors import InvalidArgument
+from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
+from .answers import ResultUnavailable, Selection, all_unknown
+from .contract import MainLoopView
+from .events import Done
+from .ids import StringIds
+from .push import Pusher
+from .query import NamedSnapshot, Query, QueryState, QueryStatus
+from .request import Mode, QueryRequest
+from .result import QueryResult
+from .service import QueryService
+
+INSERT_SOURCE = "insert"
+PROGRESS_INTERVAL_S = 0.05
+# An event loop is woken by the end itself; this only bounds one wait.
+LONG_S = 3600.0
+
+
+class QueryHandle:
+    """A query under way. Awaitable; what needs the end waits for it.
+
+    Parameters
+    ----------
+    service : QueryService
+    query : Query
+    """
+
+    def __init__(self, service: QueryService, query: Query) -> None:
+        self._service = service
+        self._query = query
+        self._result: QueryResult | None = None
+
+    @property
+    def id(self) -> str:
+        """The name of the query as a resource."""
+        return self._query.id
+
+    @property
+    def state(self) -> QueryState:
+        """Where the query is; does not wait."""
+        return self._query.state
+
+    def status(self) -> QueryStatus:
+        """Take one look; does not wait."""
+        return self._query.status()
+
+    def result(self, timeout_s: float | None = None) -> QueryResult:
+        """Wait for the end and return the values; at a deadline these are the best so far.
+
+        Raises
+        ------
+        TimeoutError
+            When it has not ended after `timeout_s`; the query goes on.
+        UnknownVertex
+            When none of the vertices asked for was ever seen.
+        ResultUnavailable
+            When it was cancelled, or its deadline passed while it waited.
+        Exception
+            Why the query failed, where it did.
+        """
+        if not self._query.wait(timeout_s):
+            raise TimeoutError(f"query {self.id} is {self.state.value} after {timeout_s} s")
+        if self._result is None:
+            result = result_of(self._query)
+            if result.unknown and not len(result):
+                raise all_unknown(result.unknown)
+            self._result = result
+        return self._result
+
+    @property
+    def values(self) -> dict[Any, float]:
+        """Values by vertex, infinity where unreachable; waits."""
+        return self.result().values
+
+    @property
+    def snapshot(self) -> NamedSnapshot | None:
+        """Which prefix of the input the answer is for; waits."""
+        return self.result().snapshot
+
+    @property
+    def certificate(self) -> Mapping[str, Any] | None:
+        """What is known of the values; waits."""
+        return self.result().certificate
+
+    @property
+    def unknown(self) -> list[Any]:
+        """Vertices that were asked for and never seen; waits."""
+        return self.result().unknown
+
+    def to_numpy(self) -> Any:
+        """Return `result().to_numpy()`."""
+        return self.result().to_numpy()
+
+    def to_arrow(self) -> Any:
+        """Return `result().to_arrow()`."""
+        return self.result().to_arrow()
+
+    def to_pandas(self) -> Any:
+        """Return `result().to_pandas()`."""
+        return self.result().to_pandas()
+
+    def progress(self, interval_s: float = PROGRESS_INTERVAL_S) -> Iterator[QueryStatus]:
+        """Iterate over looks at the query, one now, then one an interval, and a last one at its end."""
+        while True:
+            status = self.status()
+            yield status
+            if status.state.is_final:
+                return
+            self._query.wait(interval_s)
+
+    def cancel(self) -> bool:
+        """Cancel, and free what works for it; return whether it had not ended before."""
+        if self.state.is_final:
+            return False
+        return self._service.cancel(self.id).state is QueryState.CANCELLED
+
+    def __await__(self) -> Generator[Any, None, QueryResult]:
+        return self._finished().__await__()
+
+    async def _finished(self) -> QueryResult:
+        done = Done(self._query)
+        try:
+            while not await done.wait(LONG_S):
+                pass
+        finally:
+            done.close()
+        return self.result()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}: {self.state.value}>"
+
+
+class LoopHandle:
+    """A running main loop: feed it, read it, ask it.
+
+    Parameters
+    ----------
+    service : QueryService
+    pusher : Pusher
+    loop : MainLoop
+    """
+
+    def __init__(self, service: QueryService, pusher: Pusher, loop: MainLoopView) -> None:
+        self._service = service
+        self._pusher = pusher
+        self.loop = loop
+
+    @property
+    def name(self) -> str:
+        """What the loop is called."""
+        return self.loop.name
+
+    @property
+    def program(self) -> Any:
+        """The vertex program."""
+        return self.loop.program
+
+    def insert(self, src: Any, dst: Any = None, weight: Any = None) -> int:
+        """Add edges: all of them or, with an error that names the first bad entry, none.
+
+        Parameters
+        ----------
+        src, dst : column of int (or str, where the loop has string ids)
+            Lists, NumPy arrays, Arrow arrays, pandas columns; or one table in `src` with the columns `src`, `dst` and
+            `weight`.
+        weight : column of float, or one number, optional
+            1.0 where left out.
+
+        Returns
+        -------
+        int
+            The version of the graph that has them. Every query from now on does.
+
+        Raises
+        ------
+        InvalidArgument
+            At a bad entry; nothing was taken.
+        QueueFull
+            When the loop lags for too long; nothing was taken.
+        """
+        return self._push(src, dst, weight, INSERT)
+
+    def remove(self, src: Any, dst: Any = None, weight: Any = None) -> int:
+        """Take edges away: of these weights, or the oldest src -> dst where none is given. Otherwise as `insert`.
+
+        Removing an edge that is not there is counted, not an error.
+        """
+        return self._push(src, dst, weight, REMOVE)
+
+    def replace(self, src: Any, dst: Any = None, weight: Any = None) -> int:
+        """Put these edges in the place of whatever edges src -> dst there are. Otherwise as `insert`."""
+        return self._push(src, dst, weight, REPLACE)
+
+    def read(self, vertices: Sequence[Any] | None = None, *, top: int | None = None) -> QueryResult:
+        """Read the main loop as it is, at once: approximate while changes are being worked in."""
+        request = QueryRequest(loop=self.name, mode=Mode.APPROXIMATE, vertices=_vertices(vertices), top=top)
+        return result_of(self._service.submit(request))
+
+    def query(
+        self,
+        vertices: Sequence[Any] | None = None,
+        *,
+        top: int | None = None,
+        deadline_s: float | None = None,
+        max_iterations: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        at: int | None = None,
+        min_offsets: Mapping[str, int] | None = None,
+    ) -> QueryHandle:
+        """Ask for the exact answer to the input as it is now: forks a branch loop, and does not wait for it.
+
+        Parameters
+        ----------
+        vertices : sequence, optional
+            Only these; with neither this nor `top`, all.
+        top : int, optional
+            The best so many.
+        deadline_s : float, optional
+            After so long the best value so far is the answer.
+        max_iterations : int, optional
+            Likewise after so many iterations.
+        parameters : mapping, optional
+            Fields of the program that differ in this branch.
+        at : int, optional
+            Version of a stored snapshot, in place of now.
+        min_offsets : mapping, optional
+            Fork once the loop has so many records of these sources.
+
+        Raises
+        ------
+        QueueFull
+            When too many queries wait.
+        InvalidArgument, NotSupported
+            When the question cannot be answered.
+        """
+        request = QueryRequest(
+            loop=self.name,
+            vertices=_vertices(vertices),
+            top=top,
+            deadline_s=deadline_s,
+            max_iterations=max_iterations,
+            parameters=dict(parameters or {}),
+            at=at,
+            min_offsets=None if min_offsets is None else dict(min_offsets),
+        )
+        return QueryHandle(self._service, self._service.submit(request))
+
+    def statistics(self) -> Any:
+        """Return the loop's frozen record of counts."""
+        return self.loop.statistics()
+
+    def offsets(self) -> dict[str, int]:
+        """Return how many records of each source are in."""
+        return self.loop.offsets()
+
+    def checkpoint(self) -> int:
+        """Write a snapshot to the store and return its version, for `query(at=…)`."""
+        return self.loop.checkpoint()
+
+    def snapshots(self) -> list[NamedSnapshot]:
+        """Return the stored snapshots, oldest first."""
+        return sorted(map(NamedSnapshot.of, self.loop.snapshots()), key=lambda snapshot: snapshot.version)
+
+    def wait_idle(self, timeout_s: float | None = None) -> bool:
+        """Wait until everything that was admitted is worked in; return whether it is."""
+        return self.loop.wait_idle(timeout_s)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {type(self.program).__name__}>"
+
+    def _push(self, src: Any, dst: Any, weight: Any, op: int) -> int:
+        if dst is None:
+            src, dst, weight = _columns_of(src, weight)
+        codec = self._service.ids(self.name)
+        if isinstance(codec, StringIds):
+            # Interning is harmless where the call is then refused: a name without an edge is an unknown vertex.
+            src, dst = codec.interner.intern(src), codec.interner.intern(dst)
+        return self._pusher.insert(self.loop, INSERT_SOURCE, EdgeBatch.of(src, dst, weight, op))
+
+
+def result_of(query: Query) -> QueryResult:
+    """Return the values of a query that has ended, or raise why there are none."""
+    status = query.status()
+    if query.error is not None:
+        raise query.error
+    if query.answer is None:
+        hints = {
+            QueryState.CANCELLED: "Ask again.",
+            QueryState.DEADLINE: "The deadline passed while it waited; ask again with a longer deadline_s.",
+        }
+        raise ResultUnavailable(
+            f"query {query.id} is {status.state.value} and has no result", hint=hints.get(status.state)
+        )
+    unknown = query.answer.page(Selection(limit=1)).unknown
+    return QueryResult(status, query.answer.columns(), unknown)
+
+
+def _vertices(vertices: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    if vertices is None:
+        return None
+    if isinstance(vertices, str | bytes):
+        raise InvalidArgument(
+            f"vertices is {vertices!r}, but must be a list of vertices", hint="Write [vertex]."
+        )
+    plain: Callable[[], list[Any]] | None = getattr(vertices, "tolist", None) or getattr(
+        vertices, "to_pylist", None
+    )
+    return tuple(vertices if plain is None else plain())
+
+
+def _columns_of(table: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Take one table apart: an Arrow table, a DataFrame, or a mapping of columns."""
+    if isinstance(table, Mapping):
+        names = list(table)
+    else:
+        # Arrow says `column_names`; its `columns` are the columns themselves, those of a DataFrame are names.
+        names = list(getattr(table, "column_names", getattr(table, "columns", ())))
+    missing = [name for name in ("src", "dst") if name not in names]
+    if missing:
+        raise InvalidArgument(
+            f"dst is left out, and src is {type(table).__name__} without a column {missing[0]!r}",
+            hint="Give two columns, or one table with the columns src, dst and weight.",
+        )
+    if "weight" in names and weight is None:
+        weight = table["weight"]
+    return table["src"], table["dst"], weight
