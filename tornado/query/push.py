@@ -8,6 +8,7 @@ crash.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
@@ -20,18 +21,27 @@ from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
 from .contract import MainLoopView
 
+# So many appends make it worth looking whether a stored snapshot has made older ones needless.
+FORGET_EVERY = 256
+
 
 class PushLog(Protocol):
-    """Where pushed records are made durable before they are acknowledged."""
+    """Where pushed records are made durable before they are acknowledged; see `StorePushLog`."""
 
     def append(self, loop: str, source: str, offset: int, batch: EdgeBatch) -> None:
-        """Make a batch durable under the offset that it reaches.
-
-        Called before the batch is admitted, in order. A batch that is then refused is taken back with `retract`.
-        """
+        """Make a batch durable under the offset that it reaches."""
 
     def retract(self, loop: str, source: str, offset: int) -> None:
-        """Forget the last batch: the loop did not take it."""
+        """Empty the batch appended last; `offset` is where the source was before it."""
+
+    def sources(self, loop: str) -> list[str]:
+        """Return the sources of a loop that have a log."""
+
+    def replay(self, loop: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
+        """Iterate over the batches that reach beyond an offset."""
+
+    def forget(self, loop: str, source: str, *, up_to: int) -> None:
+        """Let go of batches that reach no further than an offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,7 @@ class Pusher:
         self._locks: dict[tuple[str, str], Lock] = {}
         self._offsets: dict[tuple[str, str], int] = {}
         self._guard = Lock()
+        self._appends = 0
 
     def push(self, loop: MainLoopView, source: str, parsed: ParsedBatch) -> Pushed:
         """Admit the good records of a body and quarantine the others. Blocks while the loop lags.
@@ -105,8 +116,30 @@ class Pusher:
         with self._lock(loop.name, source):
             return self._admit(loop, source, batch, self._offset(loop, source) + len(batch))
 
+    def restore(self, loop: MainLoopView) -> int:
+        """Admit again what was pushed after the snapshot that a loop has recovered; return how many records.
+
+        To be called once, when the loop has started and before anything else is pushed into it.
+        """
+        if self._log is None:
+            return 0
+        count = 0
+        for source in self._log.sources(loop.name):
+            with self._lock(loop.name, source):
+                before = loop.offsets().get(source, 0)
+                self._log.forget(loop.name, source, up_to=before)
+                for offset, batch in self._log.replay(loop.name, source, after=before):
+                    if len(batch):
+                        # However long the loop takes: there is nobody to refuse it to.
+                        loop.admit(batch, source, offset, timeout_s=None)
+                    else:
+                        loop.advance(source, offset)
+                    self._offsets[loop.name, source] = offset
+                    count += len(batch)
+        return count
+
     def _admit(self, loop: MainLoopView, source: str, batch: EdgeBatch, offset: int) -> int:
-        if self._log is not None and len(batch):
+        if self._log is not None:
             self._log.append(loop.name, source, offset, batch)
         try:
             if len(batch):
@@ -115,11 +148,22 @@ class Pusher:
                 loop.advance(source, offset)
                 version = int(loop.statistics().version)
         except BaseException:
-            if self._log is not None and len(batch):
-                self._log.retract(loop.name, source, offset)
+            if self._log is not None:
+                self._log.retract(loop.name, source, self._offset(loop, source))
             raise
         self._offsets[loop.name, source] = offset
+        self._tidy(loop, source)
         return version
+
+    def _tidy(self, loop: MainLoopView, source: str) -> None:
+        """Now and then, forget what the newest stored snapshot has."""
+        if self._log is None:
+            return
+        self._appends += 1
+        if self._appends % FORGET_EVERY == 0:
+            stored = [snapshot.offsets.get(source, 0) for snapshot in loop.snapshots()]
+            if stored:
+                self._log.forget(loop.name, source, up_to=max(stored))
 
     def _offset(self, loop: MainLoopView, source: str) -> int:
         known = self._offsets.get((loop.name, source))

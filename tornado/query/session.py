@@ -25,6 +25,7 @@ from ..storage.contract import VersionedStore
 from .handles import LoopHandle
 from .ids import IdCodec, StringIds
 from .push import Pusher
+from .push_log import StorePushLog
 from .request import ServiceLimits
 from .service import QueryService
 
@@ -77,7 +78,7 @@ class Session:
         *,
         ids: Literal["int", "string"] | IdCodec = "int",
     ) -> LoopHandle:
-        """Start a main loop.
+        """Start a main loop; where the store is durable and has a snapshot of this name, it goes on from there.
 
         Parameters
         ----------
@@ -103,6 +104,7 @@ class Session:
             self.service.use_ids(name, ids)
         elif ids == "string":
             self.service.use_ids(name, StringIds(Interner()))
+        self.pusher.restore(loop)
         return LoopHandle(self.service, self.pusher, loop)
 
     def loop(self, name: str) -> LoopHandle:
@@ -196,7 +198,9 @@ def open(
         session = Session(
             master,
             limits=limits or ServiceLimits.of(settings),
-            pusher=Pusher(timeout_s=settings.admission_timeout_s),
+            pusher=Pusher(
+                log=StorePushLog(store) if store.durable else None, timeout_s=settings.admission_timeout_s
+            ),
             store=store,
         )
         opened.pop_all()

@@ -1,0 +1,124 @@
+"""Pushed edges outlive a crash, once each, whatever was refused in between."""
+
+import numpy as np
+import pytest
+
+from tests.query import fake_loops
+from tests.query.conftest import start_roads
+from tornado.errors import QueueFull, StoreCorrupt, StoreFull
+from tornado.ingest.ndjson import parse_ndjson
+from tornado.ingest.quarantine import Quarantine
+from tornado.ingest.records import REMOVE, EdgeBatch
+from tornado.query.push import Pusher
+from tornado.query.push_log import StorePushLog
+from tornado.storage import open_store
+
+
+@pytest.fixture(params=["memory", "lmdb"])
+def store(request, tmp_path):
+    with open_store("memory:" if request.param == "memory" else f"lmdb://{tmp_path}/store") as opened:
+        yield opened
+
+
+@pytest.fixture
+def log(store):
+    return StorePushLog(store)
+
+
+def restarted(store, *, at=None):
+    """A loop that begins anew with what the log has, from the offsets of its recovered snapshot on."""
+    loop = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
+    for source, offset in (at or {}).items():
+        loop.advance(source, offset)
+    count = Pusher(log=StorePushLog(store)).restore(loop)
+    return loop, count
+
+
+def test_what_was_pushed_is_admitted_again_after_a_restart(fake, store, log):
+    loop, pusher = start_roads(fake), Pusher(log=log)
+    pusher.push(
+        loop, "http", parse_ndjson(b'{"src": 1, "dst": 2}\nbad\n{"src": 2, "dst": 3, "weight": 0.1}\n')
+    )
+    pusher.insert(loop, "insert", EdgeBatch.of([1], [2], None, REMOVE))
+    again, count = restarted(store)
+    assert count == 3
+    assert again.offsets() == {"http": 3, "insert": 1}
+    values, _ = again.approximation().lookup(np.array([2, 3]))
+    assert values.tolist() == [np.inf, np.inf]
+
+
+def test_a_body_of_rejected_records_alone_moves_the_offset_after_a_restart_too(fake, store, log):
+    Pusher(log=log).push(start_roads(fake), "http", parse_ndjson(b"bad\nworse\n"))
+    assert restarted(store)[0].offsets() == {"http": 2}
+
+
+def test_only_what_the_recovered_snapshot_lacks_is_admitted_again(fake, store, log):
+    loop, pusher = start_roads(fake), Pusher(log=log)
+    for vertex in range(10, 14):
+        pusher.insert(loop, "http", EdgeBatch.of([1, 1], [vertex, vertex + 100]))
+    again, count = restarted(store, at={"http": 4})
+    assert (count, again.offsets()) == (4, {"http": 8})
+    _, known = again.approximation().lookup(np.array([11, 12]))
+    assert known.tolist() == [False, True]
+
+
+def test_a_batch_the_loop_refused_is_not_admitted_after_a_restart(fake, store, log):
+    loop, pusher = start_roads(fake), Pusher(log=log)
+    pusher.insert(loop, "http", EdgeBatch.of([1], [10]))
+    fake.lagging = True
+    with pytest.raises(QueueFull):
+        pusher.insert(loop, "http", EdgeBatch.of([1, 1, 1], [11, 12, 13]))
+    fake.lagging = False
+    pusher.insert(loop, "http", EdgeBatch.of([1], [14]))
+    again, count = restarted(store)
+    assert (count, again.offsets()) == (2, {"http": 2})
+    _, known = again.approximation().lookup(np.array([10, 11, 14]))
+    assert known.tolist() == [True, False, True]
+
+
+def test_a_full_disk_refuses_the_push_before_anything_is_admitted(fake, log, monkeypatch):
+    loop, pusher = start_roads(fake), Pusher(log=log)
+
+    def full(*_args, **_kwargs):
+        raise StoreFull("no room")
+
+    monkeypatch.setattr(log._store, "write", full)
+    with pytest.raises(StoreFull):
+        pusher.insert(loop, "http", EdgeBatch.of([1], [10]))
+    assert loop.offsets() == {"edges.csv": 4}
+
+
+def test_a_second_restart_goes_on_where_the_first_one_was(fake, store, log):
+    Pusher(log=log).insert(start_roads(fake), "http", EdgeBatch.of([1], [10]))
+    loop = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
+    pusher = Pusher(log=StorePushLog(store))
+    pusher.restore(loop)
+    pusher.insert(loop, "http", EdgeBatch.of([1], [11]))
+    assert restarted(store)[0].offsets() == {"http": 2}
+
+
+def test_what_a_snapshot_has_is_forgotten(fake, store, log, monkeypatch):
+    monkeypatch.setattr("tornado.query.push.FORGET_EVERY", 5)
+    loop, pusher = start_roads(fake), Pusher(log=log)
+    for vertex in range(9):
+        pusher.insert(loop, "http", EdgeBatch.of([1], [vertex]))
+    loop.checkpoint()
+    pusher.insert(loop, "http", EdgeBatch.of([1], [9]))
+    assert [offset for offset, _ in log.replay("roads", "http", after=0)] == [9, 10]
+
+
+def test_a_log_entry_that_is_no_batch_is_a_corrupt_store(store, log):
+    store.write("roads/pushed/http", 1, {b"batch": b"xyz"}, metadata=b'{"offset": 3}')
+    with pytest.raises(StoreCorrupt, match="no batch of edges"):
+        list(log.replay("roads", "http", after=0))
+    store.write("roads/pushed/http", 2, {b"batch": b""}, metadata=b"{}")
+    with pytest.raises(StoreCorrupt, match="no offset at version 2"):
+        list(log.replay("roads", "http", after=9))
+
+
+def test_positions_of_rejected_records_go_on_from_push_to_push(fake):
+    quarantine = Quarantine(None)
+    loop, pusher = start_roads(fake), Pusher(quarantine=quarantine)
+    for _ in range(2):
+        pusher.push(loop, "http", parse_ndjson(b'{"src": 1, "dst": 2}\nbad\n'))
+    assert [entry.position for _, entry in quarantine.recent()] == [2, 4]

@@ -1,0 +1,131 @@
+"""A durable log of pushed edges, in the store of the loop: what was acknowledged outlives a crash.
+
+Files are read again after a crash; what was pushed exists nowhere else. So a batch is written here first, as one version of
+a line of its own (`LOOP/pushed/SOURCE`), and admitted afterwards. At the next start the batches behind the offset of the
+loop's recovered snapshot are admitted again, in order. Versions count appends, not records, so that a batch that the loop
+refused can be overwritten by an empty one.
+
+At least once: a crash between the write and the acknowledgement leaves a batch that its sender may send again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from threading import Lock
+
+import numpy as np
+
+from ..errors import StoreCorrupt
+from ..ingest.records import EdgeBatch
+from ..storage.contract import VersionedStore
+
+_KEY = b"batch"
+_RECORD_BYTES = 8 + 8 + 8 + 1
+
+
+class StorePushLog:
+    """Pushed batches in a store.
+
+    Parameters
+    ----------
+    store : VersionedStore
+        Not ours to close.
+    """
+
+    def __init__(self, store: VersionedStore) -> None:
+        self._store = store
+        self._newest: dict[str, int] = {}
+        self._lock = Lock()
+
+    def append(self, loop: str, source: str, offset: int, batch: EdgeBatch) -> None:
+        """Make a batch durable under the offset that it reaches.
+
+        Raises
+        ------
+        StoreError
+            When it cannot be written; the log is as it was.
+        """
+        line = _line(loop, source)
+        with self._lock:
+            version = self._newest_of(line) + 1
+            self._store.write(line, version, {_KEY: _encoded(batch)}, metadata=_metadata(offset))
+            self._newest[line] = version
+
+    def retract(self, loop: str, source: str, offset: int) -> None:
+        """Empty the batch that was appended last: the loop did not take it, so neither may a restart.
+
+        Parameters
+        ----------
+        offset : int
+            What the source had reached before that batch.
+        """
+        line = _line(loop, source)
+        with self._lock:
+            self._store.write(
+                line, self._newest_of(line), {_KEY: _encoded(EdgeBatch.empty())}, metadata=_metadata(offset)
+            )
+
+    def sources(self, loop: str) -> list[str]:
+        """Return the sources of a loop that have a log."""
+        prefix = _line(loop, "")
+        return [line.removeprefix(prefix) for line in self._store.loops() if line.startswith(prefix)]
+
+    def replay(self, loop: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
+        """Iterate over the batches that reach beyond an offset, in order, each with the offset that it reaches.
+
+        Raises
+        ------
+        StoreCorrupt
+            When an entry cannot be read.
+        """
+        line = _line(loop, source)
+        for version in self._store.versions(line):
+            offset = self._offset(line, version)
+            if offset > after:
+                page = self._store.read(line, _KEY, version)
+                yield offset, _decoded(page, f"{line} at version {version}")
+
+    def forget(self, loop: str, source: str, *, up_to: int) -> None:
+        """Let go of what a stored snapshot has: batches that reach no further than an offset."""
+        line = _line(loop, source)
+        passed = [version for version in self._store.versions(line) if self._offset(line, version) <= up_to]
+        if passed:
+            self._store.delete_before(line, passed[-1])
+
+    def _newest_of(self, line: str) -> int:
+        if line not in self._newest:
+            self._newest[line] = max(self._store.versions(line), default=0)
+        return self._newest[line]
+
+    def _offset(self, line: str, version: int) -> int:
+        metadata = self._store.metadata(line, version)
+        try:
+            return int(json.loads(metadata or b"")["offset"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreCorrupt(f"the log {line} has no offset at version {version}") from error
+
+
+def _line(loop: str, source: str) -> str:
+    return f"{loop}/pushed/{source}"
+
+
+def _metadata(offset: int) -> bytes:
+    return json.dumps({"offset": offset}).encode()
+
+
+def _encoded(batch: EdgeBatch) -> bytes:
+    columns = (batch.src, batch.dst, batch.weight, batch.op)
+    return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
+
+
+def _decoded(page: bytes | None, where: str) -> EdgeBatch:
+    if page is None or len(page) % _RECORD_BYTES:
+        raise StoreCorrupt(f"the log {where} is no batch of edges")
+    count = len(page) // _RECORD_BYTES
+    return EdgeBatch(
+        np.frombuffer(page, np.int64, count).copy(),
+        np.frombuffer(page, np.int64, count, 8 * count).copy(),
+        np.frombuffer(page, np.float64, count, 16 * count).copy(),
+        np.frombuffer(page, np.int8, count, 24 * count).copy(),
+    )
