@@ -141,6 +141,13 @@ def test_left_out_fields_have_their_documented_meaning():
         (b'{"src": 1, "dst": 2, "wieght": 3}', "unknown field: 'wieght'"),
         (b'{"src": 1, "dst": 2, "weight": "3"}', "weight is not a number: '3'"),
         (b'{"src": 1}', "dst is missing"),
+        (b'{"src": 1, "dst": 2, "src": 3}', "src is there twice"),
+        (b'{"src": 1, "dst": 2, "op": "+", "op": "-"}', "op is there twice"),
+        (b'{"src": 1, "dst": 2,}', "not a JSON object on one line"),
+        (b'{"src": 1, "dst": 2, "op":}', "not a JSON object on one line"),
+        (b'{"src": 1, "dst": 2} {"src": 1, "dst": 2}', "not a JSON object on one line"),
+        (b'{"src": 1, "dst": 2, "op": "*"}', "op is unknown: '*'"),
+        (b'{"src": 01, "dst": 2}', "not a JSON object on one line"),
         (b'{"src": true, "dst": 2}', "src is not an integer: true"),
     ],
 )

@@ -164,11 +164,13 @@ class Ingester:
                 raise InvalidArgument(f"the ingester of {self._source.name} was started already")
             self._state = IngesterState.RUNNING
             self._began_s = self._clock()
-            self._offset = self._loop.offsets().get(self._source.name, 0)
         try:
+            offset = self._loop.offsets().get(self._source.name, 0)
             # A pipe goes on counting where the one before it ended: offsets name what is in, and that stays in.
             if self._source.rewindable:
-                self._source.seek(self._offset)
+                self._source.seek(offset)
+            with self._lock:
+                self._offset = offset
         except BaseException as error:
             self._end(IngesterState.FAILED, error if isinstance(error, Exception) else None)
             raise
