@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from threading import Lock
 
-from ..errors import NotSupported, QueueFull, TornadoError, UnknownLoop
+from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop
 from .answers import Answer, SharedValues
 from .contract import BranchView, MainLoopView, ValuesView
 from .flight import Airfield, Flight
@@ -353,7 +353,7 @@ class Dispatcher:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise NotSupported("the query service is closed", hint="Start the session or the server again.")
+            raise ConnectionLost("the query service is closed", hint="Start the session or the server again.")
 
 
 def _is_quick(request: QueryRequest, branch: BranchView) -> bool:

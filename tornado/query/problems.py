@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import (
     CallerError,
+    ConnectionLost,
     NotSupported,
     PeerError,
     QueueFull,
@@ -39,6 +40,7 @@ STATUS: tuple[tuple[type[TornadoError], int], ...] = (
     (RecordError, 422),
     (StoreFull, 507),
     (StoreError, 503),
+    (ConnectionLost, 503),
     (PeerError, 502),
     (TornadoError, 500),
 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Lock
 
-from ..errors import InvalidArgument, NotSupported, TornadoError, UnknownLoop, UnknownQuery
+from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
 from .answers import Answer, SharedValues, SmallAnswer, WholeAnswer, best, lookup, top
 from .contract import MainLoopView, MasterView, ValuesView
 from .dispatch import APPROXIMATE, Dispatcher
@@ -267,7 +267,7 @@ class QueryService:
     def _register(self, query: Query) -> None:
         with self._lock:
             if self._closed:
-                raise NotSupported(
+                raise ConnectionLost(
                     "the query service is closed", hint="Start the session or the server again."
                 )
             self._queries[query.id] = query
