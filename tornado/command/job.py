@@ -91,14 +91,17 @@ class _Job:
         )
 
     def run(self) -> int:
+        """Read, write the result, stay: whatever the plan has of these."""
+        reporter = make_reporter(as_json=self._as_json)
         try:
             self._announce()
-            with make_reporter(as_json=self._as_json) as reporter:
+            with reporter:
                 self._read(reporter)
-                code = ExitCode.DONE
-                if self._plan.output is not None:
-                    code = self._write_result(reporter, self._plan.output)
-                self._report_input()
+            code = ExitCode.DONE
+            if self._plan.output is not None:
+                code = self._write_result(reporter, self._plan.output)
+            self._report_input()
+            with reporter:
                 if self._plan.serves:
                     self._stay(reporter)
                 elif self._plan.output is None:
@@ -145,7 +148,8 @@ class _Job:
         branch = self._loop.fork(max_iterations=self._plan.max_iterations)
         started_s = time.monotonic()
         try:
-            stopped_by = self._converge(branch, reporter)
+            with reporter:
+                stopped_by = self._converge(branch, reporter)
             if branch.error is not None:
                 raise branch.error
             converged = branch.state.name == "CONVERGED"

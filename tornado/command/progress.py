@@ -52,7 +52,7 @@ class Reading:
 
 
 class Reporter(Protocol):
-    """Shows readings; a context manager."""
+    """Shows readings; a context manager that can be entered again."""
 
     def __enter__(self) -> Self: ...
 
@@ -133,7 +133,7 @@ class JsonReporter:
 
 
 class TerminalReporter:
-    """A bar with the admitted edges, their rate, the frontier and the residual."""
+    """A bar with the admitted edges, their rate, the frontier and the residual; gone when the context is left."""
 
     period_s = _TERMINAL_PERIOD_S
 
@@ -141,19 +141,26 @@ class TerminalReporter:
         self, *, clock: Callable[[], float] = time.monotonic, console: Console | None = None
     ) -> None:
         self._clock = clock
+        self._console = console if console is not None else Console(stderr=True)
         self._rate = Rate()
-        self._progress = Progress(
+        self._progress = self._new_bar()
+        self._task: TaskID | None = None
+
+    def _new_bar(self) -> Progress:
+        return Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[numbers]}"),
             TimeElapsedColumn(),
-            console=console if console is not None else Console(stderr=True),
+            console=self._console,
             transient=True,
+            # Results go to standard output and must not be taken over to the console of the bar.
+            redirect_stdout=False,
         )
-        self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
+        self._progress = self._new_bar()
         self._progress.start()
         self._task = self._progress.add_task("starting", total=None, numbers="")
         return self
