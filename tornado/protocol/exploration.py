@@ -76,42 +76,37 @@ def explore(setting: Setting, *, max_states: int = 1_000_000) -> Exploration:
     start = _Branching(setting)
     start_key = start.key()
     seen = {start_key}
+    endings = transitions = 0
     path = [_Node(start, start_key, iter(start.enabled()))]
     on_path = {start_key}
     schedule: list[Action] = []
-    transitions = endings = 0
     while path:
         node = path[-1]
         action = next(node.actions, None)
         if action is None:
+            endings += node.is_ending
             path.pop()
             on_path.discard(node.key)
             if schedule:
                 schedule.pop()
             continue
+        node.is_ending = False
         schedule.append(action)
-        world = node.world.branch()
         transitions += 1
         try:
-            world.perform(action)
-            key = world.key()
-            if key in on_path:
+            following = _follow(node, action)
+            if following.key in on_path:
                 raise LawBroken("no livelock", "the same state again")
-            if key in seen:
-                schedule.pop()
-                continue
-            enabled = world.enabled()
-            if not enabled:
-                if not world.is_finished():
-                    raise LawBroken("no deadlock", "nothing is enabled, and work is left")
-                endings += 1
         except InternalError as cause:
             raise Counterexample(cause, schedule) from cause
-        seen.add(key)
+        if following.key in seen:
+            schedule.pop()
+            continue
+        seen.add(following.key)
         if len(seen) > max_states:
             raise InvalidArgument(f"the setting has more than max_states = {max_states} states")
-        path.append(_Node(world, key, iter(enabled)))
-        on_path.add(key)
+        path.append(following)
+        on_path.add(following.key)
     return Exploration(len(seen), transitions, endings)
 
 
@@ -122,6 +117,17 @@ class _Node:
     world: _Branching
     key: tuple[int, ...]
     actions: Iterator[Action]
+    is_ending: bool = True
+
+
+def _follow(node: _Node, action: Action) -> _Node:
+    """The state after one more action, judged."""
+    world = node.world.branch()
+    world.perform(action)
+    enabled = world.enabled()
+    if not enabled and not world.is_finished():
+        raise LawBroken("no deadlock", "nothing is enabled, and work is left")
+    return _Node(world, world.key(), iter(enabled))
 
 
 class _Branching(World):
@@ -139,7 +145,11 @@ class _Branching(World):
         twin.__dict__.update(self.__dict__)
         twin.notes, twin.trace = [], []
         twin.sessions, twin.programs = self.sessions.copy(), self.programs.copy()
-        twin.channels, twin.informed = self.channels.copy(), self.informed.copy()
+        twin.channels, twin.informed, twin.pending = (
+            self.channels.copy(),
+            self.informed.copy(),
+            self.pending.copy(),
+        )
         twin.laws = self.laws.copy()
         twin.session_names = self.session_names.copy()
         twin.own, self.own = set(), set()
@@ -155,7 +165,7 @@ class _Branching(World):
             *(self.session_names[worker] for worker in self.sessions),
             self._name(tuple(sorted(self.channels.items()))),
             self._name(self.laws.key()),
-            self._name((self.ingress, self.admitted, self.frontier, tuple(self.informed.values()))),
+            self._name((self.ingress, len(self.admissions), self.frontier, tuple(self.informed.values()))),
         )
 
     def _name(self, part: object) -> int:

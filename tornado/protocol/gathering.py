@@ -90,13 +90,18 @@ class Gathering:
     def copy(self, program: SessionProgram) -> Self:
         """A copy that shares nothing that changes, on a copy of the program."""
         twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin.program = program
-        twin.clock = LamportClock(self.clock.time)
-        twin.vertices = {name: vertex.copy() for name, vertex in self.vertices.items()}
-        twin.ghosts = {name: ghost.copy() for name, ghost in self.ghosts.items()}
-        twin._dirty, twin._parked, twin._holding = set(self._dirty), set(self._parked), set(self._holding)
-        twin._local, twin._effects = deque(), []
+        twin.__dict__.update(
+            self.__dict__,
+            program=program,
+            clock=LamportClock(self.clock.time),
+            vertices={name: vertex.copy() for name, vertex in self.vertices.items()},
+            ghosts={name: ghost.copy() for name, ghost in self.ghosts.items()},
+            _dirty=self._dirty.copy(),
+            _parked=self._parked.copy(),
+            _holding=self._holding.copy(),
+            _local=deque(),
+            _effects=[],
+        )
         return twin
 
     def key(self) -> tuple[object, ...]:
@@ -176,6 +181,7 @@ class Gathering:
     def _park(self, vertex: Vertex, event: HeldInput) -> None:
         vertex.held.append(event)
         self._parked.add(vertex.id)
+        confirm(vertex.phase, step_of(event), vertex.phase, f"vertex {vertex.id}")
 
     def _gather_inputs(self, vertex: Vertex) -> None:
         """Gather held inputs in order, up to the first that must still wait."""

@@ -80,7 +80,8 @@ LEGAL: dict[tuple[Phase, Step], tuple[Phase, ...]] = {
     (_WAITING, Step.SUBSCRIBE):      (_WAITING,),
     (_WAITING, Step.UNSUBSCRIBE):    (_WAITING,),
     (_WAITING, Step.ACKNOWLEDGE):    (_WAITING, _COLLECTING, _IDLE, _DIRTY),
-    # All have acknowledged; the last update of the prepare list brings the commit (the retest that Figure 3 lacks).
+    # All have acknowledged; the last update of the prepare list brings the commit (the retest that Figure 3 lacks). Only
+    # newcomers unsubscribe now: edges of a producer that was acknowledged wait for its update.
     (_COLLECTING, Step.INPUT):       (_COLLECTING,),
     (_COLLECTING, Step.GATHER):      (_COLLECTING,),
     (_COLLECTING, Step.PREPARE):     (_COLLECTING,),

@@ -1,7 +1,7 @@
 """What a session asks of the vertex program whose vertices it holds.
 
 The session decides *when* a value is gathered and at which iteration a vertex commits; what the values mean is the program's
-business. The words are the paper's (Tornado, section 3: gather, scatter); `tornado.loops` adapts its vertex programs to this.
+business. The words are those of the Tornado paper (gather, scatter); `tornado.loops` adapts its vertex programs to this.
 A program answers deterministically, and its gathers of one iteration commute: the protocol orders commits by iteration and
 promises no order inside one.
 """

@@ -118,12 +118,12 @@ class CountProgram:
         return self._matters(vertex)
 
     def drop(self, vertex: int, producer: int, data: object, edges: Sequence[object]) -> bool:
-        """Take the edge's share back."""
+        """Take the edge's share back. This always matters: whether its value had come yet is a matter of luck."""
         del data
         heard = self.heard.pop((vertex, producer), None)
         if heard is not None and edges:
             self.heard[vertex, producer] = heard // (len(edges) + 1) * len(edges)
-        return heard is not None and self._matters(vertex)
+        return self._matters(vertex)
 
     def scatter(self, vertex: int) -> object:
         """One more than all it heard."""

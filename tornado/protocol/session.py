@@ -82,9 +82,10 @@ class Session(Gathering):
 
     Examples
     --------
-    Two vertices that are workers of their own; see `simulation.py` for programs and for a whole graph.
+    Two vertices that are workers of their own; see `world.py` for a whole graph.
 
-    >>> from .sample_programs import CountProgram
+    >>> from tornado.protocol.messages import AddEdge
+    >>> from tornado.protocol.sample_programs import CountProgram
     >>> one, two = (Session(worker, CountProgram(), delay_bound=None) for worker in (1, 2))
     >>> [subscribe] = two.receive(Input(0, AddEdge(producer=1, consumer=2)))
     >>> [subscribed] = one.receive(subscribe.message)
@@ -280,12 +281,15 @@ class Session(Gathering):
         producer = None if isinstance(change, Touch) else change.producer
         require(vertex.phase, Step.INPUT, f"vertex {vertex.id}")
         if producer is not None:
-            require(self._ghost_phase(producer), Step.INPUT, f"ghost {producer}")
+            before = self._ghost_phase(producer)
+            require(before, Step.INPUT, f"ghost {producer}")
         self.vertices[vertex.id] = vertex
         if self._must_wait(vertex, producer):
             self._park(vertex, event)
         else:
             self._gather_input(vertex, event)
+        if producer is not None:
+            confirm(before, Step.INPUT, self._ghost_phase(producer), f"ghost {producer}")
 
     def _on_frontier(self, event: Frontier) -> None:
         """Iterations have closed: gather what was held at the bound."""
@@ -306,8 +310,10 @@ class Session(Gathering):
         reached = self.first_iteration - 1
         for name in ghost.readers:
             consumer = self.vertices[name]
-            require(consumer.phase, Step.PREPARE, f"vertex {name}")
+            before = consumer.phase
+            require(before, Step.PREPARE, f"vertex {name}")
             consumer.prepare_list.add(ghost.producer)
+            confirm(before, Step.PREPARE, consumer.phase, f"vertex {name}")
             reached = max(reached, consumer.reached)
         self._send(self.owner(ghost.producer), Acknowledge(self.worker, ghost.producer, ghost.stamp, reached))
 

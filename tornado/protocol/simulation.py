@@ -31,6 +31,8 @@ class Run:
         What was chosen; `replay` performs it again.
     trace : list of Committed
         What was committed, in order.
+    admissions : list of int
+        At which iteration each change of the script was admitted.
     prepares : int
         PREPAREs that crossed a channel.
     patience_rounds : int
@@ -42,6 +44,7 @@ class Run:
     seed: int
     schedule: list[Action]
     trace: list[Committed]
+    admissions: list[int]
     prepares: int
     patience_rounds: int
     finished: bool
@@ -110,7 +113,7 @@ def simulate(setting: Setting, seed: int, *, max_actions: int = 100_000) -> Run:
     finished = world.is_finished()
     if not enabled and not finished:
         raise LawBroken("no deadlock", f"nothing is enabled after {len(schedule)} actions, and work is left")
-    return Run(seed, schedule, world.trace, world.prepares, rounds.longest, finished)
+    return Run(seed, schedule, world.trace, world.admissions, world.prepares, rounds.longest, finished)
 
 
 def replay(

@@ -157,6 +157,8 @@ class World:
         What was committed, in order.
     prepares : int
         PREPAREs that crossed a channel.
+    admissions : list of int
+        At which iteration each change of the script was admitted so far.
     """
 
     def __init__(self, setting: Setting, session_factory: SessionFactory | None = None) -> None:
@@ -170,20 +172,27 @@ class World:
             self.sessions[worker] = factory(worker, Witness(self.programs[worker], self.notes))
         self.channels: dict[tuple[int, int], tuple[Message, ...]] = {}
         self.ingress = 0
-        self.admitted = 0
+        self.admissions: list[int] = []
         self.frontier = Frontier(0, 0)
+        self.pending = {worker: session.pending() for worker, session in self.sessions.items()}
         self.informed = dict.fromkeys(self.sessions, self.frontier)
         self.laws = Laws(setting.delay_bound)
         self.trace: list[Committed] = []
         self.prepares = 0
+        self.is_young = True
         self._establish()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the ingress still has something to admit; then it holds its iteration."""
+        return self.is_young or len(self.admissions) < len(self.setting.script)
 
     def enabled(self) -> list[Action]:
         """Every action that could be next, in a fixed order."""
         actions: list[Action] = [Deliver(*channel) for channel in sorted(self.channels)]
         for session in self.sessions.values():
             actions += [Begin(vertex) for vertex in session.startable()]
-        if self.admitted < len(self.setting.script):
+        if self.is_open:
             if self.ingress < self._limit():
                 actions.append(Admit())
             others = self._work()
@@ -212,8 +221,8 @@ class World:
             case Begin(vertex=vertex):
                 self._tell(self.setting.owner(vertex), Start(vertex))
             case Admit():
-                self._admit(self.setting.script[self.admitted])
-                self.admitted += 1
+                self._admit(self.setting.script[len(self.admissions)])
+                self.admissions = [*self.admissions, self.ingress]
             case Advance():
                 self.ingress = max(self.ingress + 1, self._work() or 0)
             case Inform(worker=worker):
@@ -223,7 +232,7 @@ class World:
     def is_finished(self) -> bool:
         """Whether the script is through and nothing is left to do."""
         return (
-            self.admitted == len(self.setting.script)
+            not self.is_open
             and not self.channels
             and all(session.is_at_rest() for session in self.sessions.values())
         )
@@ -234,8 +243,8 @@ class World:
 
     def _work(self) -> int | None:
         """The least iteration of all work, in flight or pending, the ingress left out."""
-        pending = (session.pending() for session in self.sessions.values())
-        return min((work for work in (*pending, self._in_flight()) if work is not None), default=None)
+        work = (*self.pending.values(), self._in_flight())
+        return min((least for least in work if least is not None), default=None)
 
     def _in_flight(self) -> int | None:
         flight = (work_at(message) for channel in self.channels.values() for message in channel)
@@ -243,9 +252,9 @@ class World:
 
     def _move_frontier(self) -> None:
         """Compute τ, and the least iteration that can still arrive; unbounded sessions never ask for them."""
-        pending = [work for session in self.sessions.values() if (work := session.pending()) is not None]
+        pending = [work for work in self.pending.values() if work is not None]
         arriving = [] if (flight := self._in_flight()) is None else [flight]
-        if self.admitted < len(self.setting.script):
+        if self.is_open:
             arriving.append(self.ingress)
         if not pending and not arriving:
             return
@@ -280,11 +289,15 @@ class World:
             self._admit(change)
             while self.channels:
                 self.perform(Deliver(*min(self.channels)))
+        self.is_young = False
+        self._move_frontier()
         self.trace.clear()
         self.prepares = 0
 
     def _tell(self, worker: int, event: Event) -> None:
-        effects = self._session(worker).receive(event)
+        session = self._session(worker)
+        effects = session.receive(event)
+        self.pending[worker] = session.pending()
         commits = [effect for effect in effects if isinstance(effect, Committed)]
         for effect in effects:
             if isinstance(effect, Send):
