@@ -7,22 +7,28 @@ store that is locked is found before the first record is read.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import StoreLocked
+from ..errors import NotSupported, StoreLocked
 from ..ingest.interner import Interner
 from ..ingest.quarantine import Quarantine
-from ..loops import MainLoop, Master
-from ..query.http import HttpServer
+from ..loops import Master
+from ..query.contract import MainLoopView
 from ..query.ids import IdCodec, IntIds, StringIds
 from ..query.push import Pusher
+from ..query.push_log import StorePushLog
 from ..query.service import QueryService
+from ..query.session import Session
 from ..storage import VersionedStore, open_store
 from .plan import Address, default_quarantine, default_stores
+
+if TYPE_CHECKING:
+    # The web framework takes its time to load; a run without --http never does.
+    from ..query.http import HttpServer
 
 MakeProgram = Callable[[Callable[[str], int] | None], Any]
 """Makes the program; takes what turns a vertex's name into its id, where ids are strings."""
@@ -71,7 +77,7 @@ class Deployment:
 
     Attributes
     ----------
-    loop : MainLoop
+    loop : MainLoopView
         The endless one.
     codec : IdCodec
         Between ids outside and inside.
@@ -83,7 +89,7 @@ class Deployment:
         Serves already.
     """
 
-    loop: MainLoop
+    loop: MainLoopView
     service: QueryService
     server: HttpServer | None
     quarantine: Quarantine
@@ -109,31 +115,51 @@ class Deployment:
     def _start(self, stack: contextlib.ExitStack) -> None:
         placement = self._placement
         program = self._make_program(None if self.interner is None else self._intern)
-        store = stack.enter_context(_open_store(placement))
-        path = (
-            Path(placement.quarantine)
-            if placement.quarantine
-            else default_quarantine(store.url, placement.loop)
-        )
-        self.quarantine = stack.enter_context(Quarantine(path))
+        store = _open_store(placement)
+        stack.callback(store.close)
+        self.quarantine = stack.enter_context(_open_quarantine(placement, store))
         master = Master(store, placement.workers)
-        stack.callback(master.close)
-        self.service = QueryService(master)
-        stack.callback(self.service.close)
+        log = StorePushLog(store) if store.durable else None
+        session = stack.enter_context(Session(master, pusher=Pusher(quarantine=self.quarantine, log=log)))
+        self.service = session.service
+        handle = session.start(program, placement.loop, placement.delay_bound, ids=self.codec)
+        self.loop = handle.loop
+        # Last: what an earlier run had acknowledged is in the loop before anybody can push more.
         self.server = None
         if placement.address is not None:
-            pusher = Pusher(quarantine=self.quarantine)
-            self.server = HttpServer(
-                self.service, placement.address.host, placement.address.port, pusher=pusher
-            )
-            # Before the program is compiled: somebody who waits for the port should learn at once that it is taken.
-            stack.enter_context(self.server)
-        self.service.use_ids(placement.loop, self.codec)
-        self.loop = master.start(program, placement.loop, placement.delay_bound)
+            self.server = session.serve(placement.address.host, placement.address.port)
 
     def _intern(self, name: str) -> int:
         assert self.interner is not None  # noqa: S101  only called where ids are strings
         return int(self.interner.intern([name])[0])
+
+
+def _open_store(placement: Placement) -> VersionedStore:
+    if placement.store is not None:
+        store = open_store(placement.store)
+        if placement.string_ids and store.loops():
+            store.close()
+            raise NotSupported(
+                f"the store {placement.store} has a loop already, and loops with --ids string cannot go on from one in "
+                "this version",
+                hint="Name an empty folder.",
+            )
+        return store
+    # Nobody named a store, so nobody expects what an earlier run left in it: it begins anew.
+    store = _open_first_free(default_stores(placement.loop))
+    for name in store.loops():
+        store.drop(name)
+    default_quarantine(store.url, placement.loop).unlink(missing_ok=True)
+    return store
+
+
+def _open_first_free(urls: Sequence[str]) -> VersionedStore:
+    *others, last = urls
+    for url in others:
+        # Another run of the same program holds it.
+        with contextlib.suppress(StoreLocked):
+            return open_store(url)
+    return open_store(last)
 
 
 def _open_quarantine(placement: Placement, store: VersionedStore) -> Quarantine:
@@ -146,14 +172,3 @@ def _open_quarantine(placement: Placement, store: VersionedStore) -> Quarantine:
             raise
         # A run in memory needs no folder it can write to: the latest rejected records stay in memory as well.
         return Quarantine(None)
-
-
-def _open_store(placement: Placement) -> VersionedStore:
-    if placement.store is not None:
-        return open_store(placement.store)
-    *others, last = default_stores(placement.loop)
-    for url in others:
-        # Another run of the same program holds it: take the next one, as nobody asked for this very store.
-        with contextlib.suppress(StoreLocked):
-            return open_store(url)
-    return open_store(last)

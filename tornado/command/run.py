@@ -60,7 +60,8 @@ from .plan import RunPlan
 @click.option(
     "--store",
     metavar="URL",
-    help="Where snapshots are kept: memory: or lmdb:///DIR. Default: lmdb under the user's data folder.",
+    help="Where snapshots are kept: memory:, or lmdb:///DIR, from where a later run goes on. "
+    "Default: lmdb under the user's data folder, begun anew by every run.",
 )
 @click.option(
     "--http",
