@@ -17,7 +17,7 @@ from tornado.protocol.laws import LawBroken
 from tornado.protocol.legality import GhostPhase
 from tornado.protocol.messages import Acknowledge, Change, Message
 from tornado.protocol.sample_programs import CountProgram
-from tornado.protocol.simulation import random_script, simulate
+from tornado.protocol.simulation import random_script, replay, simulate
 from tornado.protocol.vertex import Ghost, HeldValue, Vertex
 from tornado.protocol.world import Setting
 
@@ -254,3 +254,14 @@ def test_what_is_acknowledged_may_be_what_was_committed() -> None:
     # update at a smaller iteration could be in the past of, so this session is innocent; it orders less.
     for seed, where in islice(random_settings(), 400):
         simulate(replace(where, session_type=AcknowledgesTheCommitOnly), seed)
+
+
+def test_a_replay_shows_where_another_implementation_disagrees() -> None:
+    where = setting(EDGE, (0, 1), Touch(1), appetite=2)
+    with pytest.raises(Counterexample) as caught:
+        explore(replace(where, session_type=CommitsEarlierThanItsConsumers))
+    schedule = caught.value.schedule
+    honest = replay(where, schedule)
+    with pytest.raises(LawBroken, match="R3"):
+        replay(where, schedule, replace(where, session_type=CommitsEarlierThanItsConsumers).session)
+    assert [(commit.vertex, commit.iteration) for commit in honest] == [(1, 0), (1, 1), (0, 1)]
