@@ -1,5 +1,7 @@
 """Masters to ask: the fake one always, the real one as soon as there is one. What only the fake can do asks for `fake`."""
 
+import time
+
 import httpx
 import pytest
 
@@ -26,6 +28,13 @@ REAL = _real()
 
 # 1 -> 2 -> 3 is 3.0, 1 -> 4 is 10.0; 5 -> 6 cannot be reached from 1.
 ROADS = ([1, 2, 1, 5], [2, 3, 4, 6], [1.0, 2.0, 10.0, 7.5])
+
+
+def eventually(condition, timeout_s=5):
+    until = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < until, "it did not come to that in time"
+        time.sleep(0.002)
 
 
 @pytest.fixture

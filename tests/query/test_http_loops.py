@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.query import fake_loops
-from tests.query.conftest import start_roads
+from tests.query.conftest import eventually, start_roads
 from tests.query.test_http_queries import problem
 from tornado.ingest.quarantine import Quarantine
 from tornado.query.push import Pusher
@@ -155,6 +155,10 @@ def test_metrics_can_be_scraped_and_count_what_happened(client):
     push(client, '{"src": 1, "dst": 8}\nnonsense\n')
     distance(client, 8)
     client.post("/v1/queries", json={"loop": "lanes"})
+    # The answer goes out first, and is counted then.
+    eventually(
+        lambda: 'latency_seconds_count{loop="roads",state="converged"} 1.0' in client.get("/metrics").text
+    )
     response = client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain")
     samples = {

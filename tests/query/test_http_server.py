@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.query.conftest import start_roads
+from tests.query.conftest import eventually, start_roads
 from tornado.errors import InvalidArgument, PeerError, PortInUse
 from tornado.query.http import HttpServer
 
@@ -105,3 +105,13 @@ def test_ipv6_loopback_has_brackets_in_its_url(asked):
         assert healthy(server)
     finally:
         server.stop()
+
+
+def test_counts_go_on_after_a_restart_of_the_server(asked):
+    server = HttpServer(asked, port=0)
+    for turn in (1, 2):
+        with server:
+            httpx.post(f"{server.url}/v1/queries?wait_s=20", json={"loop": "roads", "vertices": [3]})
+            wanted = f'tornado_query_latency_seconds_count{{loop="roads",state="converged"}} {turn}.0'
+            # The answer goes out first, and is counted then.
+            eventually(lambda: wanted in httpx.get(f"{server.url}/metrics").text)  # noqa: B023  called in this turn

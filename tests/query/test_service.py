@@ -2,11 +2,10 @@
 
 import math
 import threading
-import time
 
 import pytest
 
-from tests.query.conftest import start_roads
+from tests.query.conftest import eventually, start_roads
 from tornado.errors import InvalidArgument, QueueFull, StoreCorrupt, UnknownField, UnknownLoop, UnknownQuery
 from tornado.ingest.records import EdgeBatch
 from tornado.query.answers import ResultUnavailable, Selection
@@ -28,13 +27,6 @@ def answer(service, **fields):
 def rows(query, **selection):
     page = query.answer.page(Selection(**selection))
     return dict(zip(page.rows.ids, page.rows.values.tolist(), strict=True))
-
-
-def eventually(condition, timeout_s=5):
-    until = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < until, "it did not come to that in time"
-        time.sleep(0.002)
 
 
 def test_an_exact_query_names_its_snapshot_and_certifies_its_values(service):

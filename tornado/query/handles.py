@@ -117,9 +117,7 @@ class QueryHandle:
 
     def cancel(self) -> bool:
         """Cancel, and free what works for it; return whether it had not ended before."""
-        if self.state.is_final:
-            return False
-        return self._service.cancel(self.id).state is QueryState.CANCELLED
+        return self._service.abandon(self._query)
 
     def __await__(self) -> Generator[Any, None, QueryResult]:
         return self._finished().__await__()

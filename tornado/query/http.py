@@ -23,6 +23,7 @@ from ..errors import InternalError, InvalidArgument, PeerError, PortInUse
 from .http_app import create_app
 from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
+from .metrics import Metrics
 from .push import Pusher
 from .service import QueryService
 
@@ -73,6 +74,7 @@ class HttpServer:
         self._wanted_port = port
         self._pusher = pusher or Pusher()
         self._limits = limits or HttpLimits()
+        self._metrics = Metrics(service, self._pusher.quarantine.counts)
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._stopping = Stopping()
@@ -102,7 +104,13 @@ class HttpServer:
         if self.warning is not None:
             _log.warning(self.warning)
         self._stopping = Stopping()
-        app = create_app(self.service, pusher=self._pusher, limits=self._limits, stopping=self._stopping)
+        app = create_app(
+            self.service,
+            pusher=self._pusher,
+            metrics=self._metrics,
+            limits=self._limits,
+            stopping=self._stopping,
+        )
         config = uvicorn.Config(
             app,
             log_level="warning",

@@ -28,7 +28,9 @@ A query forks a *branch loop* from a consistent snapshot of an endless *main loo
 of the input that the snapshot names. Errors are problem documents (RFC 9457) with a stable `code`."""
 
 
-def create_app(service: QueryService, *, pusher: Pusher, limits: HttpLimits, stopping: Stopping) -> FastAPI:
+def create_app(
+    service: QueryService, *, pusher: Pusher, metrics: Metrics, limits: HttpLimits, stopping: Stopping
+) -> FastAPI:
     """Return the application over one service.
 
     Parameters
@@ -36,6 +38,8 @@ def create_app(service: QueryService, *, pusher: Pusher, limits: HttpLimits, sto
     service : QueryService
     pusher : Pusher
         Admits pushed edges.
+    metrics : Metrics
+        Outlive the application: a counter that falls back to 0 looks like a crash.
     limits : HttpLimits
     stopping : Stopping
         Set when the server stops, so that nobody waits on.
@@ -51,7 +55,7 @@ def create_app(service: QueryService, *, pusher: Pusher, limits: HttpLimits, sto
     )
     app.include_router(query_routes(service, limits, stopping))
     app.include_router(loop_routes(service, pusher, limits))
-    app.include_router(operator_routes(service, Metrics(service, pusher.quarantine.counts)))
+    app.include_router(operator_routes(service, metrics))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)
     app.add_exception_handler(problems.ProblemError, _error)

@@ -144,9 +144,20 @@ class QueryService:
             When there is none of that id.
         """
         query = self.get(id)
-        if not self._cancelled(query):
+        if not self.abandon(query):
             self._forget([query.id])
         return query
+
+    def abandon(self, query: Query) -> bool:
+        """Cancel a query, unless it has ended; return whether it had not. Keeps the resource, unlike a second `cancel`."""
+        status = query.status()
+        ended = query.finish(
+            Ending(state=QueryState.CANCELLED, snapshot=status.snapshot, progress=status.progress)
+        )
+        if ended:
+            self._dispatcher.leave(query)
+            self._keep(query)
+        return ended
 
     def add_listener(self, listener: Callable[[Query], None]) -> None:
         """Call for every query that ends (metrics); must be quick."""
@@ -180,7 +191,7 @@ class QueryService:
                 return
             self._closed = True
         for query in self._dispatcher.refuse():
-            self._cancelled(query)
+            self.abandon(query)
         self._dispatcher.close()
         self._forget([query.id for query in self.queries()])
 
@@ -236,16 +247,6 @@ class QueryService:
         if request.top is not None:
             return SmallAnswer(top(values, request.top, codec), (), rank=rank, codec=codec)
         return WholeAnswer(shared, rank=rank, codec=codec)
-
-    def _cancelled(self, query: Query) -> bool:
-        status = query.status()
-        ended = query.finish(
-            Ending(state=QueryState.CANCELLED, snapshot=status.snapshot, progress=status.progress)
-        )
-        if ended:
-            self._dispatcher.leave(query)
-            self._keep(query)
-        return ended
 
     def _end(self, query: Query, ending: Ending) -> None:
         if query.finish(ending):
