@@ -120,3 +120,14 @@ def test_a_change_batch_stays_small_where_changes_cancel():
     batch.update(1, 1)
     batch.clear()
     assert not batch
+
+
+def test_times_that_come_and_go_behind_one_that_stays_do_not_pile_up():
+    times = MutableLeast()
+    times.update((0,), 1)
+    for step in range(10_000):
+        for delta in (1, -1):
+            assert not times.update((1 + step % 3,), delta)
+    assert len(times._heap) < 100
+    times.update((2,), 1)
+    assert times.update((0,), -1) and times.least == (2,)

@@ -1,12 +1,10 @@
 """Progress tracking against the truth: what an omniscient observer of all workers knows at every step."""
 
-import threading
-import time as clock
 from random import Random
 
 import pytest
 
-from tornado.timely import OperatorBuilder, Routed, SimulatedFabric, ThreadFabric, Wake, Worker
+from tornado.timely import OperatorBuilder, Routed, ThreadFabric, Wake, Worker
 from tornado.timely import dataflow as dataflow_module
 from tornado.timely.antichain import Antichain
 from tornado.timely.dataflow import Dataflow
@@ -36,8 +34,15 @@ class Observer:
                     truth.update(location, moment, count)
 
         def observed_settle(dataflow, author):
+            truth = self.truth[dataflow.number]
+            before = [truth.frontier(location) for location in range(len(truth.reachability.orders))]
             for location, moment, delta in dataflow.changes:
-                self.truth[dataflow.number].update(location, moment, delta)
+                truth.update(location, moment, delta)
+            for location, order in enumerate(truth.reachability.orders):
+                after = Antichain(order, truth.frontier(location))
+                assert Antichain(order, before[location]).dominates(after), (
+                    f"the truth went back at {location}"
+                )
             settle(dataflow, author)
 
         def observed_step(worker):
@@ -60,6 +65,7 @@ class Observer:
     def check(self, dataflow):
         truth = self.truth[dataflow.number]
         assert all(count > 0 for _, count in truth.pointstamps())
+        assert dataflow.is_busy or not dataflow._outgoing, "an idle worker keeps progress to itself"
         for location, order in enumerate(dataflow.tracker.reachability.orders):
             view = Antichain(order, dataflow.tracker.frontier(location))
             real = Antichain(order, truth.frontier(location))
@@ -121,6 +127,8 @@ def wandering(ports, output, random):
         def logic():
             for port in ports:
                 for received, (strength,) in port.pull():
+                    if random.random() < 0.2:
+                        ask(context, random, [token for token in held if not isinstance(token, int)])
                     if strength and random.random() < 0.9:
                         held.append(received.retain())
                         held.append(strength)
@@ -224,6 +232,49 @@ def test_a_frontier_without_own_tokens_sees_own_sends_but_not_what_is_in_hand():
     assert seen == [(None, None), ((0, 1), (0, 1)), (0, 0), (0, 1), (None, None)]
 
 
+def step_until_idle(workers):
+    busy = True
+    while busy:
+        busy = False
+        for worker in workers:
+            busy = worker.step() or busy
+
+
+@pytest.mark.parametrize("wake", [Wake.POINTSTAMPS, Wake.FRONTIER])
+def test_who_asks_for_frontiers_without_own_tokens_is_called_when_others_move_behind_them(wake):
+    fabric = ThreadFabric(2)
+    workers = [Worker(index, 2, fabric) for index in range(2)]
+    held, asked = {}, []
+
+    def build(scope):
+        builder = OperatorBuilder(scope, "asker")
+        _, stream = builder.output()
+
+        def construct(tokens, context):
+            held[context.worker] = tokens[0]
+
+            def logic():
+                if context.worker == 0:
+                    asked.append(context.output_frontier_excluding(tokens))
+
+            return logic
+
+        builder.build(construct, wake=wake)
+        return probe(stream)
+
+    probes = [worker.dataflow(build).result for worker in workers]
+    for time in [(3,), (7,)]:
+        held[1].downgrade(time)
+        step_until_idle(workers)
+    assert asked[-1] == ((7,) if wake is Wake.POINTSTAMPS else (0,))
+    assert probes[0].frontier() == ((0,),)
+    # What the operator does itself does not call it.
+    calls = len(asked)
+    held[0].downgrade((1,))
+    step_until_idle(workers)
+    assert len(asked) <= calls + 1
+
+
 def bounded(bound, values, log):
     """Processors that each hold one token at their least pending work and wait at the delay bound."""
 
@@ -301,43 +352,3 @@ def test_processors_at_a_delay_bound_neither_deadlock_nor_run_ahead(bound):
             run_simulated(bounded(bound, 6, log), peers, seed)
             assert log["done"] == 2**7 - 1
             assert log["spread"] < bound
-
-
-def test_waking_and_messages_end_a_wait_and_nothing_else_does():
-    fabric = ThreadFabric(2)
-    worker = Worker(0, 2, fabric)
-    assert not worker.wait(0.01)
-    worker.wake()
-    assert worker.wait(0.0)
-    assert not worker.wait(0.0)
-    for signal in (worker.wake, lambda: fabric.send(1, 0, (7, 0, (0,), "early"))):
-        timer = threading.Timer(0.02, signal)
-        started = clock.monotonic()
-        timer.start()
-        assert worker.wait(10.0)
-        assert clock.monotonic() - started < 5
-        timer.join()
-    assert fabric.statistics().messages_waiting == 1
-    assert worker.step()
-    assert fabric.waiting() == 0
-
-
-def test_messages_for_a_dataflow_that_is_gone_are_dropped():
-    fabric = SimulatedFabric(2, Random(1))
-    worker = Worker(0, 2, fabric)
-    gone = worker.dataflow(new_input)
-    gone.cancel()
-    fabric.send(1, 0, (0, -1, (), [((0, (0,)), -1)]))
-    while fabric.waiting():
-        worker.step()
-    assert not worker.dataflows and worker.statistics().messages_received == 1
-
-
-def test_one_worker_alone_sends_no_progress():
-    worker = Worker(0, 1, ThreadFabric(1))
-    dataflow = worker.dataflow(lambda scope: inspect(new_input(scope)[1], print))
-    handle = dataflow.operators[0]
-    worker.step()
-    assert handle.outputs[0].held == 1
-    assert worker.fabric.statistics().messages_sent == 0
-    dataflow.cancel()

@@ -271,3 +271,16 @@ def test_links_between_scopes_of_the_wrong_depth_are_refused():
     inside, outside = builder.location("inside", Product(2)), builder.location("outside", Product(1))
     with pytest.raises(InvalidDataflow, match="inside to outside"):
         builder.link(inside, outside, PathSummary.identity(2))
+
+
+def test_all_minimal_paths_count_where_none_is_before_the_others():
+    paths = (PathSummary(2, 2, (1, 0)), PathSummary(2, 2, (0, 1)), PathSummary(2, 2, (1, 1)))
+    graph = Reachability((Product(2), Product(2)), tuple((0, 1, path) for path in paths))
+    assert graph.between(0, 1) == paths[:2]
+    for watched in ([1], []):
+        tracker = Tracker(graph, watched)
+        tracker.update(0, (3, 3), 1)
+        tracker.propagate()
+        assert sorted(tracker.frontier(1)) == [(3, 4), (4, 3)]
+        assert sorted(tracker.frontier_without(1, {})) == [(3, 4), (4, 3)]
+        assert tracker.frontier_without(1, {0: {(3, 3): 1}}) == ()

@@ -116,7 +116,11 @@ class MutableLeast:
         if new > 0:
             if old > 0:
                 return False
-            heappush(self._heap, time)
+            heap = self._heap
+            if len(heap) > 2 * len(counts) + 32:
+                # Times that come and go behind a least one that stays would pile up.
+                heap[:] = sorted(other for other, count in counts.items() if count > 0 and other != time)
+            heappush(heap, time)
             if least is None or time < least:
                 self.least = time
                 return True

@@ -249,11 +249,13 @@ class Dataflow:
 
     def leaks(self) -> list[str]:
         """The tokens that are still held on this worker, in words that name their operators."""
+        if self.is_cancelled or self.failure is not None:
+            return []
         return [
             f"{output.operator.name} in {self.name} holds {output.held} token(s) for output {output.index}"
             for operator in self.operators
             for output in operator.outputs
-            if output.held and not self.is_cancelled
+            if output.held
         ]
 
     def statistics(self) -> DataflowStatistics:

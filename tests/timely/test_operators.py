@@ -1,0 +1,187 @@
+"""Operators and pacts: what goes where, and what holds up what."""
+
+import numpy as np
+import pytest
+
+from tornado.errors import InvalidArgument
+from tornado.timely import (
+    Exchange,
+    OperatorBuilder,
+    PathSummary,
+    Pipeline,
+    Routed,
+    ThreadFabric,
+    Worker,
+)
+from tornado.timely.operators import (
+    binary_frontier,
+    inspect,
+    new_input,
+    probe,
+    unary_frontier,
+)
+
+
+def test_routed_batches_go_where_the_sender_says_in_order(everywhere):
+    def program(worker):
+        got = []
+
+        def build(scope):
+            handle, stream = new_input(scope)
+
+            def construct(token, context):
+                token.drop()
+
+                def logic(port, output):
+                    got.extend(batch for _, batch in port.pull())
+
+                return logic
+
+            unary_frontier(stream, Routed(), construct)
+            return handle
+
+        handle = worker.dataflow(build).result
+        for number in range(9):
+            handle.send((worker.index, number), target=number % worker.peers)
+            if number % 4 == 0:
+                yield
+        with pytest.raises(InvalidArgument, match="target"):
+            handle.send((0, 0), target=worker.peers)
+        with pytest.raises(InvalidArgument, match="target"):
+            handle.send((0, 0))
+        handle.close()
+        handle.close()
+        assert not handle.is_open
+        return got
+
+    for results in everywhere(program, 3):
+        for index, got in enumerate(results):
+            for sender in range(3):
+                assert [n for s, n in got if s == sender] == [n for n in range(9) if n % 3 == index]
+
+
+def test_exchange_splits_arrays_columns_and_lists_alike():
+    records = [5, 3, 8, 1, 1, 12, 7]
+    batches = [np.array(records), (np.array(records), np.array(records) * 10), records]
+    keys = [lambda batch: batch, lambda batch: batch[0], lambda batch: batch]
+    for batch, key in zip(batches, keys, strict=True):
+        parts = list(Exchange(key).route(batch, 0, 3, None))
+        assert [worker for worker, _ in parts] == [0, 1, 2]
+        for worker, part in parts:
+            first = part[0] if isinstance(part, tuple) else part
+            assert list(first) == [record for record in records if record % 3 == worker]
+            if isinstance(part, tuple):
+                assert (part[1] == part[0] * 10).all()
+    assert list(Exchange(keys[0]).route(np.array([], dtype=np.int64), 0, 3, None)) == []
+    assert list(Exchange(keys[0]).route(np.array([-1, 4]), 0, 2, None))[1][1].tolist() == [-1]
+
+
+def test_binary_operators_see_both_inputs_and_both_frontiers(everywhere):
+    def program(worker):
+        rows = []
+
+        def build(scope):
+            left, lefts = new_input(scope, "left")
+            right, rights = new_input(scope, "right")
+
+            def construct(token, context):
+                token.drop()
+                seen = {}
+
+                def logic(first, second, output):
+                    for side, port in enumerate((first, second)):
+                        for received, batch in port.pull():
+                            if received.time not in seen:
+                                seen[received.time] = [], [], received.retain()
+                            seen[received.time][side].extend(batch)
+                    for time in sorted(seen):
+                        if not first.may_receive(time) and not second.may_receive(time):
+                            a, b, token = seen.pop(time)
+                            output.send(token, sorted(set(a) & set(b)))
+                            token.drop()
+
+                return logic
+
+            both = (Exchange(lambda batch: batch), Exchange(lambda batch: batch))
+            joined = binary_frontier(lefts, rights, both, construct)
+            joined.then(inspect, lambda time, batch: rows.extend((time, record) for record in batch))
+            return left, right
+
+        left, right = worker.dataflow(build).result
+        for epoch in range(3):
+            left.send([n for n in range(10 * epoch + 10) if n % worker.peers == worker.index])
+            yield
+            right.send([3 * n for n in range(10) if n % worker.peers == worker.index])
+            left.advance_to(epoch + 1)
+            yield
+            right.advance_to(epoch + 1)
+        assert (left.time, right.time) == ((3,), (3,))
+        left.close()
+        right.close()
+        return rows
+
+    for results in everywhere(program, 2):
+        rows = sorted(row for part in results for row in part)
+        assert rows == [((e,), 3 * n) for e in range(3) for n in range(10) if 3 * n < 10 * e + 10]
+
+
+def test_an_output_that_ignores_an_input_is_not_held_up_by_it():
+    def build(scope):
+        handle, stream = new_input(scope)
+        builder = OperatorBuilder(scope, "free")
+        builder.input(stream)
+        _, ignoring = builder.output(None)
+        _, later = builder.output({0: PathSummary.feedback(1, 5)})
+
+        def construct(tokens, context):
+            for token in tokens:
+                token.drop()
+            return lambda: None
+
+        builder.build(construct)
+        return handle, probe(ignoring), probe(later)
+
+    worker = Worker(0, 1, ThreadFabric(1))
+    handle, ignoring, later = worker.dataflow(build).result
+    handle.advance_to(2)
+    worker.step_while(lambda: later.less_than(7))
+    assert ignoring.is_done()
+    assert later.frontier() == ((7,),) and later.less_equal(7) and not later.less_equal(6)
+    handle.close()
+    worker.step()
+    assert later.is_done()
+
+
+def test_messages_a_call_leaves_are_there_in_the_next_and_own_sends_wait_for_it():
+    calls = []
+
+    def build(scope):
+        loop = scope.loop()
+        again = loop.feedback()
+        builder = OperatorBuilder(loop, "picky")
+        port = builder.input(again.stream, Pipeline())
+        output, stream = builder.output()
+        again.connect(stream)
+
+        def construct(tokens, context):
+            def logic():
+                if tokens[0].is_live:
+                    for number in range(3):
+                        output.send(tokens[0], number)
+                    tokens[0].drop()
+                for received, number in port.pull():
+                    calls.append((received.time[1], number, len(port)))
+                    if number == 2 and received.time[1] < 3:
+                        token = received.retain()
+                        output.send(token, 2)
+                        token.drop()
+                    break
+
+            return logic
+
+        builder.build(construct)
+
+    worker = Worker(0, 1, ThreadFabric(1))
+    dataflow = worker.dataflow(build)
+    worker.step_while(lambda: not dataflow.is_complete)
+    assert calls == [(1, 0, 2), (1, 1, 1), (1, 2, 0), (2, 2, 0), (3, 2, 0)]
