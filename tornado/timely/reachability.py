@@ -9,7 +9,8 @@ The antichains of minimal summaries over *all* paths between all pairs are compu
 graphs of the same shape (a branch is a dataflow built from a template). It ends because summaries only ever add: an antichain of
 them is finite, by Dickson's lemma.
 
-Guaranteed: a graph with a cycle that does not strictly advance time is refused, and the operators on it are named.
+Guaranteed: a graph in which a pointstamp could result in itself, round a cycle that does not advance time, is refused, and the
+operators on that cycle are named.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class ReachabilityBuilder:
         Raises
         ------
         InvalidDataflow
-            When a cycle does not strictly advance every time that goes round it.
+            When a time can come back round a cycle at itself or before.
         """
         reachability, standing = _reachability(tuple(self._orders), tuple(self._links))
         if standing:
