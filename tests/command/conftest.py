@@ -21,16 +21,37 @@ class Finished:
     err: str
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """Folders of their own for every test, and nothing inherited that changes what a command says."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TORNADO_")}
+def environment_in(folder: Path) -> dict[str, str]:
+    """Return an environment with a data folder of its own; the compiler's cache is shared, or every test would compile."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TORNADO_") or name == "TORNADO_LOOPS_CACHE_DIR"
+    }
     return kept | {
-        "TORNADO_LOOPS_DATA_DIR": str(tmp_path / "data"),
+        "TORNADO_LOOPS_DATA_DIR": str(folder / "data"),
         "PYTHONPATH": str(CHECKOUT),
         "PYTHONWARNINGS": "default",
         "COLUMNS": "200",
     }
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Nothing inherited that changes what a command says, and folders of their own for every test."""
+    return environment_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what the tests of a module look at together and do not change."""
+    return tmp_path_factory.mktemp("shared")
+
+
+@pytest.fixture(scope="module")
+def shared_environment(shared_folder: Path) -> dict[str, str]:
+    """The environment of what runs for all tests of a module."""
+    return environment_in(shared_folder)
 
 
 @pytest.fixture

@@ -74,6 +74,16 @@ def serve(environment, tmp_path):
         service.process.communicate()
 
 
+@pytest.fixture(scope="module")
+def shared_service(shared_folder, shared_environment):
+    """For tests that only ask: they cannot disturb each other."""
+    (shared_folder / "edges.csv").write_text(_EDGES)
+    running = Service(shared_environment, shared_folder, "--edges", "edges.csv", "--store", "memory:")
+    running.wait_for("input-ended")
+    yield running
+    running.end()
+
+
 @pytest.fixture
 def service(serve, tmp_path):
     (tmp_path / "edges.csv").write_text(_EDGES)
@@ -82,11 +92,11 @@ def service(serve, tmp_path):
     return running
 
 
-def test_the_ready_line_has_the_real_address_and_the_service_stays_up_when_the_files_end(service):
-    assert service.ready["port"] > 0
-    assert service.url == f"http://127.0.0.1:{service.ready['port']}"
-    assert httpx.get(f"{service.url}/readyz", trust_env=False).status_code == 200
-    assert service.process.poll() is None
+def test_the_ready_line_has_the_real_address_and_the_service_stays_up_when_the_files_end(shared_service):
+    assert shared_service.ready["port"] > 0
+    assert shared_service.url == f"http://127.0.0.1:{shared_service.ready['port']}"
+    assert httpx.get(f"{shared_service.url}/readyz", trust_env=False).status_code == 200
+    assert shared_service.process.poll() is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -99,22 +109,22 @@ def test_a_signal_ends_it_cleanly_with_130_and_frees_the_port(service, number):
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_a_query_prints_csv_with_empty_values_for_the_unreachable(service, tornado):
-    done = tornado("query", "sssp", "--url", service.url, "--vertices", "3,5,2")
+def test_a_query_prints_csv_with_empty_values_for_the_unreachable(shared_service, tornado):
+    done = tornado("query", "sssp", "--url", shared_service.url, "--vertices", "3,5,2")
     assert done.code == 0
     assert done.out == "vertex,value\n3,3.5\n5,\n2,1.0\n"
     assert "exact for edges.csv: 4" in done.err
 
 
 def test_where_one_loop_runs_its_name_can_be_left_out_and_the_url_comes_from_the_environment(
-    service, tornado
+    shared_service, tornado
 ):
-    done = tornado("query", "--top", "2", TORNADO_URL=service.url)
+    done = tornado("query", "--top", "2", TORNADO_URL=shared_service.url)
     assert (done.code, done.out) == (0, "vertex,value\n1,0.0\n2,1.0\n")
 
 
-def test_the_json_form_is_the_query_as_the_interface_gives_it_with_its_result(service, tornado):
-    done = tornado("query", "--vertices", "3,99", "--json", "--url", service.url)
+def test_the_json_form_is_the_query_as_the_interface_gives_it_with_its_result(shared_service, tornado):
+    done = tornado("query", "--vertices", "3,99", "--json", "--url", shared_service.url)
     assert done.code == 0
     document = json.loads(done.out)
     assert document["state"] == "converged"
@@ -124,15 +134,15 @@ def test_the_json_form_is_the_query_as_the_interface_gives_it_with_its_result(se
     assert document["result"]["unknown"] == [99]
 
 
-def test_an_approximate_query_answers_from_the_main_loop(service, tornado):
-    done = tornado("query", "--mode", "approximate", "--vertices", "1", "--url", service.url)
+def test_an_approximate_query_answers_from_the_main_loop(shared_service, tornado):
+    done = tornado("query", "--mode", "approximate", "--vertices", "1", "--url", shared_service.url)
     assert (done.code, done.out) == (0, "vertex,value\n1,0.0\n")
 
 
-def test_watch_asks_again_and_shows_the_end_of_each(service, tornado):
+def test_watch_asks_again_and_shows_the_end_of_each(shared_service, tornado):
     done = tornado(
         *["query", "--watch", "--times", "3", "--interval-s", "0.01", "--vertices", "3", "--json"],
-        *["--url", service.url],
+        *["--url", shared_service.url],
     )
     assert done.code == 0
     assert [json.loads(line)["result"]["values"][0]["value"] for line in done.out.splitlines()] == [3.5] * 3
@@ -150,8 +160,8 @@ def test_watch_asks_again_and_shows_the_end_of_each(service, tornado):
         (["ls", "--url", "ftp://x"], 2, "not the address of a service"),
     ],
 )
-def test_questions_that_cannot_be_answered_say_why(service, tornado, arguments, code, said):
-    done = tornado(*arguments, TORNADO_URL=service.url)
+def test_questions_that_cannot_be_answered_say_why(shared_service, tornado, arguments, code, said):
+    done = tornado(*arguments, TORNADO_URL=shared_service.url)
     assert (done.code, done.out) == (code, "")
     assert said in done.err
 
@@ -180,8 +190,8 @@ def test_edges_that_are_pushed_are_in_the_next_answer(service, tornado):
     assert tornado("query", "--vertices", "5", "--url", service.url).out == "vertex,value\n5,3.75\n"
 
 
-def test_a_port_in_use_is_an_error_that_says_what_to_do(service, tornado):
-    address = service.url.removeprefix("http://")
+def test_a_port_in_use_is_an_error_that_says_what_to_do(shared_service, tornado):
+    address = shared_service.url.removeprefix("http://")
     done = tornado("run", "sssp", "--source", "1", "--http", address, "--store", "memory:", "--json")
     assert (done.code, done.out) == (1, "")
     error = json.loads(done.err.splitlines()[-1])
