@@ -76,7 +76,8 @@ class Values:
         return len(self._ids)
 
     def top(self, k):
-        order = np.argsort(self._values, kind="stable")[:k]
+        order = np.argsort(self._values, kind="stable")
+        order = order[np.isfinite(self._values[order])][:k]
         return self._ids[order], self._values[order]
 
     def page(self, after, limit):

@@ -144,6 +144,23 @@ def test_an_approximate_read_is_answered_on_return(service, roads):
     assert query.status().snapshot.offsets == {"edges.csv": 4}
 
 
+def test_a_whole_approximate_read_stays_as_it_was_read(service, roads):
+    assert roads.wait_idle(20)
+    query = ask(service, mode=Mode.APPROXIMATE)
+    roads.admit(EdgeBatch.of([1, 1], [3, 7], [0.5, 1.0]), "edges.csv", 6)
+    assert roads.wait_idle(20)
+    assert rows(query) == {1: 0.0, 2: 1.0, 3: 3.0, 4: 10.0, 5: math.inf, 6: math.inf}
+    assert rows(query, vertices=(3, 6)) == {3: 3.0, 6: math.inf}
+    assert list(rows(query, top=2)) == [1, 2]
+    assert list(rows(query, limit=1, after=3)) == [4]
+
+
+def test_top_leaves_out_what_cannot_be_reached(service):
+    assert list(rows(answer(service, top=6))) == [1, 2, 3, 4]
+    assert list(rows(answer(service, vertices=(5, 4, 6), top=3))) == [4]
+    assert list(rows(answer(service), vertices=(5, 4), top=2)) == [4]
+
+
 def test_a_query_at_a_stored_snapshot_sees_the_input_of_then(service, roads):
     version = roads.checkpoint()
     roads.admit(EdgeBatch.of([1], [3], [0.5]), "edges.csv", 5)

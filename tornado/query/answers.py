@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import CallerError, InvalidArgument, UnknownVertex
-from .contract import IdArray, ValueArray, ValuesView
+from .contract import IdArray, Mask, ValueArray, ValuesView
 from .ids import IdCodec, Vertex
 
 CHUNK_ROWS = 32_768
@@ -222,14 +222,59 @@ class SharedValues:
             self._release()
 
 
+class CopiedValues:
+    """A copy of all values of a live loop: pages of it fit together, and each costs only its rows.
+
+    Parameters
+    ----------
+    values : ValuesView
+        Copied once, sorted by id.
+    rank : str
+        "nearest" or "highest".
+    """
+
+    def __init__(self, values: ValuesView, *, rank: str) -> None:
+        ids, numbers = values.arrays()
+        self._ids, self._values = ids.copy(), numbers.copy()
+        self._rank = rank
+
+    def lookup(self, ids: IdArray, /) -> tuple[ValueArray, Mask]:
+        """Return the value of each id, and whether it is there."""
+        if not len(self._ids):
+            return np.full(len(ids), np.inf), np.zeros(len(ids), np.bool_)
+        places = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        known = self._ids[places] == ids
+        return np.where(known, self._values[places], np.inf), known
+
+    def count(self) -> int:
+        """How many vertices there are."""
+        return len(self._ids)
+
+    def top(self, k: int, /) -> tuple[IdArray, ValueArray]:
+        """Return the best `k`, best first, ties by id."""
+        keys = -self._values if self._rank == "highest" else self._values
+        order = np.argsort(keys, kind="stable")
+        order = order[np.isfinite(self._values[order])][:k]
+        return self._ids[order], self._values[order]
+
+    def page(self, after: int | None, limit: int) -> tuple[IdArray, ValueArray]:
+        """Return up to `limit` vertices behind `after`, ascending."""
+        first = 0 if after is None else int(np.searchsorted(self._ids, after, side="right"))
+        return self._ids[first : first + limit], self._values[first : first + limit]
+
+    def arrays(self) -> tuple[IdArray, ValueArray]:
+        """Return all of it."""
+        return self._ids, self._values
+
+
 class WholeAnswer:
     """All values of a branch, read from its state columns.
 
     Holds a lease from the start until `drop`, and one more for as long as somebody reads.
     """
 
-    # An id, a value and the id index of a column store, per vertex: what a branch keeps for its readers.
-    BYTES_PER_VERTEX = 24
+    # The state columns of a branch, and the sorted ids and values that reading it in pages makes.
+    BYTES_PER_VERTEX = 40
 
     def __init__(self, shared: SharedValues, *, rank: str, codec: IdCodec) -> None:
         shared.lease()
@@ -326,14 +371,15 @@ def lookup(values: ValuesView, vertices: Sequence[Vertex], codec: IdCodec) -> tu
 
 def top(values: ValuesView, k: int, codec: IdCodec) -> Rows:
     """Return the best `k` rows, best first."""
-    ids, chosen = values.top(min(k, values.count()))
+    ids, chosen = values.top(k)
     return Rows(codec.decode(ids), chosen)
 
 
 def best(rows: Rows, k: int, rank: str) -> Rows:
-    """Return the best `k` of some rows, best first; equal ones keep their order."""
+    """Return the best `k` of some rows, best first; equal ones keep their order, unreachable ones are left out."""
     keys = -rows.values if rank == "highest" else rows.values
-    order = np.argsort(keys, kind="stable")[:k]
+    order = np.argsort(keys, kind="stable")
+    order = order[np.isfinite(rows.values[order])][:k]
     return Rows([rows.ids[place] for place in order.tolist()], rows.values[order])
 
 

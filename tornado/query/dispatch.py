@@ -27,7 +27,6 @@ APPROXIMATE = {"kind": "approximate"}
 
 # A lookup of so many vertices takes well under a tenth of a millisecond: quick enough for a worker thread.
 QUICK_LOOKUP = 1_000
-QUICK_TOP_VERTICES = 20_000
 
 OFFSETS_INTERVAL_S = 0.002
 RETRY_AFTER_S = 1.0
@@ -254,7 +253,7 @@ class Dispatcher:
         state = str(branch.state.name)
         if state in {"CONVERGED", "STOPPED"} and riders:
             answer = partial(self._answer_all, flight, branch, riders)
-            if all(_is_quick(query.request, branch) for query in riders):
+            if all(_is_quick(query.request) for query in riders):
                 answer()
             else:
                 self.in_pool(answer)
@@ -356,10 +355,9 @@ class Dispatcher:
             raise ConnectionLost("the query service is closed", hint="Start the session or the server again.")
 
 
-def _is_quick(request: QueryRequest, branch: BranchView) -> bool:
-    if request.vertices is not None:
-        return len(request.vertices) <= QUICK_LOOKUP
-    return request.top is None or branch.values().count() <= QUICK_TOP_VERTICES
+def _is_quick(request: QueryRequest) -> bool:
+    # Ranking, counting and sorting pass over all vertices; looking a few up does not.
+    return request.vertices is not None and len(request.vertices) <= QUICK_LOOKUP
 
 
 def _ending(flight: Flight, branch: BranchView) -> Ending:

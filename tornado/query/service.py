@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from threading import Lock
 
 from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
-from .answers import Answer, SharedValues, SmallAnswer, WholeAnswer, best, lookup, top
+from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, best, lookup, top
 from .contract import MainLoopView, MasterView, ValuesView
 from .dispatch import APPROXIMATE, Dispatcher
 from .ids import IdCodec, IntIds
@@ -222,6 +222,8 @@ class QueryService:
         offsets = loop.offsets()
         statistics = loop.statistics()
         values: ValuesView = loop.approximation()
+        if request.is_whole:
+            values = CopiedValues(values, rank=self.rank(request.loop))
         return Ending(
             state=QueryState.CONVERGED,
             answer=self._read(request, values, SharedValues(values, _nothing)),
