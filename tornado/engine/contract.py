@@ -1,0 +1,57 @@
+"""What an engine runs, and what it promises.
+
+A *host* is one worker with everything that it does. An engine calls `step` of each host, never of one host from two threads at
+once, again and again while it returns True, and again after a `wake`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from ..timely import Fabric
+
+
+class Host(Protocol):
+    """One worker, as an engine sees it."""
+
+    def step(self) -> bool:
+        """Do what there is to do, once around; whether there was anything."""
+        ...
+
+    def wait(self, timeout_s: float) -> bool:
+        """Block until there may be something to do."""
+        ...
+
+    def wake(self) -> None:
+        """Make `wait` return; from any thread."""
+        ...
+
+    def close(self) -> None:
+        """Give up what runs; from the thread that steps."""
+        ...
+
+
+class Engine(Protocol):
+    """Where the workers of one master run."""
+
+    @property
+    def fabric(self) -> Fabric:
+        """How the workers reach each other."""
+        ...
+
+    def start(self, hosts: Sequence[Host], on_failure: Callable[[int, BaseException], None]) -> None:
+        """Begin to step the hosts. An error of a host is reported with its index, and the host is stepped on."""
+        ...
+
+    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+        """Block (or step) until a condition that hosts bring about holds; False when the time is over."""
+        ...
+
+    def notify(self) -> None:
+        """Have waiting conditions looked at again; from any thread."""
+        ...
+
+    def close(self) -> None:
+        """Stop stepping and close the hosts."""
+        ...

@@ -1,0 +1,74 @@
+"""Workers in one thread: a seed chooses which one steps and which messages it sees, so a run can be repeated exactly.
+
+The hosts are stepped only inside `wait_for`. Every interleaving of steps and of deliveries that keeps each channel's order can
+come up (`tornado.timely.SimulatedFabric`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from ..errors import ProtocolViolation
+from ..timely import SimulatedFabric
+from .contract import Host
+
+_PATIENCE = 20_000
+
+
+class SimulationEngine:
+    """See the module.
+
+    Parameters
+    ----------
+    workers
+        How many.
+    seed
+        What chooses. The same seed and the same calls give the same run.
+    """
+
+    def __init__(self, workers: int, *, seed: int) -> None:
+        self._random = Random(seed)
+        self.seed = seed
+        self.fabric = SimulatedFabric(workers, self._random)
+        self._hosts: Sequence[Host] = ()
+        self._on_failure: Callable[[int, BaseException], None] = lambda index, error: None
+
+    def start(self, hosts: Sequence[Host], on_failure: Callable[[int, BaseException], None]) -> None:
+        """Remember the hosts."""
+        self._hosts = hosts
+        self._on_failure = on_failure
+
+    def step(self, steps: int = 1) -> None:
+        """Let randomly chosen hosts do something."""
+        for _ in range(steps):
+            index = self._random.randrange(len(self._hosts))
+            try:
+                self._hosts[index].step()
+            except Exception as error:  # noqa: BLE001  reported as on threads
+                self._on_failure(index, error)
+
+    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+        """Step until the condition holds.
+
+        Raises
+        ------
+        ProtocolViolation
+            When it does not hold after very many steps: the workers are stuck.
+        """
+        for _ in range(_PATIENCE * len(self._hosts)):
+            if condition():
+                return True
+            self.step()
+        raise ProtocolViolation(
+            f"seed {self.seed}: {len(self._hosts)} workers did not get there in {_PATIENCE} steps each",
+            hint="Run the simulation with this seed again: it is a deadlock or a loop without end.",
+        )
+
+    def notify(self) -> None:
+        """Nothing waits outside `wait_for`."""
+
+    def close(self) -> None:
+        """Close the hosts."""
+        for host in self._hosts:
+            host.close()

@@ -1,0 +1,81 @@
+"""Arrays that grow in place: address space is reserved once, memory comes with the first touch of a page.
+
+A column of a live graph must be able to grow by orders of magnitude while branch loops are reading it. Copying it to a
+larger array would stop the loop for as long as the copy takes, double the memory for that time, and leave every reader with
+a stale view. So a growing column *reserves* address space (no memory, no commit charge) for the most that it may ever hold.
+"""
+
+import mmap
+import sys
+
+import numpy as np
+
+from ..errors import StoreError
+
+_RESERVE_WITHOUT_COMMIT = (
+    0x4000 if sys.platform.startswith("linux") else 0
+)  # MAP_NORESERVE; other systems need no flag
+_HUGE_PAGE_BYTES = 2 << 20
+_HUGE_PAGES_FROM_BYTES = (
+    16 << 20
+)  # below that, rounding up to huge pages would cost more memory than it saves time
+
+
+class AddressSpaceExhausted(StoreError):
+    """The system refused to reserve address space (for instance under ``ulimit -v``)."""
+
+    code = "address-space-exhausted"
+
+
+def reserve(length: int, dtype: type | str) -> np.ndarray:
+    """An array of `length` zeros of `dtype` that occupies memory only where it was written.
+
+    Raises
+    ------
+    AddressSpaceExhausted
+        When the system refuses the reservation.
+    """
+    item_type = np.dtype(dtype)
+    size_bytes = max(length * item_type.itemsize, mmap.PAGESIZE)
+    try:
+        region = mmap.mmap(
+            -1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVE_WITHOUT_COMMIT
+        )
+    except OSError as error:
+        raise AddressSpaceExhausted(
+            f"cannot reserve {size_bytes} bytes of address space for a growing column ({error}); "
+            "raise the limit on virtual memory (ulimit -v unlimited), memory itself is used only as data arrives"
+        ) from error
+    return np.frombuffer(region, dtype=item_type, count=length)
+
+
+def advise_huge_pages(column: np.ndarray, used: int) -> None:
+    """Ask for huge pages under the first `used` entries of a reserved column: random access then misses the TLB less."""
+    region = column.base
+    used_bytes = used * column.itemsize
+    if isinstance(region, memoryview):
+        region = region.obj
+    if (
+        not isinstance(region, mmap.mmap)
+        or used_bytes < _HUGE_PAGES_FROM_BYTES
+        or not hasattr(mmap, "MADV_HUGEPAGE")
+    ):
+        return
+    span = min(-(-used_bytes // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES, len(region))
+    try:
+        region.madvise(mmap.MADV_HUGEPAGE, 0, span)
+    except OSError:  # a kernel without transparent huge pages: only speed is lost
+        return
+
+
+def release_pages(column: np.ndarray, first: int, stop: int) -> None:
+    """Give the memory of entries ``first .. stop`` of a reserved column back; they read as zero afterwards."""
+    region = column.base
+    if isinstance(region, memoryview):
+        region = region.obj
+    if not isinstance(region, mmap.mmap):
+        return
+    begin = -(-first * column.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
+    end = stop * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
+    if end > begin:
+        region.madvise(mmap.MADV_DONTNEED, begin, end - begin)

@@ -1,0 +1,189 @@
+"""A branch loop, as the one who asked for it holds it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import ModuleType
+
+from ..engine import Engine
+from ..errors import InternalError
+from .branch_processor import BranchProcessor
+from .iterations import progress_of
+from .snapshot import Snapshot
+from .statistics import BranchState, Progress
+from .values import Part, Values
+
+
+class Branch:
+    """A fork of a main loop that iterates to the exact fixed point of its snapshot.
+
+    Attributes
+    ----------
+    id
+        Its number.
+    error
+        What went wrong, where the state is FAILED.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        snapshot: Snapshot,
+        workers: int,
+        engine: Engine,
+        kernel: ModuleType,
+        rank: str,
+        on_stop: Callable[[Branch], None],
+        on_cancel: Callable[[Branch], None],
+        on_release: Callable[[Branch], None],
+    ) -> None:
+        self.id = number
+        self.error: BaseException | None = None
+        self._snapshot = snapshot
+        self._workers = workers
+        self._engine = engine
+        self._kernel = kernel
+        self._rank = rank
+        self._on_stop, self._on_cancel, self._on_release = on_stop, on_cancel, on_release
+        self._recorded: dict[int, BranchProcessor] = {}
+        self._finished: dict[int, BranchProcessor] = {}
+        self._state = BranchState.RUNNING
+        self._begun = time.monotonic()
+        self._elapsed_s = 0.0
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[Branch], None]] = []
+        self._is_released = False
+        self._values: Values | None = None
+
+    @property
+    def state(self) -> BranchState:
+        """Where it is."""
+        return self._state
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What it started from."""
+        return self._snapshot
+
+    @property
+    def processors(self) -> list[BranchProcessor]:
+        """Those that have recorded their state, by worker."""
+        return [self._recorded[index] for index in sorted(self._recorded)]
+
+    def wait_cut(self, timeout_s: float | None = None) -> bool:
+        """Wait until every worker has recorded its state."""
+        return self._engine.wait_for(
+            lambda: len(self._recorded) == self._workers or self._state is not BranchState.RUNNING, timeout_s
+        )
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until it is over, in whatever state."""
+        return self._engine.wait_for(lambda: self._state is not BranchState.RUNNING, timeout_s)
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        running = self._state is BranchState.RUNNING
+        elapsed_s = time.monotonic() - self._begun if running else self._elapsed_s
+        return progress_of(
+            [processor.state for processor in self.processors],
+            elapsed_s=elapsed_s,
+            converged=self._state is BranchState.CONVERGED,
+        )
+
+    def add_done_callback(self, callback: Callable[[Branch], None]) -> None:
+        """Have `callback` called once when it is over: on a worker's thread, so it must be quick; at once if it is over."""
+        with self._lock:
+            if self._state is BranchState.RUNNING:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def cancel(self) -> None:
+        """Give it up and free what it holds."""
+        if self._end(BranchState.CANCELLED):
+            self._on_cancel(self)
+
+    def stop(self) -> None:
+        """Bring it to an early end at a consistent cut; `values` is then the best so far."""
+        if self._state is BranchState.RUNNING:
+            self._on_stop(self)
+
+    def values(self) -> Values:
+        """The values, once it is over.
+
+        Raises
+        ------
+        InternalError
+            When it is not over, failed, or was released.
+        """
+        if self._values is None or self._is_released:
+            raise InternalError(
+                f"branch {self.id} is {self._state.value}{' and released' if self._is_released else ''}: it has no values"
+            )
+        return self._values
+
+    def release(self) -> None:
+        """Give the columns back; `values` is not to be used any more."""
+        with self._lock:
+            if self._is_released or self._state is BranchState.RUNNING:
+                return
+            self._is_released = True
+        if self._values is not None:
+            self._on_release(self)
+
+    # Called by the master
+
+    def recorded(self, worker: int, processor: BranchProcessor) -> None:
+        """A worker has recorded its state."""
+        with self._lock:
+            self._recorded[worker] = processor
+            if len(self._recorded) < self._workers:
+                return
+            iteration = max(part.first_iteration for part in self._recorded.values())
+            given = self._snapshot
+            self._snapshot = Snapshot(
+                given.offsets, given.instant, given.version, iteration, given.delay_bound
+            )
+        self._engine.notify()
+
+    def finished(self, worker: int, processor: BranchProcessor) -> None:
+        """A worker's part is complete."""
+        with self._lock:
+            self._finished[worker] = processor
+            if len(self._finished) < self._workers:
+                return
+            parts = [self._finished[index] for index in range(self._workers)]
+        self._values = Values(
+            self._kernel,
+            [Part(part.graph, part.state, part.rows) for part in parts],
+            rank=self._rank,
+            worst=self._kernel.WORST,
+        )
+        converged = all(part.is_converged for part in parts)
+        if not self._end(BranchState.CONVERGED if converged else BranchState.STOPPED):
+            self._on_release(self)  # it was cancelled meanwhile
+
+    def fail(self, error: BaseException) -> None:
+        """Something broke on a worker."""
+        self.error = error
+        if self._end(BranchState.FAILED):
+            self._on_cancel(self)
+
+    def states(self) -> list[tuple[int, BranchProcessor]]:
+        """(worker, processor) of every part, for taking the columns back."""
+        return sorted(self._finished.items())
+
+    def _end(self, state: BranchState) -> bool:
+        with self._lock:
+            if self._state is not BranchState.RUNNING:
+                return False
+            self._elapsed_s = time.monotonic() - self._begun
+            self._state = state
+            callbacks, self._callbacks = self._callbacks, []
+        self._engine.notify()
+        for callback in callbacks:
+            callback(self)
+        return True

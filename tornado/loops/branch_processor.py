@@ -1,0 +1,134 @@
+"""A branch loop on one worker: starts from what the main loop recorded, reads the graph at that version, and comes to an end.
+
+It has come to its fixed point when its dataflow is complete: no token and no message is left on any worker.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from . import loop_columns as names
+from .bundle import Bundle, Messages
+from .graph import EvolvingGraph
+from .loop_columns import NEVER
+from .processor import SelectiveProcessor, _Arrived, concatenated
+from .selective_state import LoopState
+
+
+class BranchProcessor(SelectiveProcessor):
+    """See the module.
+
+    Parameters
+    ----------
+    number
+        Of the fork: the same on all workers, growing.
+    state
+        Columns to copy into, as `LoopState.reset` leaves them.
+    fresh
+        Begin from the initial values, not from what the main loop has found: for other parameters.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        kernel: ModuleType,
+        graph: EvolvingGraph,
+        state: LoopState,
+        arguments: tuple[object, ...],
+        worker: int,
+        workers: int,
+        fresh: bool,
+        max_iterations: int | None,
+    ) -> None:
+        super().__init__(
+            kernel=kernel, graph=graph, state=state, arguments=arguments, worker=worker, workers=workers
+        )
+        self.number = number
+        self.lease: int | None = None
+        self.version = -1
+        self.rows = 0
+        self.first_iteration = 0
+        self.missing_markers = 0
+        self.was_stopped = False
+        self.is_cancelled = False
+        self.is_recorded = False
+        self._fresh = fresh
+        self._max_iterations = max_iterations
+        self._kept: list[list[Messages]] = [[] for _ in range(workers)]
+        self._marked = [False] * workers
+        self.is_started = False
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether this worker's part came to its end with nothing left to commit."""
+        return self.pending_least() == NEVER
+
+    def record(self, graph: EvolvingGraph, main: LoopState) -> None:
+        """Copy the main loop's state, as it is after the last batch applied, and lease that version of the graph."""
+        self.lease, self.version = graph.lease()
+        counters = self.state.counters
+        counters[names.VERSION] = self.version
+        self.first_iteration = int(main.counters[names.ITERATION])
+        if self._fresh:
+            self.kernel.fork_fresh(graph.addresses, *main.addresses, *self.state.addresses, self.arguments)
+        else:
+            self.kernel.fork(graph.addresses, *main.addresses, *self.state.addresses)
+            counters[names.ITERATION] = main.counters[names.ITERATION]
+        self.rows = int(counters[names.ROWS_SEEN])
+        self.is_recorded = True
+
+    def awaits(self, sender: int) -> bool:
+        """Whether what comes from a worker now was sent before that worker's record."""
+        return not self._marked[sender]
+
+    def keep(self, sender: int, messages: Messages) -> None:
+        """Messages that were under way when the snapshot was taken."""
+        kept = messages.for_snapshot()
+        if len(kept.kinds):
+            self._kept[sender].append(kept.in_first_wave())
+
+    def marker_came(self, sender: int) -> None:
+        """Everything that belongs to the snapshot has come from a worker."""
+        self._marked[sender] = True
+        self.missing_markers -= 1
+
+    def start(self) -> None:
+        """All of the snapshot is here."""
+        for sender, parts in enumerate(self._kept):
+            if parts:
+                messages = concatenated(parts)
+                if self._fresh:
+                    messages = messages.without_values(self.kernel.WORST)
+                self._arrived.append(_Arrived(Bundle(sender, messages), 0))
+        self._kept.clear()
+        if self._max_iterations is not None:
+            self.cap = min(self.cap, (0 if self._fresh else self.first_iteration) + self._max_iterations)
+        self.is_started = True
+        self._context.activate()
+
+    def stop(self) -> None:
+        """Commit nothing more; what is under way arrives, and then the values are a consistent cut."""
+        self.was_stopped = True
+        self.cap = -1
+        self._context.activate()
+
+    def step(self) -> None:
+        """Take in messages and work off what is pending; give the token up when there is nothing to come of this worker."""
+        self._pull()
+        if not self.is_started:
+            return
+        if not self._token.is_live and not self._arrived:
+            return
+        received = self._receive()
+        finished = self._advance()
+        self._flush()
+        self._advance_waves(moves_on=False)
+        if self.waves is not None and self.waves.token is not None and received and self.has_no_invalidations():
+            self.waves.advance_token(None)
+        self._flush()
+        waves_open = self.waves is not None and self.waves.frontier() is not None
+        unsettled = bool(self.state.counters[names.MARKS]) or not self.is_drained()
+        self._move_token(stays=waves_open or unsettled or bool(self._arrived))
+        if not finished or (unsettled and self.workers == 1):
+            self._context.activate()

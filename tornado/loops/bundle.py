@@ -1,0 +1,76 @@
+"""What travels between the workers of a loop: many messages at once, in order, with the progress of waves on top."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .loop_columns import INVALIDATE, SUBSCRIBE, SUBSCRIBED_REPLY, UNSUBSCRIBE, UPDATE
+
+_KEPT_BY_SNAPSHOTS = np.zeros(256, np.bool_)
+_KEPT_BY_SNAPSHOTS[[UPDATE, INVALIDATE, SUBSCRIBE, UNSUBSCRIBE, SUBSCRIBED_REPLY]] = True
+
+
+class Messages(NamedTuple):
+    """Messages in columns; `numbers` are iterations, clocks or waves, by kind."""
+
+    kinds: NDArray[np.uint8]
+    ids: NDArray[np.int64]
+    values: NDArray[np.float64]
+    numbers: NDArray[np.int64]
+
+    def from_index(self, first: int) -> Messages:
+        """The messages from an index on."""
+        return Messages(*(column[first:] for column in self))
+
+    def for_snapshot(self) -> Messages:
+        """Without those of sessions under way, which a snapshot leaves behind."""
+        kept = _KEPT_BY_SNAPSHOTS[self.kinds]
+        return self if kept.all() else Messages(*(column[kept] for column in self))
+
+    def without_values(self, worst: float) -> Messages:
+        """For a branch that begins from the beginning: only who hears of whom."""
+        kept = (self.kinds != UPDATE) & (self.kinds != INVALIDATE)
+        kinds, ids, values, numbers = (column[kept] for column in self)
+        return Messages(kinds, ids, np.full_like(values, worst), np.full_like(numbers, -1))
+
+    def in_first_wave(self) -> Messages:
+        """With every invalidation in wave 1, the only one of a branch."""
+        numbers = np.where(self.kinds == INVALIDATE, 1, self.numbers)
+        return self._replace(numbers=numbers)
+
+
+NO_MESSAGES = Messages(
+    np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """One sending of a worker to another.
+
+    Attributes
+    ----------
+    sender
+        The worker it comes from.
+    messages
+        In the order in which they were made.
+    wave
+        The least wave of the invalidations in it, 0 if there are none; counted as under way until they are worked off.
+    wave_changes
+        What changed at the sender in the counts of waves: (wave, difference).
+    marker
+        The number of the fork whose snapshot it delimits: everything after it comes from after the sender's record. -1: none.
+    """
+
+    sender: int
+    messages: Messages = NO_MESSAGES
+    wave: int = 0
+    wave_changes: tuple[tuple[int, int], ...] = ()
+    marker: int = -1
+
+    def __len__(self) -> int:
+        return len(self.messages.kinds)

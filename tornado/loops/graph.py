@@ -1,0 +1,259 @@
+"""An evolving multigraph of one worker: edges in arrival order of their records, readable at every version that is leased.
+
+Source: the multi-version graph of the architecture (Tornado, section 5.2, keeps versions of vertices; here it is the edges that
+have versions, so that loops and branches read one graph, each at its own point). Kernels do the work (`graph_kernel`); this
+class owns the columns, keeps room for what the next batch may need, and reclaims what no lease needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..columns import addresses_of
+from . import graph_columns as names
+from .arena import advise_huge_pages, release_pages, reserve
+from .graph_columns import ANY_VERSION, GRAPH_COUNTERS, SIZE_CLASSES, GraphColumns
+
+MOST_ROWS = 1 << 30
+MOST_EDGE_SLOTS = 1 << 32
+_FIRST_TABLE = 1 << 10
+_FIRST_GRAVES = 1 << 10
+_SLIDE_FUEL = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStatistics:
+    """What one worker's graph holds and uses."""
+
+    rows: int
+    edges: int
+    missing_removals: int
+    sequence: int
+    leases: int
+    graves: int
+    size_bytes: int
+
+
+class EvolvingGraph:
+    """One worker's part of a graph.
+
+    Parameters
+    ----------
+    kernel
+        The module with the compiled functions of `graph_kernel`.
+    """
+
+    def __init__(self, kernel: ModuleType) -> None:
+        self._kernel = kernel
+        rows, slots = MOST_ROWS, MOST_EDGE_SLOTS
+        ring = _FIRST_GRAVES
+        self.columns = GraphColumns(
+            ids=reserve(rows, np.int64),
+            table=reserve(_FIRST_TABLE, np.int32),
+            out_start=reserve(rows, np.int64),
+            out_length=reserve(rows, np.int32),
+            out_capacity=reserve(rows, np.int32),
+            in_start=reserve(rows, np.int64),
+            in_length=reserve(rows, np.int32),
+            in_capacity=reserve(rows, np.int32),
+            edge_consumer=reserve(slots, np.int32),
+            edge_weight=reserve(slots, np.float64),
+            edge_born=reserve(slots, np.int64),
+            edge_back=reserve(slots, np.int32),
+            in_producer=reserve(slots, np.int32),
+            in_position=reserve(slots, np.int32),
+            out_idle=np.zeros(SIZE_CLASSES, np.int64),
+            in_idle=np.zeros(SIZE_CLASSES, np.int64),
+            buried_out=reserve(rows, np.int64),
+            buried_in=reserve(rows, np.int64),
+            **_graves(ring),
+            counters=np.zeros(GRAPH_COUNTERS, np.int64),
+        )
+        self._replace()
+        self._leases: dict[int, int] = {}
+        self._next_lease = 0
+        self._advised_rows = 0
+        self._advised_slots = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows in use."""
+        return int(self.columns.counters[names.ROWS])
+
+    @property
+    def sequence(self) -> int:
+        """The newest version: how many records were applied."""
+        return int(self.columns.counters[names.SEQUENCE])
+
+    def make_room(self, records: int) -> None:
+        """Keep room for the rows and the graves that so many records may need."""
+        counters = self.columns.counters
+        wanted = int(counters[names.ROWS]) + 2 * records
+        if wanted * 2 > self.columns.table.size:
+            size = self.columns.table.size
+            while size < wanted * 2:
+                size *= 2
+            table = reserve(size, np.int32)
+            self._kernel.fill_table(self.columns.ids, table, int(counters[names.ROWS]))
+            self._replace(table=table)  # readers of the old table still find all old rows
+        if counters[names.LEASED]:
+            self._make_graves(records)
+        self._advise()
+
+    def lease(self) -> tuple[int, int]:
+        """Promise to read the present version until `release`; returns (lease, version)."""
+        lease = self._next_lease
+        self._next_lease += 1
+        self._leases[lease] = self.sequence
+        self.columns.counters[names.LEASED] = 1
+        return lease, self.sequence
+
+    def release(self, lease: int) -> None:
+        """Give a lease back; what no other lease needs is forgotten."""
+        del self._leases[lease]
+        counters = self.columns.counters
+        if not self._leases:
+            counters[names.LEASED] = 0
+            counters[names.BURIED_FIRST] = counters[names.BURIED_NEXT]
+            if self.columns.grave_born.size > _FIRST_GRAVES * 64:
+                self._replace_graves(_FIRST_GRAVES)
+            return
+        oldest = min(self._leases.values())
+        first, following = int(counters[names.BURIED_FIRST]), int(counters[names.BURIED_NEXT])
+        mask = self.columns.grave_died.size - 1
+        while first < following and self.columns.grave_died[first & mask] <= oldest:
+            step = min(following - first, 4096, self.columns.grave_died.size - (first & mask))
+            died = self.columns.grave_died[first & mask : (first & mask) + step]
+            first += int(np.searchsorted(died, oldest, side="right"))
+            if died[-1] > oldest:
+                break
+        counters[names.BURIED_FIRST] = first
+
+    def edges(
+        self, version: int = ANY_VERSION
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """The edges visible at a version: source ids, target ids, weights, births (their order of arrival here)."""
+        counters = self.columns.counters
+        most = int(counters[names.EDGES] + counters[names.BURIED_NEXT] - counters[names.BURIED_FIRST])
+        producers, consumers = np.empty(most, np.int64), np.empty(most, np.int64)
+        weights, born = np.empty(most, np.float64), np.empty(most, np.int64)
+        count = self._kernel.edges_at(self.addresses, version, producers, consumers, weights, born)
+        ids = self.columns.ids
+        return ids[producers[:count]], ids[consumers[:count]], weights[:count], born[:count]
+
+    def fragmentation(self) -> float:
+        """The share of list entries in idle blocks."""
+        counters = self.columns.counters
+        used = int(counters[names.OUT_END] + counters[names.IN_END])
+        return float(counters[names.OUT_IDLE] + counters[names.IN_IDLE]) / used if used else 0.0
+
+    def compact(self) -> None:
+        """Slide all lists together and give the memory behind them back. Nobody may be in the middle of a list's scan."""
+        counters = self.columns.counters
+        rows = self.rows
+        for start, capacity, slide, end, idle, idle_lists, slots in (
+            (
+                self.columns.out_start, self.columns.out_capacity, self._kernel.slide_out_lists, names.OUT_END,
+                names.OUT_IDLE, self.columns.out_idle,
+                (self.columns.edge_consumer, self.columns.edge_weight, self.columns.edge_born, self.columns.edge_back),
+            ),
+            (
+                self.columns.in_start, self.columns.in_capacity, self._kernel.slide_in_lists, names.IN_END,
+                names.IN_IDLE, self.columns.in_idle, (self.columns.in_producer, self.columns.in_position),
+            ),
+        ):  # fmt: skip
+            live = np.flatnonzero(capacity[:rows] > 0)
+            order = live[np.argsort(start[live], kind="stable")]
+            starts = start[order]
+            position = following = 0
+            while following < order.size:
+                following, position = slide(self.addresses, order, starts, following, position, _SLIDE_FUEL)
+            idle_lists[:] = 0
+            counters[idle] = 0
+            for column in slots:
+                release_pages(column, position, int(counters[end]))
+            counters[end] = position
+
+    def statistics(self) -> GraphStatistics:
+        """Sizes, for people and for metrics."""
+        counters = self.columns.counters
+        row_bytes = 8 * 3 + 4 * 4 + 8 * 2
+        size_bytes = (
+            self.rows * row_bytes
+            + self.columns.table.nbytes
+            + int(counters[names.OUT_END]) * 24
+            + int(counters[names.IN_END]) * 8
+            + self.columns.grave_born.size * 48
+        )
+        return GraphStatistics(
+            rows=self.rows,
+            edges=int(counters[names.EDGES]),
+            missing_removals=int(counters[names.MISSING]),
+            sequence=self.sequence,
+            leases=len(self._leases),
+            graves=int(counters[names.BURIED_NEXT] - counters[names.BURIED_FIRST]),
+            size_bytes=size_bytes,
+        )
+
+    def _make_graves(self, records: int) -> None:
+        used = int(self.columns.counters[names.BURIED_NEXT] - self.columns.counters[names.BURIED_FIRST])
+        size = self.columns.grave_born.size
+        if used + records + 64 > size:
+            while used + records + 64 > size:
+                size *= 2
+            self._replace_graves(size)
+
+    def _replace_graves(self, size: int) -> None:
+        """Move the graves in use to a ring of another size; their numbers stay."""
+        old = self.columns
+        numbers = np.arange(old.counters[names.BURIED_FIRST], old.counters[names.BURIED_NEXT])
+        graves = _graves(size)
+        for name, column in graves.items():
+            column[numbers & (size - 1)] = getattr(old, name)[numbers & (old.grave_born.size - 1)]
+        self._replace(**graves)
+
+    def _replace(self, **changed: np.ndarray) -> None:
+        self.columns = self.columns._replace(**changed)
+        self.columns.counters[names.TABLE_MASK] = self.columns.table.size - 1
+        self.columns.counters[names.GRAVE_MASK] = self.columns.grave_born.size - 1
+        self.addresses = addresses_of(self.columns)
+
+    def _advise(self) -> None:
+        """Huge pages for columns that have become large."""
+        counters = self.columns.counters
+        rows = self.rows
+        if rows > self._advised_rows:
+            self._advised_rows = max(2 * rows, 1 << 21)
+            for name in (
+                "ids",
+                "out_start",
+                "out_length",
+                "out_capacity",
+                "in_start",
+                "in_length",
+                "in_capacity",
+            ):
+                advise_huge_pages(getattr(self.columns, name), rows)
+        slots = int(max(counters[names.OUT_END], counters[names.IN_END]))
+        if slots > self._advised_slots:
+            self._advised_slots = slots + max(slots // 4, 1 << 21)
+            for name in (
+                "edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position",
+            ):  # fmt: skip
+                advise_huge_pages(getattr(self.columns, name), self._advised_slots)
+
+
+def _graves(ring: int) -> dict[str, np.ndarray]:
+    return {
+        "grave_producer": np.zeros(ring, np.int32),
+        "grave_consumer": np.zeros(ring, np.int32),
+        "grave_weight": np.zeros(ring, np.float64),
+        "grave_born": np.zeros(ring, np.int64),
+        "grave_died": np.zeros(ring, np.int64),
+        "grave_next_out": np.zeros(ring, np.int64),
+        "grave_next_in": np.zeros(ring, np.int64),
+    }

@@ -1,0 +1,67 @@
+"""The columns of one worker's part of an evolving graph, and the names of its counters.
+
+Rows are dense local indices: a row stands for a vertex of this worker, or for a *ghost*, a producer that another worker owns
+and whose edges end here. Edges live with their consumer, so both ends of an edge have a row on the same worker.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..columns import Float64s, Int32s, Int64s
+
+ROWS = 0  # rows in use
+SEQUENCE = 1  # records applied so far; a version of the graph is a value of this counter
+EDGES = 2  # live edges
+OUT_END = 3  # first entry of the edge_* columns that was never used
+IN_END = 4
+OUT_IDLE = 5  # entries in idle blocks
+IN_IDLE = 6
+BURIED_NEXT = 7  # number of the next grave
+BURIED_FIRST = 8  # number of the oldest grave that a lease may need
+LEASED = 9  # 1 while somebody reads an older version
+MISSING = 10  # removals that found no edge
+TABLE_MASK = 11  # entries of the id table - 1
+GRAVE_MASK = 12  # entries of the ring of graves - 1
+GRAPH_COUNTERS = 16
+
+SIZE_CLASSES = 80
+ANY_VERSION = np.iinfo(np.int64).max  # reads the newest state: every edge in the lists, no graves
+
+
+class GraphColumns(NamedTuple):
+    """Arrays of one worker's graph; see `graph_kernel` for what each operation does with them.
+
+    Out-lists (by producer) hold the edge itself; in-lists (by consumer) hold where to find it. `edge_back` and `in_position`
+    point at each other, as positions within the list, so that an edge is taken out of both in constant time once found.
+    A removed edge that a lease may still read is *buried*: it moves to a ring of graves, chained newest first from both rows.
+    """
+
+    ids: Int64s  # int64[rows]
+    table: Int32s  # int32[power of two], open addressing: row + 1, 0 is free
+    out_start: Int64s  # int64[rows], into the edge_* columns
+    out_length: Int32s  # int32[rows]
+    out_capacity: Int32s  # int32[rows]
+    in_start: Int64s  # int64[rows], into the in_* columns
+    in_length: Int32s  # int32[rows]
+    in_capacity: Int32s  # int32[rows]
+    edge_consumer: Int32s  # int32[slots], row
+    edge_weight: Float64s  # float64[slots]
+    edge_born: (
+        Int64s  # int64[slots], sequence number of the record that inserted it; next idle block in idle blocks
+    )
+    edge_back: Int32s  # int32[slots], position in the consumer's in-list
+    in_producer: Int32s  # int32[slots], row
+    in_position: Int32s  # int32[slots], position in the producer's out-list
+    out_idle: Int64s  # int64[SIZE_CLASSES], first idle block of each size class + 1
+    in_idle: Int64s  # int64[SIZE_CLASSES]
+    buried_out: Int64s  # int64[rows], number of the producer's newest grave + 1, 0 is none
+    buried_in: Int64s  # int64[rows], likewise of the consumer
+    grave_producer: Int32s  # int32[ring, a power of two]
+    grave_consumer: Int32s  # int32[ring]
+    grave_weight: Float64s  # float64[ring]
+    grave_born: Int64s  # int64[ring]
+    grave_died: Int64s  # int64[ring]
+    grave_next_out: Int64s  # int64[ring], number of the producer's next older grave + 1
+    grave_next_in: Int64s  # int64[ring]
+    counters: Int64s  # int64[GRAPH_COUNTERS]

@@ -1,0 +1,233 @@
+"""One worker of a master: its part of every loop, in one timely worker, fed by commands in one order.
+
+Loops and branches are installed as dataflows in the order of the commands, which is the same on all workers. A command for a
+loop then waits its turn behind the admission batches before it, so "after version v" means the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from ..timely import Dataflow, Fabric, Worker
+from .branch_processor import BranchProcessor
+from .main_processor import MainProcessor, Share
+from .selective_state import LoopState
+
+_SPARE_STATES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class StartLoop:
+    """Install a main loop."""
+
+    loop: int
+    kernel: ModuleType
+    arguments: tuple[Any, ...]
+    delay_bound: int | None
+    on_applied: Callable[[int, int, int], None]  # worker, version or -1, records
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """Apply this worker's share of a batch."""
+
+    loop: int
+    share: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Install a branch and record the main loop's state for it."""
+
+    loop: int
+    number: int
+    arguments: tuple[Any, ...]
+    fresh: bool
+    max_iterations: int | None
+    on_recorded: Callable[[int, BranchProcessor], None]
+    on_finished: Callable[[int, BranchProcessor], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Bring a branch to an early, consistent end."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Give a branch up."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Take the columns of a finished branch back."""
+
+    loop: int
+    state: LoopState
+
+
+Command = StartLoop | Admit | Fork | Stop | Cancel | Release
+
+
+@dataclass(slots=True)
+class _Branch:
+    command: Fork
+    dataflow: Dataflow
+    processor: BranchProcessor
+    is_recorded: bool = False
+
+
+class WorkerHost:
+    """See the module.
+
+    Parameters
+    ----------
+    index, workers
+        Which worker, of how many.
+    fabric
+        How it reaches the others.
+    """
+
+    def __init__(self, index: int, workers: int, fabric: Fabric) -> None:
+        self.index = index
+        self.workers = workers
+        self._worker = Worker(index, workers, fabric)
+        self._commands: deque[Command] = deque()
+        self._loops: dict[int, MainProcessor] = {}
+        self._dataflows: dict[int, Dataflow] = {}
+        self._branches: dict[int, _Branch] = {}
+        self._spare: dict[int, list[LoopState]] = {}
+
+    def post(self, command: Command) -> None:
+        """Queue a command; from any thread, under the master's lock where order matters."""
+        self._commands.append(command)
+        self._worker.wake()
+
+    def loop(self, number: int) -> MainProcessor | None:
+        """A loop's processor on this worker; to be read only."""
+        return self._loops.get(number)
+
+    def step(self) -> bool:
+        """Take commands, then step the dataflows."""
+        did = bool(self._commands)
+        while self._commands:
+            self._obey(self._commands.popleft())
+        did = self._worker.step() or did
+        if self._branches:
+            self._look_after_branches()
+        return did
+
+    def wait(self, timeout_s: float) -> bool:
+        """Block until there may be something to do."""
+        return bool(self._commands) or self._worker.wait(timeout_s)
+
+    def wake(self) -> None:
+        """Make `wait` return."""
+        self._worker.wake()
+
+    def close(self) -> None:
+        """Give everything up."""
+        for dataflow in list(self._worker.dataflows.values()):
+            dataflow.cancel()
+        self._worker.close()
+
+    def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
+        """(loop, branch, error) of what failed on this worker: a dataflow whose operator raised is not stepped again."""
+        found: list[tuple[int | None, int | None, BaseException]] = [
+            (number, None, dataflow.failure)
+            for number, dataflow in self._dataflows.items()
+            if dataflow.failure is not None
+        ]
+        found += [
+            (None, number, branch.dataflow.failure)
+            for number, branch in self._branches.items()
+            if branch.dataflow.failure is not None
+        ]
+        return found
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case Admit():
+                self._loops[command.loop].command(command.share)
+            case Fork():
+                self._fork(command)
+            case Stop():
+                branch = self._branches.get(command.number)
+                if branch is not None:
+                    branch.processor.stop()
+            case Cancel():
+                branch = self._branches.get(command.number)
+                if branch is not None:
+                    branch.processor.is_cancelled = True
+            case Release():
+                self._keep_spare(command.loop, command.state)
+            case StartLoop():
+                self._start(command)
+
+    def _start(self, command: StartLoop) -> None:
+        index = self.index
+        processor = MainProcessor(
+            kernel=command.kernel,
+            arguments=command.arguments,
+            delay_bound=command.delay_bound,
+            worker=index,
+            workers=self.workers,
+            on_applied=lambda version, records: command.on_applied(index, version, records),
+        )
+        self._loops[command.loop] = processor
+        self._spare[command.loop] = []
+        self._dataflows[command.loop] = self._worker.dataflow(processor.build, name=f"main loop {command.loop}")
+
+    def _fork(self, command: Fork) -> None:
+        main = self._loops[command.loop]
+        spare = self._spare[command.loop]
+        bound = int(main.state.delay_bound) if main.state.delay_bound is not None else None
+        if spare:
+            state = spare.pop()
+            state.reset(delay_bound=bound)
+        else:
+            state = LoopState(worker=self.index, workers=self.workers, delay_bound=bound)
+        processor = BranchProcessor(
+            number=command.number,
+            kernel=main.kernel,
+            graph=main.graph,
+            state=state,
+            arguments=command.arguments,
+            worker=self.index,
+            workers=self.workers,
+            fresh=command.fresh,
+            max_iterations=command.max_iterations,
+        )
+        dataflow = self._worker.dataflow(processor.build, name=f"branch loop {command.number}")
+        self._branches[command.number] = _Branch(command, dataflow, processor)
+        main.command(processor)
+
+    def _look_after_branches(self) -> None:
+        """Report branches that are recorded or complete on this worker, and clear away those that were cancelled."""
+        for number, branch in list(self._branches.items()):
+            processor = branch.processor
+            main = self._loops[branch.command.loop]
+            if processor.is_recorded and not branch.is_recorded:
+                branch.is_recorded = True
+                branch.command.on_recorded(self.index, processor)
+            if processor.is_cancelled and processor.is_started:
+                branch.dataflow.cancel()
+                main.forget(processor)
+                del self._branches[number]
+                self._keep_spare(branch.command.loop, processor.state)
+            elif branch.dataflow.is_complete:
+                main.forget(processor)
+                del self._branches[number]
+                branch.command.on_finished(self.index, processor)
+
+    def _keep_spare(self, loop: int, state: LoopState) -> None:
+        if len(self._spare[loop]) < _SPARE_STATES:
+            self._spare[loop].append(state)

@@ -1,0 +1,111 @@
+"""The state columns of one selective loop on one worker, and the names of its counters, flags and message kinds."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..columns import Float64s, Int32s, Int64s, Uint8s, Uint64s
+
+# Flags of a row.
+OWN = 1  # a vertex of this worker; otherwise a ghost
+DIRTY = 2  # has a candidate that was not committed yet
+MARKED = 4  # was made worse by a wave that has not ended
+REGATHER = 8  # got an input while it was preparing
+SUBSCRIBED = 16  # ghost: the producer's broadcasts arrive
+ASKED = 32  # ghost: a subscription is under way
+
+# Kinds of messages between the workers of a loop; `number` is an iteration, a clock or a wave.
+PREPARE, ACKNOWLEDGE, UPDATE, INVALIDATE, SUBSCRIBE, UNSUBSCRIBE, SUBSCRIBED_REPLY = 1, 2, 3, 4, 5, 6, 7
+
+# Scans that the cursor can be in the middle of.
+IDLE, SCAN_READ, SCAN_COMMIT, SCAN_PREPARE, SCAN_SPREAD, SCAN_GATHER, SCAN_INPUT = 0, 1, 2, 3, 4, 5, 6
+
+# Counters.
+HEAP = 0  # entries of the processing order
+BLOCKED = 1  # entries that wait for the delay bound
+RECHECKS = 2
+SPREADS = 3
+MARKS = 4
+ROUND = 5  # vertices of the synchronous round that is being scattered
+ROUND_ITERATION = 6
+HELD = 7  # subscriptions that wait for a commit
+CURSOR_KIND = 8
+CURSOR_ROW = 9
+CURSOR_POSITION = 10
+CURSOR_NUMBER = 11  # iteration or wave of the scan
+CURSOR_PARENT = 12
+CURSOR_SUPPORTED = 13
+NEXT_WAVE = 14  # the wave that a removal joins
+FLOOR = 15  # one less than the iteration that this worker may still send at
+DELAY_BOUND = 16
+VERSION = 17  # graph sequence that this loop reads
+WORKER = 18
+WORKERS = 19
+SOLO = 20  # 1: the only worker, which may end waves by itself
+UPDATES = 21
+PREPARES = 22
+PENDING_BASE = 23
+PENDING_LEAST = 24  # no pending iteration inside the window is smaller
+PENDING_INSIDE = 25
+PENDING_BEYOND = 26
+EDGES_VISITED = 27
+WAVES = 28  # waves that ended here
+ROWS_SEEN = 29  # rows whose columns were initialised
+IMPOSSIBLE = 30  # invariants found broken; a bug of ours
+ITERATION = 31  # greatest iteration committed here
+INVALIDATIONS = 32
+LIMIT = 34  # frontier + delay bound, as last known: nothing commits at or above
+SENT_LEAST = 33  # the least iteration at which what is in the outboxes causes work
+LOOP_COUNTERS = 40
+
+WINDOW = 1 << 16  # iterations counted one by one in `pending`
+OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
+HISTORY = 1 << 10  # iterations whose statistics are kept
+NEVER = np.iinfo(np.int64).max
+UNBOUNDED = 1 << 60
+NO_PARENT = -1
+SELF_PARENT = -2
+
+
+class LoopColumns(NamedTuple):
+    """Arrays of one loop; the first group is what a fork copies. A row's `candidate` counts while it is DIRTY, its `least`
+    and `wave` while it is MARKED, so a fork copies them for those rows only.
+    """
+
+    value: Float64s  # float64[rows], what the producer announced last (own vertices and ghosts)
+    parent: Int32s  # int32[rows], row of the producer that the candidate (or value) came from
+    reached: Int64s  # int64[rows], greatest iteration of a commit that the vertex made or gathered
+    flags: Uint8s  # uint8[rows]
+    subscribers: Uint64s  # uint64[rows], bit set of the other workers that hold a ghost of this vertex
+
+    candidate: Float64s  # float64[rows], what the vertex would commit now
+    least: (
+        Float64s  # float64[rows], best value announced since it was last settled (DUAL's feasible distance)
+    )
+    wave: Int64s  # int64[rows], the last wave that made it worse
+
+    heap_key: Float64s  # float64[heap], priority
+    heap_row: Int32s  # int32[heap]
+    blocked_key: Float64s  # float64[heap], iteration
+    blocked_row: Int32s  # int32[heap]
+    recheck_row: Int32s  # int32[stack], vertices whose support may be gone
+    recheck_wave: Int64s  # int64[stack]
+    spread_row: Int32s  # int32[stack], producers whose value got worse
+    spread_wave: Int64s  # int64[stack]
+    marks: Int32s  # int32[list], MARKED rows
+    round_row: Int32s  # int32[list]
+    held_row: Int32s  # int32[list]
+    held_worker: Int32s  # int32[list]
+    pending: Int32s  # int32[WINDOW], dirty vertices by iteration
+    history_iteration: Int64s  # int64[HISTORY]
+    history_updates: Int64s  # int64[HISTORY]
+    history_prepares: Int64s  # int64[HISTORY]
+    history_residual: Float64s  # float64[HISTORY]
+    out_kind: Uint8s  # uint8[workers * OUTBOX]
+    out_id: Int64s  # int64[workers * OUTBOX]
+    out_value: Float64s  # float64[workers * OUTBOX]
+    out_number: Int64s  # int64[workers * OUTBOX]
+    out_length: Int64s  # int64[workers]
+    out_least: Int64s  # int64[workers], least iteration at which what is in the outbox causes work
+    counters: Int64s  # int64[LOOP_COUNTERS]
+    best: Float64s  # float64[2], of the gather that the cursor is in: best feasible candidate, support by the parent

@@ -1,0 +1,251 @@
+"""The main loop on one worker: admits batches, keeps the approximation up to date, and lets branches be forked.
+
+The ingress is part of the processor: what is admitted is gathered at the iteration of the processor's token, which follows the
+others while there is nothing to do, so that an idle worker holds nobody back and its input is never in the past.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import graph_columns, loop_columns as names
+from .branch_processor import BranchProcessor
+from .bundle import Bundle, Messages
+from .graph import EvolvingGraph
+from .loop_columns import NEVER, SUBSCRIBE
+from .processor import FUEL, SelectiveProcessor
+from .selective_state import LoopState
+
+_PENDING_LIMIT = (
+    1 << 16
+)  # dirty vertices beyond which, and beyond a quarter of all, the loop catches up before it admits
+_COMPACT_FROM = 0.3
+
+
+@dataclass(slots=True)
+class Share:
+    """One worker's part of an admission batch."""
+
+    version: int
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    operations: NDArray[np.int8]
+    following: int = 0  # index of the first record that was not applied
+
+
+class MainProcessor(SelectiveProcessor):
+    """See the module.
+
+    Parameters
+    ----------
+    on_applied
+        Called with the version of each batch whose share is applied.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: ModuleType,
+        arguments: tuple[object, ...],
+        delay_bound: int | None,
+        worker: int,
+        workers: int,
+        on_applied: Callable[[int, int], None],
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            graph=EvolvingGraph(kernel),
+            state=LoopState(worker=worker, workers=workers, delay_bound=delay_bound),
+            arguments=arguments,
+            worker=worker,
+            workers=workers,
+        )
+        self.branches: list[BranchProcessor] = []
+        self.applied_version = 0
+        self._commands: deque[Share | BranchProcessor] = deque()
+        self._forking: deque[BranchProcessor] = deque()  # recorded here, markers still missing
+        self._behind_markers: list[deque[tuple[Bundle, int]]] = [deque() for _ in range(workers)]
+        self._markers: list[int] = [
+            -1
+        ] * workers  # the fork whose marker came before this worker's own record
+        self._recorded = -1
+        self._on_applied = on_applied
+
+    def command(self, command: Share | BranchProcessor) -> None:
+        """A share to apply, or a branch to record the state for; in the order of admission."""
+        self._commands.append(command)
+        self._context.activate()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is waiting or pending on this worker."""
+        counters = self.state.counters
+        return (
+            not self._commands
+            and not self._arrived
+            and not any(self._behind_markers)
+            and counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND] == 0
+            and counters[names.MARKS] == 0
+            and self.is_drained()
+        )
+
+    def step(self) -> None:
+        """Take in messages, then commands, then work off what is pending, each up to its fuel."""
+        self._pull()
+        self._receive()
+        more = self._obey()
+        finished = self._advance()
+        self._flush()
+        self._advance_waves(moves_on=True)
+        self._flush()
+        self._move_token(stays=True)
+        if more or not finished:
+            self._context.activate()
+
+    # Commands
+
+    def _obey(self) -> bool:
+        """Apply shares and record forks; whether there is more that can be done at once."""
+        while self._commands:
+            command = self._commands[0]
+            if isinstance(command, Share):
+                if self._is_behind():
+                    return True
+                if not self._apply(command):
+                    return True
+            else:
+                if not self._drain():
+                    return True
+                self._record(command)
+            self._commands.popleft()
+        if self.graph.fragmentation() > _COMPACT_FROM and self.graph.rows > 1000:
+            self._stop_scans()
+            self.graph.compact()
+        return False
+
+    def _is_behind(self) -> bool:
+        counters = self.state.counters
+        pending = counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]
+        return bool(pending > _PENDING_LIMIT and pending > self.graph.rows // 4)
+
+    def _stop_scans(self) -> None:
+        """No scan may be under way in any loop while the graph changes."""
+        for processor in (self, *self.branches):
+            if processor.is_scanning():
+                processor.finish_cursor()
+
+    def _apply(self, share: Share) -> bool:
+        """Apply records of a share up to the fuel; whether all of them are."""
+        self._stop_scans()
+        self.graph.make_room(min(len(share.sources) - share.following, FUEL))
+        self._set_floor()
+        first = share.following
+        share.following = self.kernel.apply_records(
+            self.graph.addresses,
+            *self.state.addresses,
+            self.arguments,
+            share.sources,
+            share.targets,
+            share.weights,
+            share.operations,
+            first,
+            FUEL // 2,
+        )
+        finished = share.following == len(share.sources)
+        if finished:
+            self.applied_version = share.version
+        self._on_applied(share.version if finished else -1, share.following - first)
+        return finished
+
+    # Snapshots
+
+    def _drain(self) -> bool:
+        """Work off the invalidations on this worker, so that a snapshot need not hold them."""
+        self._set_floor()
+        finished = self.kernel.finish_scans(self.graph.addresses, *self.state.addresses, self.arguments, FUEL)
+        self._flush()
+        return bool(finished)
+
+    def _record(self, branch: BranchProcessor) -> None:
+        """Record this worker's state for a branch, and send the markers behind what was sent before."""
+        self._flush()
+        branch.record(self.graph, self.state)
+        self.branches.append(branch)
+        for arrived in self._arrived:  # came in before this record, is not in the state
+            branch.keep(arrived.bundle.sender, arrived.bundle.messages.from_index(arrived.following))
+        self._keep_held_subscriptions(branch)
+        self._recorded = branch.number
+        for target in range(self.workers):
+            if target != self.worker:
+                self._send(target, Bundle(self.worker, marker=branch.number), None)
+        branch.missing_markers += self.workers - 1
+        self._forking.append(branch)
+        for sender in range(self.workers):
+            if self._markers[sender] == branch.number:
+                self._markers[sender] = -1
+                branch.marker_came(sender)
+                waiting, self._behind_markers[sender] = self._behind_markers[sender], deque()
+                while waiting and self._markers[sender] < 0:
+                    self._accept(*waiting.popleft())
+                self._behind_markers[sender].extend(waiting)
+        self._start_complete_forks()
+
+    def _keep_held_subscriptions(self, branch: BranchProcessor) -> None:
+        columns = self.state.columns
+        held = int(self.state.counters[names.HELD])
+        for row, sender in zip(columns.held_row[:held], columns.held_worker[:held], strict=True):
+            ids = self.graph.columns.ids[row : row + 1].copy()
+            branch.keep(
+                int(sender),
+                Messages(np.array([SUBSCRIBE], np.uint8), ids, np.zeros(1), np.zeros(1, np.int64)),
+            )
+
+    def _accept(self, bundle: Bundle, iteration: int) -> None:
+        """A bundle from another worker, in the order of its channel; markers say which snapshots it belongs to."""
+        sender = bundle.sender
+        if self._markers[sender] >= 0 or self._behind_markers[sender]:
+            self._behind_markers[sender].append(
+                (bundle, iteration)
+            )  # from after a snapshot not recorded here yet
+            return
+        if bundle.marker < 0:
+            for branch in self._forking:
+                if branch.awaits(sender):
+                    branch.keep(sender, bundle.messages)
+            super()._accept(bundle, iteration)
+        elif bundle.marker <= self._recorded:
+            for branch in self._forking:
+                if branch.number == bundle.marker:
+                    branch.marker_came(sender)
+            self._start_complete_forks()
+        else:
+            self._markers[sender] = bundle.marker
+
+    def _start_complete_forks(self) -> None:
+        while self._forking and self._forking[0].missing_markers == 0:
+            self._forking.popleft().start()
+
+    def _held_least(self) -> int:
+        behind = (iteration for waiting in self._behind_markers for _, iteration in waiting)
+        return min(super()._held_least(), min(behind, default=NEVER))
+
+    # Leaving
+
+    def forget(self, branch: BranchProcessor) -> None:
+        """A branch is over: its lease ends."""
+        if branch in self.branches:
+            self.branches.remove(branch)
+        if branch.lease is not None:
+            self.graph.release(branch.lease)
+            branch.lease = None
+
+    def edge_count(self) -> int:
+        """Live edges on this worker."""
+        return int(self.graph.columns.counters[graph_columns.EDGES])

@@ -1,0 +1,310 @@
+"""A processor: one worker's part of a selective loop, as an operator of the timely core.
+
+Its output feeds back to its own input over a loop context that adds one to the iteration. It holds one token, at the least
+iteration at which it may still commit; iterations of single updates live inside the bundles, which are stamped with the least of
+them ("Fine-grained timestamps", Timestamp tokens, section 6.2). So coordination costs per bundle, and who wants to know how far
+the loop is asks the frontier.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..timely import Context, Input, OperatorBuilder, Output, Routed, Scope, Token, Wake
+from . import loop_columns as names
+from .bundle import Bundle, Messages
+from .graph import EvolvingGraph
+from .loop_columns import INVALIDATE, NEVER, OUTBOX, UNBOUNDED
+from .selective_state import LoopState
+from .waves import WaveProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
+_GENERATION = 0
+
+
+@dataclass(slots=True)
+class _Arrived:
+    """A bundle that is being worked off."""
+
+    bundle: Bundle
+    iteration: int  # of the bundle's timestamp
+    following: int = 0  # index of the first message that was not taken in
+
+
+class SelectiveProcessor:
+    """What main loops and branches have in common: messages in and out, sessions, waves, and the one token."""
+
+    def __init__(
+        self,
+        *,
+        kernel: ModuleType,
+        graph: EvolvingGraph,
+        state: LoopState,
+        arguments: tuple[object, ...],
+        worker: int,
+        workers: int,
+    ) -> None:
+        self.kernel = kernel
+        self.graph = graph
+        self.state = state
+        self.arguments = arguments
+        self.worker = worker
+        self.workers = workers
+        self.cap = UNBOUNDED
+        self.waves = WaveProgress(workers) if workers > 1 else None
+        self._inlet: Input
+        self._outlet: Output
+        self._token: Token
+        self._context: Context
+        self._arrived: deque[_Arrived] = deque()
+        self._unfinished_waves: list[
+            int
+        ] = []  # of bundles taken in, whose invalidations are still being worked off
+
+    def build(self, scope: Scope) -> SelectiveProcessor:
+        """Put the processor into a loop context of a new dataflow."""
+        loop = scope.loop("iterations", lexicographic=True)
+        again = loop.feedback()
+        builder = OperatorBuilder(loop, "processor")
+        self._inlet = builder.input(again.stream, Routed())
+        self._outlet, stream = builder.output()
+        again.connect(stream)
+
+        def construct(tokens: list[Token], context: Context) -> Callable[[], None]:
+            self._token = tokens[0]
+            self._context = context
+            return self.step
+
+        builder.build(construct, wake=Wake.POINTSTAMPS if self.workers > 1 else Wake.MESSAGES)
+        return self
+
+    def activate(self) -> None:
+        """Have the processor called soon; from any thread."""
+        self._context.activator.activate()
+
+    def step(self) -> None:
+        """One activation; see the two kinds of loops."""
+        raise NotImplementedError
+
+    # Receiving
+
+    def _pull(self) -> None:
+        """Take what has arrived off the input; the token goes back where a bundle needs it to."""
+        for received, bundle in self._inlet.pull():
+            if not self._token.is_live:
+                self._token = received.retain()
+            elif received.time < self._token.time:
+                earlier = received.retain()
+                self._token.drop()
+                self._token = earlier
+            self._accept(bundle, received.time[1])
+
+    def _accept(self, bundle: Bundle, iteration: int) -> None:
+        if self.waves is not None:
+            self.waves.take(bundle.wave_changes)
+        if len(bundle):
+            self._arrived.append(_Arrived(bundle, iteration))
+
+    def _receive(self) -> bool:
+        """Give the kernel the messages that have arrived; whether all of them are taken in."""
+        while self._arrived:
+            arrived = self._arrived[0]
+            messages = arrived.bundle.messages
+            self._set_floor(arrived.iteration)
+            following = self.kernel.receive(
+                self.graph.addresses,
+                *self.state.addresses,
+                self.arguments,
+                arrived.bundle.sender,
+                *messages,
+                arrived.following,
+                FUEL,
+            )
+            stuck = following == arrived.following
+            arrived.following = following
+            if following < len(messages.kinds):
+                if not stuck:
+                    self._context.activate()
+                return False
+            if arrived.bundle.wave:
+                self._unfinished_waves.append(arrived.bundle.wave)
+            self._arrived.popleft()
+        return True
+
+    def _held_least(self) -> int:
+        """The least iteration of the bundles that are here and not taken in."""
+        return min((arrived.iteration for arrived in self._arrived), default=NEVER)
+
+    def _set_floor(self, iteration: int | None = None) -> None:
+        """The kernel must cause no work before an iteration for which this worker has a token."""
+        held = self._token.time[1] if self._token.is_live else iteration
+        least = held if iteration is None else iteration if held is None else min(held, iteration)
+        assert least is not None
+        self.state.counters[names.FLOOR] = least - 1
+
+    # Working
+
+    def _advance(self) -> bool:
+        """Let the kernel work off what is pending; whether it has come to an end of what it may do now."""
+        others = horizon = NEVER
+        if self.workers > 1:
+            own = [self._token] if self._token.is_live else []
+            elsewhere = self._context.output_frontier_excluding(own)
+            arriving = self._context.input_frontier_excluding(own)
+            others = NEVER if elsewhere is None else elsewhere[1]
+            horizon = NEVER if arriving is None else arriving[1]
+            held = self._held_least()
+            others = min(others, held)
+            horizon = min(horizon, held)
+        self._set_floor()
+        self.state.counters[names.SENT_LEAST] = min(self.state.columns.out_least)
+        updates = self.state.counters[names.UPDATES]
+        left = self.kernel.advance(
+            self.graph.addresses, *self.state.addresses, self.arguments, others, horizon, self.cap, FUEL
+        )
+        if self._arrived and self.state.counters[names.UPDATES] != updates:
+            self._context.activate()  # a synchronous round may have kept messages of the next one waiting
+        return bool(left > 0)
+
+    def pending_least(self) -> int:
+        """The least iteration at which a dirty vertex here can commit, or NEVER."""
+        return int(self.kernel.pending_least(self.graph.addresses, self.state.addresses[1]))
+
+    def is_drained(self) -> bool:
+        """Whether no scan and no invalidation is under way on this worker."""
+        counters = self.state.counters
+        return not (
+            counters[names.CURSOR_KIND]
+            or counters[names.SPREADS]
+            or counters[names.RECHECKS]
+            or counters[names.ROUND]
+        )
+
+    def has_no_invalidations(self) -> bool:
+        """Whether all invalidations that this worker knows of are worked off."""
+        counters = self.state.counters
+        return not (
+            counters[names.SPREADS]
+            or counters[names.RECHECKS]
+            or counters[names.CURSOR_KIND] in (names.SCAN_SPREAD, names.SCAN_GATHER)
+        )
+
+    def is_scanning(self) -> bool:
+        """Whether the graph must not change, because a scan of one of its lists was cut short."""
+        return bool(self.state.counters[names.CURSOR_KIND])
+
+    def finish_cursor(self) -> None:
+        """Finish that scan."""
+        self.kernel.finish_cursor(self.graph.addresses, *self.state.addresses)
+
+    # Sending
+
+    def _flush(self) -> None:
+        """Send what the kernel has put into its outboxes, each bundle stamped with the least iteration it can cause work at."""
+        columns = self.state.columns
+        for target in range(self.workers):
+            length = int(columns.out_length[target])
+            if length:
+                first = target * OUTBOX
+                messages = Messages(
+                    *(
+                        column[first : first + length].copy()
+                        for column in (
+                            columns.out_kind,
+                            columns.out_id,
+                            columns.out_value,
+                            columns.out_number,
+                        )
+                    )
+                )
+                invalidations = messages.numbers[messages.kinds == INVALIDATE]
+                wave = int(invalidations.min()) if invalidations.size else 0
+                if wave:
+                    assert self.waves is not None
+                    self.waves.add(wave, 1)
+                self._send(target, Bundle(self.worker, messages, wave), int(columns.out_least[target]) - 1)
+                columns.out_length[target] = 0
+                columns.out_least[target] = NEVER
+        self.state.counters[names.SENT_LEAST] = NEVER
+        if self.waves is not None:
+            changes = self.waves.unsent()
+            if changes:
+                for target in range(self.workers):
+                    if target != self.worker:
+                        self._send(target, Bundle(self.worker, wave_changes=changes), None)
+
+    def _send(self, target: int, bundle: Bundle, iteration: int | None) -> None:
+        time = self._token.time
+        if iteration is not None and iteration > time[1]:
+            token = self._token.delayed((time[0], iteration))
+            self._outlet.send(token, bundle, target=target)
+            token.drop()
+        else:
+            self._outlet.send(self._token, bundle, target=target)
+
+    # Waves
+
+    def _advance_waves(self, *, moves_on: bool) -> None:
+        """Count off the invalidations that are worked off here, move the token of waves, settle what has ended.
+
+        A worker's token moves to the next wave when all earlier ones have ended and somebody is waiting for this one.
+        """
+        waves = self.waves
+        if waves is None or not self.has_no_invalidations():
+            return
+        for wave in self._unfinished_waves:
+            waves.add(wave, -1)
+        self._unfinished_waves.clear()
+        counters = self.state.counters
+        if moves_on and waves.token is not None and waves.frontier() == waves.token:
+            if counters[names.MARKS] or waves.beyond_token():
+                waves.advance_token(waves.token + 1)
+                counters[names.NEXT_WAVE] = waves.token
+                self._context.activate()
+        if counters[names.MARKS]:
+            frontier = waves.frontier()
+            ended = NEVER if frontier is None else frontier - 1
+            if int(self.state.columns.wave[self.state.columns.marks[: counters[names.MARKS]]].min()) <= ended:
+                self.kernel.end_waves(self.state.addresses[1], ended)
+                self._context.activate()
+
+    # The token
+
+    def _move_token(self, *, stays: bool) -> None:
+        """Downgrade the token to the least iteration that work is pending at.
+
+        Without pending work a token that stays (more can come at any time) follows the others, so as not to hold them back,
+        and one that need not stay is dropped.
+        """
+        if not self._token.is_live:
+            return
+        least = self.pending_least()
+        if least > self.cap:
+            least = NEVER
+        least = min(least, self._held_least())
+        generation, iteration = self._token.time
+        if least == NEVER:
+            if not stays:
+                self._token.drop()
+                return
+            if self.workers == 1:
+                return
+            elsewhere = self._context.output_frontier_excluding([self._token])
+            if elsewhere is None:
+                return
+            least = elsewhere[1]
+        if least > iteration:
+            self._token.downgrade((generation, least))
+
+
+def concatenated(parts: list[Messages]) -> Messages:
+    """All messages, in order."""
+    return Messages(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

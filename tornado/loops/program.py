@@ -1,0 +1,122 @@
+"""What a user writes: a vertex program. Its fields are its parameters.
+
+Source: the programming interface of Tornado (SIGMOD 2016, section 3). The kinds differ in what must be remembered to take an
+input back; `SelectiveProgram` remembers the producer that a value came from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidArgument, UnknownField
+from ..ingest.records import EdgeBatch
+from .compile import load_kernel
+
+
+class VertexProgram:
+    """The common part of all programs: a frozen dataclass whose fields are the parameters of the analysis.
+
+    Attributes
+    ----------
+    rank : {"nearest", "highest"}
+        Which values come first where the best vertices are asked for.
+    delay_bounds : tuple of int or None
+        Least and greatest delay bound for which the program converges to the same answer; None is unbounded.
+    """
+
+    rank: ClassVar[Literal["nearest", "highest"]] = "nearest"
+    delay_bounds: ClassVar[tuple[int, int | None]] = (1, None)
+
+    def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
+        """Which records this program cannot take (a mask over the batch), and why."""
+        return np.zeros(len(batch), np.bool_), ""
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def with_parameters(self, changed: Mapping[str, Any]) -> Self:
+        """The same program with other parameters.
+
+        Raises
+        ------
+        UnknownField
+            For a parameter that the program does not have.
+        """
+        known = self.parameters()
+        unknown = sorted(changed.keys() - known.keys())
+        if unknown:
+            raise UnknownField(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {', '.join(sorted(known))}"
+            )
+        return dataclasses.replace(self, **changed)  # type: ignore[type-var]
+
+    def check_delay_bound(self, delay_bound: int | None) -> None:
+        """Refuse a delay bound that the program does not converge for.
+
+        Raises
+        ------
+        InvalidArgument
+            For a bound below 1 or outside `delay_bounds`.
+        """
+        least, greatest = self.delay_bounds
+        given = math.inf if delay_bound is None else delay_bound
+        if given < max(1, least) or given > (math.inf if greatest is None else greatest):
+            allowed = f"{max(1, least)} to {'unbounded' if greatest is None else greatest}"
+            raise InvalidArgument(
+                f"delay bound {delay_bound if delay_bound is not None else 'unbounded'} is not possible for "
+                f"{type(self).__name__}: it converges for {allowed}"
+            )
+
+
+class SelectiveProgram(VertexProgram):
+    """A value is chosen among offers: shortest paths, breadth-first search, components, widest paths.
+
+    The four functions are compiled: they may use their arguments, numbers of their module, ``np`` and ``math``. Laws:
+    `better` is a strict total order of values; ``offer(v, w)`` is never better than ``v`` (*monotone*), and a better value
+    never makes a worse offer (*isotone*). Then the fixed point is unique, whatever the order of updates.
+    """
+
+    worst: ClassVar[float] = math.inf
+
+    @staticmethod
+    def initial(vertex: int, *parameters: Any) -> float:
+        """A vertex's value without any offer; `parameters` are the program's fields, in order."""
+        raise NotImplementedError
+
+    @staticmethod
+    def offer(value: float, weight: float) -> float:
+        """What a producer's value is worth to a consumer over an edge."""
+        raise NotImplementedError
+
+    @staticmethod
+    def better(value: float, other: float) -> bool:
+        """Whether a value is to be preferred, strictly."""
+        raise NotImplementedError
+
+    @staticmethod
+    def priority(value: float) -> float:
+        """The order in which vertices are processed, inside the delay bound: least first."""
+        return value
+
+    def arguments(self) -> tuple[Any, ...]:
+        """The parameters as the compiled functions get them."""
+        return tuple(self.parameters().values())
+
+    @classmethod
+    def kernel(cls) -> ModuleType:
+        """The compiled loop of this program."""
+        functions: dict[str, Callable[..., object]] = {
+            "offer": cls.offer,
+            "better": cls.better,
+            "priority": cls.priority,
+            "initial": cls.initial,
+        }
+        return load_kernel(functions, cls.worst)

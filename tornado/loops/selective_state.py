@@ -1,0 +1,122 @@
+"""The columns of a selective loop on one worker: made, cleared for the next branch, and counted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..columns import addresses_of
+from ..protocol.session_kernel import SESSION_COUNTERS, SessionColumns
+from . import loop_columns as names
+from .arena import reserve
+from .graph import MOST_ROWS
+from .graph_columns import ANY_VERSION
+from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
+
+_QUEUE = 1 << 32
+
+
+class LoopState:
+    """Session and loop columns of one loop on one worker.
+
+    Parameters
+    ----------
+    worker, workers
+        Index of this worker and how many there are.
+    delay_bound
+        B of the paper; None is unbounded.
+    """
+
+    def __init__(self, *, worker: int, workers: int, delay_bound: int | None) -> None:
+        rows = MOST_ROWS
+        self.session = SessionColumns(
+            record=reserve(rows, np.int32),
+            preparing_producers=reserve(rows, np.int32),
+            row=reserve(rows, np.int32),
+            clock=reserve(rows, np.int64),
+            identity=reserve(rows, np.int64),
+            waiting=reserve(rows, np.int32),
+            pended_on=reserve(rows, np.int32),
+            reached=reserve(rows, np.int64),
+            born=reserve(rows, np.int64),
+            asked=reserve(rows, np.uint64),
+            held=reserve(rows, np.int64),
+            pending=reserve(rows, np.int32),
+            pending_row=reserve(_QUEUE >> 1, np.int32),
+            pending_next=reserve(_QUEUE >> 1, np.int32),
+            ready=reserve(_QUEUE, np.int32),
+            counters=np.zeros(SESSION_COUNTERS, np.int64),
+        )
+        self.columns = LoopColumns(
+            value=reserve(rows, np.float64),
+            parent=reserve(rows, np.int32),
+            reached=reserve(rows, np.int64),
+            flags=reserve(rows, np.uint8),
+            subscribers=reserve(rows, np.uint64),
+            candidate=reserve(rows, np.float64),
+            least=reserve(rows, np.float64),
+            wave=reserve(rows, np.int64),
+            heap_key=reserve(_QUEUE, np.float64),
+            heap_row=reserve(_QUEUE, np.int32),
+            blocked_key=reserve(_QUEUE, np.float64),
+            blocked_row=reserve(_QUEUE, np.int32),
+            recheck_row=reserve(_QUEUE, np.int32),
+            recheck_wave=reserve(_QUEUE, np.int64),
+            spread_row=reserve(_QUEUE, np.int32),
+            spread_wave=reserve(_QUEUE, np.int64),
+            marks=reserve(rows, np.int32),
+            round_row=reserve(rows, np.int32),
+            held_row=reserve(rows, np.int32),
+            held_worker=reserve(rows, np.int32),
+            pending=np.zeros(WINDOW, np.int32),
+            history_iteration=np.full(HISTORY, -1, np.int64),
+            history_updates=np.zeros(HISTORY, np.int64),
+            history_prepares=np.zeros(HISTORY, np.int64),
+            history_residual=np.zeros(HISTORY, np.float64),
+            out_kind=reserve(workers * OUTBOX, np.uint8),
+            out_id=reserve(workers * OUTBOX, np.int64),
+            out_value=reserve(workers * OUTBOX, np.float64),
+            out_number=reserve(workers * OUTBOX, np.int64),
+            out_length=np.zeros(workers, np.int64),
+            out_least=np.full(workers, NEVER, np.int64),
+            counters=np.zeros(LOOP_COUNTERS, np.int64),
+            best=np.zeros(2, np.float64),
+        )
+        self._reset_counters(worker, workers, delay_bound)
+        self.addresses = addresses_of(self.session), addresses_of(self.columns)
+
+    def reset(self, *, delay_bound: int | None) -> None:
+        """Forget everything, for the next branch. Costs nothing per row when the last one ended with no session open."""
+        counters = self.columns.counters
+        rows = int(counters[names.ROWS_SEEN])
+        if self.session.counters.any():
+            self.session.record[:rows] = 0
+            self.session.preparing_producers[:rows] = 0
+            self.session.counters[:] = 0
+        self.columns.pending[:] = 0
+        self.columns.history_iteration[:] = -1
+        self.columns.out_length[:] = 0
+        self.columns.out_least[:] = NEVER
+        self._reset_counters(int(counters[names.WORKER]), int(counters[names.WORKERS]), delay_bound)
+
+    def _reset_counters(self, worker: int, workers: int, delay_bound: int | None) -> None:
+        counters = self.columns.counters
+        self.delay_bound = delay_bound
+        counters[:] = 0
+        counters[names.FLOOR] = -1
+        counters[names.NEXT_WAVE] = 1
+        counters[names.DELAY_BOUND] = UNBOUNDED if delay_bound is None else delay_bound
+        counters[names.VERSION] = ANY_VERSION
+        counters[names.WORKER] = worker
+        counters[names.WORKERS] = workers
+        counters[names.SOLO] = int(workers == 1)
+        counters[names.SENT_LEAST] = NEVER
+
+    def size_bytes(self) -> int:
+        """Bytes of the columns by row that are in use."""
+        several = int(self.counters[names.WORKERS] > 1)
+        return int(self.counters[names.ROWS_SEEN]) * (8 + 4 + 8 + 1 + 8 * several + 8 + 8 + 8 + 4 * several + 4 * several)
+
+    @property
+    def counters(self) -> np.ndarray:
+        """int64[LOOP_COUNTERS], by the names of `loop_columns`."""
+        return self.columns.counters

@@ -1,0 +1,31 @@
+"""Which prefix of the input a state belongs to, and how far its loop was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A named cut.
+
+    Attributes
+    ----------
+    offsets
+        Records of each source that are in or quarantined.
+    instant
+        When it was asked for (UTC).
+    version
+        The last admission batch in it.
+    iteration
+        The greatest iteration that the main loop had committed.
+    delay_bound
+        B of the loop; None is unbounded.
+    """
+
+    offsets: dict[str, int]
+    instant: datetime
+    version: int
+    iteration: int
+    delay_bound: int | None

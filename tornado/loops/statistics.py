@@ -1,0 +1,88 @@
+"""What a loop says about itself: frozen records for people, metrics and tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class BranchState(Enum):
+    """Where a branch is."""
+
+    RUNNING = "running"
+    CONVERGED = "converged"
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a loop is.
+
+    Attributes
+    ----------
+    iteration
+        The greatest iteration committed.
+    updates, prepares
+        Commits, and sessions that needed a PREPARE, so far.
+    residual
+        How much the values changed in the last iteration that did something; 0 once it has converged.
+    elapsed_s
+        Since it was forked.
+    """
+
+    iteration: int
+    updates: int
+    prepares: int
+    residual: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class IterationStatistics:
+    """What one iteration did, summed over the workers."""
+
+    iteration: int
+    updates: int
+    prepares: int
+    residual: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStatistics:
+    """A main loop, as it is at the moment.
+
+    Attributes
+    ----------
+    version
+        The last admission batch.
+    pending
+        Vertices with an update that is not committed.
+    backlog_records
+        Admitted and not applied yet.
+    memory_bytes
+        Graph and state columns in use.
+    sources
+        Offset of each source.
+    """
+
+    name: str
+    program: str
+    workers: int
+    delay_bound: int | None
+    version: int
+    iteration: int
+    updates: int
+    prepares: int
+    residual: float
+    pending: int
+    vertices: int
+    edges: int
+    admitted: int
+    missing_removals: int
+    waves: int
+    backlog_records: int
+    branches: int
+    memory_bytes: int
+    sources: dict[str, int]
