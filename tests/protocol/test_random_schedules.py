@@ -55,6 +55,29 @@ def test_no_schedule_of_a_changing_graph_breaks_a_law(block: int) -> None:
     assert all(run.finished for run in runs)
 
 
+def crowded(seed: int) -> Setting:
+    """Many vertices are dirty at once in a dense graph, while more edges and touches come."""
+    rng = random.Random(seed)
+    vertices = rng.randint(8, 20)
+    edges = tuple(AddEdge(rng.randrange(vertices), rng.randrange(vertices)) for _ in range(3 * vertices))
+    script = (*map(Touch, range(vertices)), *random_script(rng, vertices, 10, removals=True))
+    workers = rng.choice([None, 2, 5])
+    bound = BOUNDS[seed % len(BOUNDS)]
+    return Setting(
+        script, bound, lambda: CountProgram(2), workers=workers, established=edges, lag=seed % 2 == 0
+    )
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_no_schedule_of_a_large_crowded_graph_breaks_a_law(block: int) -> None:
+    seeds = range(50 * block, 50 * (block + 1))
+    runs = [ran(crowded(seed), seed) for seed in seeds]
+    print(
+        f"seeds {seeds}: {sum(len(run.schedule) for run in runs)} actions, {sum(len(r.trace) for r in runs)} commits"
+    )
+    assert all(run.finished for run in runs)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(8, 108))
 def test_no_schedule_breaks_a_law_in_the_long_run(block: int) -> None:
