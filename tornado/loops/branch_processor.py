@@ -94,13 +94,13 @@ class BranchProcessor(SelectiveProcessor):
         self.missing_markers -= 1
 
     def start(self) -> None:
-        """All of the snapshot is here."""
+        """All of the snapshot is here. Workers that started earlier may have sent already: that comes after."""
         for sender, parts in enumerate(self._kept):
             if parts:
                 messages = concatenated(parts)
                 if self._fresh:
                     messages = messages.without_values(self.kernel.WORST)
-                self._arrived.append(_Arrived(Bundle(sender, messages), 0))
+                self._arrived.appendleft(_Arrived(Bundle(sender, messages), 0))
         self._kept.clear()
         if self._max_iterations is not None:
             self.cap = min(self.cap, (0 if self._fresh else self.first_iteration) + self._max_iterations)

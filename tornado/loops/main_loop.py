@@ -21,7 +21,7 @@ from . import loop_columns as names
 from .branch import Branch
 from .host import Admit, Cancel, Fork, Release, StartLoop, Stop, WorkerHost
 from .iterations import iterations_of, progress_of
-from .loop_columns import OWN
+from .loop_columns import KNOWN
 from .main_processor import MainProcessor, Share
 from .program import SelectiveProgram
 from .snapshot import Snapshot
@@ -227,7 +227,7 @@ class MainLoop:
         idle = self.is_idle()
         progress = progress_of(states, elapsed_s=0.0, converged=idle)
         vertices = sum(
-            int(np.count_nonzero(state.columns.flags[: state.counters[names.ROWS_SEEN]] & OWN)) for state in states
+            int(np.count_nonzero(state.columns.flags[: state.counters[names.ROWS_SEEN]] & KNOWN)) for state in states
         )
         with self._order:
             version, admitted, offsets = self._version, self._admitted, dict(self._offsets)
@@ -311,10 +311,18 @@ class MainLoop:
         """Each worker gets the records whose target it owns."""
         columns = batch.src, batch.dst, batch.weight, batch.op
         if self.workers == 1:
-            return [Share(0, *columns)]
-        owners = np.empty(len(batch), np.int64)
+            return [Share(0, *columns, batch.src[:0])]
+        owners, namers = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
         self._kernel.owners_of(batch.dst, self.workers, owners)
-        return [Share(0, *(column[owners == worker] for column in columns)) for worker in range(self.workers)]
+        self._kernel.owners_of(batch.src, self.workers, namers)
+        return [
+            Share(
+                0,
+                *(column[owners == worker] for column in columns),
+                batch.src[(namers == worker) & (owners != worker)],
+            )
+            for worker in range(self.workers)
+        ]
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)

@@ -25,7 +25,7 @@ from .selective_state import LoopState
 _PENDING_LIMIT = (
     1 << 16
 )  # dirty vertices beyond which, and beyond a quarter of all, the loop catches up before it admits
-_COMPACT_FROM = 0.3
+_COMPACT_FROM = 0.3  # share of idle list entries
 
 
 @dataclass(slots=True)
@@ -37,6 +37,7 @@ class Share:
     targets: NDArray[np.int64]
     weights: NDArray[np.float64]
     operations: NDArray[np.int8]
+    mentioned: NDArray[np.int64]  # own vertices that records of other workers' shares name
     following: int = 0  # index of the first record that was not applied
 
 
@@ -144,9 +145,14 @@ class MainProcessor(SelectiveProcessor):
     def _apply(self, share: Share) -> bool:
         """Apply records of a share up to the fuel; whether all of them are."""
         self._stop_scans()
-        self.graph.make_room(min(len(share.sources) - share.following, FUEL))
-        self._set_floor()
         first = share.following
+        self.graph.make_room(min(len(share.sources) - first, FUEL) + len(share.mentioned))
+        self._set_floor()
+        if len(share.mentioned):
+            self.kernel.apply_mentions(
+                self.graph.addresses, *self.state.addresses, self.arguments, share.mentioned
+            )
+            share.mentioned = share.mentioned[:0]
         share.following = self.kernel.apply_records(
             self.graph.addresses,
             *self.state.addresses,

@@ -297,10 +297,10 @@ class SelectiveProcessor:
                 return
             if self.workers == 1:
                 return
-            elsewhere = self._context.output_frontier_excluding([self._token])
-            if elsewhere is None:
+            waiting = self._context.output_frontier_beside(self._token)
+            if waiting is None:
                 return
-            least = elsewhere[1]
+            least = waiting[1]
         if least > iteration:
             self._token.downgrade((generation, least))
 

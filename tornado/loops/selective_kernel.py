@@ -70,6 +70,7 @@ from .loop_columns import (
     INVALIDATE,
     INVALIDATIONS,
     ITERATION,
+    KNOWN,
     LIMIT,
     MARKED,
     MARKS,
@@ -321,6 +322,7 @@ def row_for(graph, session, loop, identifier, parameters):
     row = find_row(graph.ids, graph.table, graph.counters[TABLE_MASK], identifier)
     if row < 0:
         row = add_row(graph, identifier)
+    if row >= loop.counters[ROWS_SEEN]:
         admit_rows(graph, session, loop, parameters)
     return row
 
@@ -889,6 +891,13 @@ def unsubscribe(graph, loop, row):
 
 
 @nb.njit(cache=True, nogil=True)
+def apply_mentions(graph, session, loop, parameters, identifiers):
+    """Own vertices that records of the batch name as producers, while their edges belong to other workers."""
+    for i in range(identifiers.size):
+        loop.flags[row_for(graph, session, loop, identifiers[i], parameters)] |= KNOWN
+
+
+@nb.njit(cache=True, nogil=True)
 def apply_records(graph, session, loop, parameters, sources, targets, weights, operations, first, fuel):
     """Apply records ``first ..`` of an admission batch; returns the index of the first one that was not applied.
 
@@ -905,6 +914,9 @@ def apply_records(graph, session, loop, parameters, sources, targets, weights, o
         consumer = row_for(graph, session, loop, targets[i], parameters)
         producer = row_for(graph, session, loop, sources[i], parameters)
         graph.counters[SEQUENCE] += 1
+        loop.flags[consumer] |= KNOWN
+        if loop.flags[producer] & OWN:
+            loop.flags[producer] |= KNOWN
         operation = operations[i]
         if operation == 1:
             apply_insert(graph, session, loop, producer, consumer, weights[i])
@@ -1171,7 +1183,7 @@ def fork_fresh(graph, session, loop, branch_session, branch, parameters):
     rows = loop.counters[ROWS_SEEN]
     branch.counters[ROWS_SEEN] = rows
     for row in range(rows):
-        flags = loop.flags[row] & np.uint8(OWN | SUBSCRIBED | ASKED)
+        flags = loop.flags[row] & np.uint8(OWN | SUBSCRIBED | ASKED | KNOWN)
         branch.flags[row] = flags
         branch.value[row] = WORST
         branch.parent[row] = NO_PARENT

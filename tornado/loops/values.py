@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import loop_columns as names
 from .graph import EvolvingGraph
-from .loop_columns import OWN
+from .loop_columns import KNOWN
 from .selective_state import LoopState
 
 Ids = NDArray[np.int64]
@@ -59,7 +59,7 @@ class Values:
             self._kernel.find_rows(columns.ids, columns.table, np.ascontiguousarray(ids, np.int64), rows)
             found = (rows >= 0) & (rows < self._rows(part))
             rows = rows[found]
-            own = (part.state.columns.flags[rows] & OWN) != 0
+            own = (part.state.columns.flags[rows] & KNOWN) != 0
             places = np.flatnonzero(found)[own]
             values[places] = part.state.columns.value[rows[own]]
             known[places] = True
@@ -116,5 +116,5 @@ class Values:
         return int(part.state.counters[names.ROWS_SEEN]) if part.rows is None else part.rows
 
     def _own(self, part: Part) -> NDArray[np.bool_]:
-        owned: NDArray[np.bool_] = (part.state.columns.flags[: self._rows(part)] & OWN) != 0
+        owned: NDArray[np.bool_] = (part.state.columns.flags[: self._rows(part)] & KNOWN) != 0
         return owned

@@ -245,6 +245,35 @@ class Context:
         port = self._operator.outputs[output]
         return self._without(tokens, port.location, port.order)
 
+    def output_frontier_beside(self, token: Token) -> Time | Antichain | None:
+        """At which times somebody may send through a token's output, leaving out all tokens at that very time.
+
+        An operator that has nothing to do and only keeps a token for what may come asks this to see whether somebody is
+        waiting ahead: it cannot tell others that idle at the same time from itself, and need not.
+
+        Parameters
+        ----------
+        token : Token
+            A live token of this operator.
+
+        Returns
+        -------
+        tuple of int, Antichain or None
+            As of `output_frontier_excluding`.
+        """
+        port = token.output
+        if port is None or port.operator is not self._operator:
+            raise TokenMisuse(
+                f"{self._operator.name} asks for a frontier beside {token}, which it does not hold"
+            )
+        dataflow = self._operator.dataflow
+        if dataflow.changes:
+            dataflow.settle(self._operator)
+        frontier = dataflow.tracker.frontier_beside(port.location, token.time)
+        if port.order.is_total:
+            return frontier[0] if frontier else None
+        return Antichain(port.order, frontier)
+
     def input_frontier_excluding(self, tokens: Iterable[Token], input: int = 0) -> Time | Antichain | None:  # noqa: A002
         """At which times messages may still come to this input because of others; see `output_frontier_excluding`."""
         port = self._operator.inputs[input]

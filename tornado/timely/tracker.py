@@ -134,12 +134,15 @@ class Tracker:
                     chain.insert(time if summary is None else summary(time))
         return tuple(chain)
 
+    def frontier_beside(self, location: int, time: Time) -> tuple[Time, ...]:
+        """The frontier of a location if there were nothing at one of its pointstamps."""
+        own = self._local[location].counts.get(time, 0)
+        return self.frontier_without(location, {location: {time: own}} if own > 0 else {})
+
     def is_covered(self, location: int, time: Time) -> bool:
         """Whether a pointstamp *other* than this one could result in it (Naiad, section 3.3)."""
         less_equal = self.reachability.orders[location].less_equal
-        own = self._local[location].counts.get(time, 0)
-        taken = {location: {time: own}} if own > 0 else {}
-        return any(less_equal(front, time) for front in self.frontier_without(location, taken))
+        return any(less_equal(front, time) for front in self.frontier_beside(location, time))
 
     def pointstamps(self) -> list[tuple[Pointstamp, int]]:
         """All counts that are not zero, ordered by location and time."""
