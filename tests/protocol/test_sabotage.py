@@ -69,7 +69,7 @@ class DoesNotWitnessStamps(Session):
 class GathersBeyondTheBound(Session):
     """Gathers a commit at the delay bound at once: lifted over the bound in the middle of a session."""
 
-    def _must_hold(self, value: HeldValue) -> bool:
+    def _must_hold(self, vertex: Vertex, value: HeldValue) -> bool:
         return False
 
 
@@ -77,7 +77,7 @@ class HoldsTheCommitInstead(GathersBeyondTheBound):
     """As before, and then waits for τ with its own commit."""
 
     def _may_commit(self, vertex: Vertex) -> bool:
-        return super()._may_commit(vertex) and vertex.reached + 1 < self._limit()
+        return super()._may_commit(vertex) and vertex.next_iteration < self._limit()
 
 
 class StartsBeyondTheBound(Session):

@@ -2,7 +2,8 @@
 
 Source: Tornado (SIGMOD 2016), section 4.2 (update phase) and 4.4 (delay bound). Two things are not gathered when they come:
 
-* a commit at the delay bound: work at τ + B and above waits, in the ghost of its producer, until τ has moved;
+* a commit at the delay bound, by a vertex that prepares: it would lift the vertex's own commit beyond the bound, and is gathered
+  right after that commit (a vertex that does not prepare gathers it, and waits for τ before it starts);
 * an input (edge, subscription, touch) of a vertex that prepares, and an edge of a producer whose session was acknowledged here:
   they would change who consumes whom in the middle of a session.
 
@@ -32,8 +33,8 @@ from .messages import (
     Subscribed,
     Touch,
     Unsubscribe,
-    Update,
     arrival,
+    committed_at,
 )
 from .program import SessionProgram
 from .vertex import Ghost, HeldInput, HeldValue, Vertex
@@ -71,15 +72,15 @@ class Gathering:
         self.missing_removals = 0
         self._dirty: set[int] = set()
         self._parked: set[int] = set()  # vertices with held inputs
-        self._holding: set[int] = set()  # producers with held values
+        self._holding: set[int] = set()  # vertices with held values
         self._local: deque[Message] = deque()
         self._effects: list[Effect] = []
 
     def pending(self) -> int | None:
         """The least iteration of all work that waits here: the worker's token; None where there is none."""
-        work = [self.vertices[name].reached + 1 for name in self._dirty]
+        work = [self.vertices[name].next_iteration for name in self._dirty]
         work += [held.iteration for name in self._parked for held in self.vertices[name].held]
-        work += [arrival(self.ghosts[producer].held[0]) for producer in self._holding]
+        work += [arrival(value) for name in self._holding for value in self.vertices[name].held_values]
         return min(work, default=None)
 
     def is_at_rest(self) -> bool:
@@ -120,9 +121,12 @@ class Gathering:
         """Work at this iteration and above waits."""
         return math.inf if self.delay_bound is None else self.frontier.tau + self.delay_bound
 
-    def _must_hold(self, value: HeldValue) -> bool:
-        """Whether a commit that arrived lies at the delay bound, and is gathered later."""
-        return arrival(value) >= self._limit()
+    def _must_hold(self, vertex: Vertex, value: HeldValue) -> bool:
+        """Whether a commit lies at the delay bound and the vertex has to commit before it gathers that.
+
+        With B=1 all commits of a round are at the bound, and nobody gathers one before the round is over.
+        """
+        return arrival(value) >= self._limit() and (vertex.stamp is not None or self.delay_bound == 1)
 
     def _must_wait(self, vertex: Vertex, producer: int | None) -> bool:
         """Whether an input is held: nothing changes under a session.
@@ -141,35 +145,38 @@ class Gathering:
         """A commit of the producer is here. While edges are inert it is not theirs: the answer to SUBSCRIBE follows."""
         if not ghost.is_subscribed:
             return
-        if self._must_hold(value):
-            ghost.held.append(value)
-            self._holding.add(ghost.producer)
-        else:
-            self._gather(ghost, value)
-
-    def _gather_held(self, ghost: Ghost, limit: float) -> None:
-        """Gather what is held as work below `limit`."""
-        while ghost.held and arrival(ghost.held[0]) < limit:
-            self._gather(ghost, ghost.held.pop(0))
-        if not ghost.held:
-            self._holding.discard(ghost.producer)
-
-    def _gather(self, ghost: Ghost, value: HeldValue) -> None:
-        ghost.iteration = value.iteration if isinstance(value, Update) else value.committed
+        ghost.iteration = committed_at(value)
         ghost.value = value.value
         for name in sorted(ghost.edges):
-            self._offer(ghost, ghost.iteration, self.vertices[name], arrival(value) - 1)
+            vertex = self.vertices[name]
+            if self._must_hold(vertex, value):
+                vertex.held_values.append(value)
+                self._holding.add(name)
+            else:
+                self._gather(vertex, value)
 
-    def _offer(self, ghost: Ghost, iteration: int, vertex: Vertex, reached: int) -> None:
-        """One consumer gathers the ghost's value, committed at `iteration`, over all its edges."""
+    def _gather_held(self, vertex: Vertex, limit: float) -> None:
+        """Gather what is held as work below `limit`, in order of arrival."""
+        held, vertex.held_values = vertex.held_values, []
+        for value in held:
+            if arrival(value) < limit:
+                self._gather(vertex, value)
+            else:
+                vertex.held_values.append(value)
+        if not vertex.held_values:
+            self._holding.discard(vertex.id)
+
+    def _gather(self, vertex: Vertex, value: HeldValue) -> None:
+        """One consumer gathers a commit over all its edges from the producer."""
         before = vertex.phase
         require(before, Step.GATHER, f"vertex {vertex.id}")
-        vertex.reached = max(vertex.reached, reached)
-        edges = tuple(ghost.edges[vertex.id])
-        self._mark(
-            vertex, matters=self.program.gather(vertex.id, ghost.producer, ghost.value, iteration, edges)
-        )
+        vertex.reached = max(vertex.reached, arrival(value) - 1)
+        self._offer(vertex, value.producer, value.value, committed_at(value))
         confirm(before, Step.GATHER, vertex.phase, f"vertex {vertex.id}")
+
+    def _offer(self, vertex: Vertex, producer: int, value: object, iteration: int) -> None:
+        edges = tuple(self.ghosts[producer].edges[vertex.id])
+        self._mark(vertex, matters=self.program.gather(vertex.id, producer, value, iteration, edges))
 
     def _mark(self, vertex: Vertex, *, matters: bool) -> None:
         if matters:
@@ -217,7 +224,8 @@ class Gathering:
             self._send(self.owner(producer), Subscribe(self.worker, producer, iteration))
         ghost.edges.setdefault(vertex.id, []).append(data)
         if ghost.iteration is not None:
-            self._offer(ghost, ghost.iteration, vertex, ghost.iteration)
+            vertex.reached = max(vertex.reached, ghost.iteration)
+            self._offer(vertex, producer, ghost.value, ghost.iteration)
 
     def _remove_edge(self, vertex: Vertex, producer: int, data: object, iteration: int) -> None:
         ghost = self.ghosts.get(producer)
@@ -228,11 +236,12 @@ class Gathering:
         gone = edges.pop(0 if data is None else edges.index(data))
         if not edges:
             del ghost.edges[vertex.id]
+            vertex.held_values = [value for value in vertex.held_values if value.producer != producer]
+            if not vertex.held_values:
+                self._holding.discard(vertex.id)
         self._mark(vertex, matters=self.program.drop(vertex.id, producer, gone, tuple(edges)))
         if not ghost.edges:
             ghost.iteration, ghost.value = None, None
-            ghost.held.clear()
-            self._holding.discard(producer)
             self._send(self.owner(producer), Unsubscribe(self.worker, producer, iteration))
             self._forget_if_unused(ghost)
 

@@ -166,6 +166,11 @@ class Committed:
 Effect = Send | Committed
 
 
+def committed_at(value: Update | Subscribed) -> int:
+    """The iteration at which the producer committed the value."""
+    return value.iteration if isinstance(value, Update) else value.committed
+
+
 def arrival(value: Update | Subscribed) -> int:
     """The iteration at which a commit is work where it arrives.
 

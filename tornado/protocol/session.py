@@ -11,23 +11,26 @@ R3  When y commits at j, it has gathered every commit at iterations < j of its p
 DB  k - τ < B for every commit at k, τ being the least iteration at which a commit can still happen.
 L   While work is left something can be done (no deadlock), and a vertex that prepares commits under every fair schedule.
 
-**Why R1, R2.** A vertex commits at `reached + 1`, and `reached` is at least the iteration of all it gathered and committed.
+**Why R1, R2.** A vertex commits at `reached + 1` or above, and `reached` is at least the iteration of all it gathered and committed.
 
-**Why R3.** x commits after each consumer acknowledged with the iteration it had reached, and at no smaller one. From then on
-the consumer has x in its prepare list and does not commit until x's update is there.
+**Why R3.** x commits after each consumer acknowledged with the iteration it had reached, and at no smaller one (`floor`). From then
+on the consumer has x in its prepare list and does not commit until x's update is there.
 
-**Why the bound.** A dirty vertex starts only if `reached + 1 < τ + B`, and while it prepares this stays true. It gathers a commit
-at k only if k + 1 < τ + B; one at the bound is *held* until τ has moved (it ends the producer's session all the same, and holds
-its own work at k + 1, never at k, or it would pin τ). An acknowledgement `a` is the iteration of somebody's commit, which was
-below τ + B at a τ not greater than now, and it lifts `reached` to a - 1 only, so `reached + 1` to a at most. Inputs are
-admitted below τ + B. Holding loses nothing for R3: a commit now is at j <= τ + B - 1 <= k, and R3 speaks of k < j. Gathering
-without holding breaks the bound, and holding the *commit* instead deadlocks: the vertex would keep pending those that pin τ.
+**Why the bound.** A dirty vertex starts only if `reached + 1 < τ + B`, and while it prepares this stays true: it gathers a commit at k
+only if k + 1 < τ + B. One at the bound is *held* until the vertex has committed; the producer's session is over all the same.
+Nothing is lost for R3: the vertex commits at j <= τ + B - 1 <= k, and R3 speaks of k < j. (Where an acknowledgement, sent at a later
+τ, lifts j above a held k, that is gathered first.) An acknowledgement is the iteration of somebody's commit or just below that of
+an input, and both were below τ + B at a τ not greater than now. Gathering at once breaks the bound: a producer that was
+acknowledged before the vertex started can lift it to τ + B. Holding the *commit* instead deadlocks: the vertex would keep pending
+those that pin τ. A vertex that does not prepare may gather what it likes; it starts when τ has moved, and its work counts for τ at
+k + 1, never at k, or it would pin τ.
 
 **Why no deadlock.** A vertex is pended only by a smaller stamp, and waits in its prepare list only for smaller stamps: a
 producer acknowledged before the vertex started was witnessed by the clock. So the smallest stamp is never kept from committing.
 
 **B=1.** Every commit is at τ, so there is nothing to agree on and no PREPARE. All dirty vertices of round τ commit with what was
-committed before it (Jacobi). This needs all of the earlier rounds to have arrived: `Frontier.closed`, not τ alone.
+committed before it (Jacobi); what the round commits is held until τ has moved. A vertex must have everything of the earlier rounds,
+which nobody tells it here: it starts below `Frontier.closed`, τ alone would not do.
 
 Granularity: a session holds the vertices of one worker, and a consumer is a *worker* that holds a ghost of the producer. With
 one vertex a worker this is the paper's protocol between vertices. What a worker sends itself is dealt with at once, inside
@@ -36,6 +39,8 @@ to all and relaxes rule 3 where frontiers lag.
 """
 
 from __future__ import annotations
+
+import math
 
 from ..errors import ProtocolViolation
 from .clock import Stamp
@@ -146,8 +151,8 @@ class Session(Gathering):
         return vertex.stamp is not None and not vertex.waiting and not vertex.prepare_list
 
     def _acknowledged(self, vertex: Vertex, reached: int) -> None:
-        """Rule 3: the commit, at `reached(vertex) + 1`, is not earlier than what a consumer has reached."""
-        vertex.reached = max(vertex.reached, reached - 1)
+        """Rule 3: the commit is not earlier than what a consumer has reached."""
+        vertex.floor = max(vertex.floor, reached)
 
     # Events.
 
@@ -176,7 +181,7 @@ class Session(Gathering):
         require(before, Step.START, f"vertex {vertex.id}")
         if not self._is_startable(vertex):
             raise ProtocolViolation(
-                f"vertex {vertex.id} would commit at {vertex.reached + 1} or holds inputs ({len(vertex.held)}); "
+                f"vertex {vertex.id} would commit at {vertex.next_iteration} or holds inputs ({len(vertex.held)}); "
                 f"B={self.delay_bound} at {self.frontier} does not let it start"
             )
         if self.delay_bound == 1:
@@ -228,10 +233,9 @@ class Session(Gathering):
         before = self._ghost_phase(message.producer)
         require(before, Step.UPDATE, f"ghost {message.producer}")
         ghost = self._ghost(message.producer)
-        newest = ghost.newest()
-        if newest is not None and message.iteration <= newest:
+        if ghost.iteration is not None and message.iteration <= ghost.iteration:
             raise ProtocolViolation(
-                f"{message} follows a commit at {newest}; iterations of a producer increase"
+                f"{message} follows a commit at {ghost.iteration}; a producer's iterations increase"
             )
         ghost.phase, ghost.stamp = self._resting_phase(), None
         readers, ghost.readers = ghost.readers, ()
@@ -292,12 +296,13 @@ class Session(Gathering):
             confirm(before, Step.INPUT, self._ghost_phase(producer), f"ghost {producer}")
 
     def _on_frontier(self, event: Frontier) -> None:
-        """Iterations have closed: gather what was held at the bound."""
+        """Iterations have closed. With B=1 a round is over, and the next gathers what it committed."""
         if event.tau < self.frontier.tau or event.closed < self.frontier.closed:
             raise ProtocolViolation(f"the frontier moves back from {self.frontier} to {event}")
         self.frontier = event
-        for producer in sorted(self._holding):
-            self._gather_held(self.ghosts[producer], self._limit())
+        if self.delay_bound == 1:
+            for name in sorted(self._holding):
+                self._gather_held(self.vertices[name], self._limit())
 
     # Sessions.
 
@@ -322,20 +327,19 @@ class Session(Gathering):
             self._commit(vertex)
 
     def _commit(self, vertex: Vertex) -> None:
-        """Commit at `reached + 1` and tell everybody, changed or not; then what waited for the end of the session."""
-        iteration = vertex.reached + 1
-        for producer in sorted(self._holding):
-            # An acknowledgement may have lifted the iteration above a held commit, which R3 wants read. `reached` stays below.
-            ghost = self.ghosts[producer]
-            if vertex.id in ghost.edges:
-                self._gather_held(ghost, iteration + 1)
+        """Commit and tell everybody, changed or not; then comes what waited for the end of the session."""
+        iteration = vertex.next_iteration
+        # An acknowledgement may have lifted the commit above a held one, which R3 wants read: `reached` stays below `iteration`.
+        self._gather_held(vertex, iteration + 1)
         vertex.value = self.program.scatter(vertex.id)
         vertex.reached = vertex.committed = iteration
-        vertex.dirty, vertex.stamp = False, None
+        vertex.floor, vertex.dirty, vertex.stamp = self.first_iteration - 1, False, None
         self._dirty.discard(vertex.id)
         self._effects.append(Committed(vertex.id, iteration, vertex.value))
         for consumer in sorted(vertex.consumers):
             self._send(consumer, Update(vertex.id, iteration, vertex.value))
+        if self.delay_bound != 1:
+            self._gather_held(vertex, math.inf)
         # Inputs before pended producers: these are not acknowledged yet, so that their edges may still change.
         self._gather_inputs(vertex)
         self._release_pended(vertex)

@@ -25,8 +25,9 @@ class Vertex:
     id : int
         Its identity.
     reached : int
-        The greatest iteration of a commit that the vertex made or gathered, or that its consumers and inputs oblige it to
-        follow. Never falls. Its next commit is at `reached + 1`, later if `reached` grows before.
+        The greatest iteration of a commit that the vertex made or gathered, or one below that of an input. Never falls.
+    floor : int
+        The greatest iteration that a consumer acknowledged in the present session.
     committed : int
         Iteration of its last commit; the start iteration if there is none.
     value : object
@@ -45,13 +46,17 @@ class Vertex:
         Workers that consume it.
     held : list of Input, Subscribe, Unsubscribe
         Inputs that wait for the end of a session, in order of arrival.
+    held_values : list of Update, Subscribed
+        Commits at the delay bound that wait, in order of arrival.
     """
 
     __slots__ = (
         "committed",
         "consumers",
         "dirty",
+        "floor",
         "held",
+        "held_values",
         "id",
         "pending",
         "prepare_list",
@@ -63,8 +68,7 @@ class Vertex:
 
     def __init__(self, identity: int, reached: int) -> None:
         self.id = identity
-        self.reached = reached
-        self.committed = reached
+        self.reached = self.floor = self.committed = reached
         self.value: object = None
         self.dirty = False
         self.stamp: Stamp | None = None
@@ -73,6 +77,12 @@ class Vertex:
         self.pending: list[int] = []
         self.consumers: set[int] = set()
         self.held: list[HeldInput] = []
+        self.held_values: list[HeldValue] = []
+
+    @property
+    def next_iteration(self) -> int:
+        """Where it would commit now: above all it has read, not before any consumer."""
+        return max(self.reached + 1, self.floor)
 
     @property
     def phase(self) -> VertexPhase:
@@ -85,9 +95,10 @@ class Vertex:
         """A copy that shares nothing that changes."""
         twin = Vertex(self.id, self.reached)
         twin.committed, twin.value = self.committed, self.value
-        twin.dirty, twin.stamp = self.dirty, self.stamp
+        twin.floor, twin.dirty, twin.stamp = self.floor, self.dirty, self.stamp
         twin.waiting, twin.prepare_list = self.waiting.copy(), self.prepare_list.copy()
         twin.pending, twin.consumers, twin.held = self.pending.copy(), self.consumers.copy(), self.held.copy()
+        twin.held_values = self.held_values.copy()
         return twin
 
     def key(self) -> tuple[object, ...]:
@@ -95,6 +106,7 @@ class Vertex:
         return (
             self.id,
             self.reached,
+            self.floor,
             self.committed,
             self.value,
             self.dirty,
@@ -104,6 +116,7 @@ class Vertex:
             tuple(self.pending),
             frozenset(self.consumers),
             tuple(self.held),
+            tuple(self.held_values),
         )
 
 
@@ -117,12 +130,10 @@ class Ghost:
     edges : dict of int to list
         Data of the edges to each local consumer, oldest first; parallel edges are several entries.
     iteration, value : int or None, object
-        The last commit of the producer that was gathered here, or the start iteration and None if it never committed. While
-        `iteration` is None the edges are inert: the answer to SUBSCRIBE was not gathered yet.
+        The last commit of the producer, or the start iteration and None if it never committed. While `iteration` is None the
+        edges are inert: SUBSCRIBE was not answered yet.
     awaiting : int
         SUBSCRIBEs not yet answered.
-    held : list of Update, Subscribed
-        Commits that lie at the delay bound and are gathered when τ has moved, in order.
     phase : GhostPhase
         Its phase in the legality table.
     stamp : Stamp or None
@@ -137,7 +148,6 @@ class Ghost:
         "awaiting",
         "blockers",
         "edges",
-        "held",
         "iteration",
         "phase",
         "producer",
@@ -152,7 +162,6 @@ class Ghost:
         self.iteration: int | None = None
         self.value: object = None
         self.awaiting = 0
-        self.held: list[HeldValue] = []
         self.phase = phase
         self.stamp: Stamp | None = None
         self.blockers: set[int] = set()
@@ -169,13 +178,6 @@ class Ghost:
         resting = self.phase in (GhostPhase.QUIET, GhostPhase.SYNCHRONOUS)
         return bool(self.edges) or self.awaiting > 0 or not resting
 
-    def newest(self) -> int | None:
-        """Iteration of the last commit that arrived, gathered or held."""
-        if not self.held:
-            return self.iteration
-        last = self.held[-1]
-        return last.iteration if isinstance(last, Update) else last.committed
-
     def consumers(self) -> list[int]:
         """Local consumers other than the producer itself, ascending: nobody waits for itself (self-loops)."""
         return sorted(consumer for consumer in self.edges if consumer != self.producer)
@@ -185,7 +187,7 @@ class Ghost:
         twin = Ghost(self.producer, self.phase)
         twin.edges = {consumer: data.copy() for consumer, data in self.edges.items()}
         twin.iteration, twin.value = self.iteration, self.value
-        twin.awaiting, twin.held = self.awaiting, self.held.copy()
+        twin.awaiting = self.awaiting
         twin.stamp, twin.blockers, twin.readers = self.stamp, self.blockers.copy(), self.readers
         return twin
 
@@ -200,6 +202,5 @@ class Ghost:
             self.stamp,
             frozenset(self.blockers),
             self.readers,
-            tuple(self.held),
             tuple((consumer, tuple(self.edges[consumer])) for consumer in sorted(self.edges)),
         )
