@@ -13,7 +13,6 @@ import time
 from typing import Any
 
 import click
-import numpy as np
 
 from .client import ServiceClient
 from .interruption import Interruption
@@ -130,13 +129,18 @@ class _Story:
 
     def _ask(self, number: int, words: str) -> bool:
         _tell(f"[{number}] {words}")
+        places = self._town.places
         asked_s = time.perf_counter()
-        answer = self._client.submit({"loop": _LOOP, "deadline_s": _DEADLINE_S}, wait_s=_DEADLINE_S)
+        # For all junctions, so that all can be compared below; the places are read from that one answer.
+        query = self._client.submit({"loop": _LOOP, "deadline_s": _DEADLINE_S})["id"]
+        *_, (_, answer) = self._client.events(query)
+        found = self._client.result(query, vertices=",".join(map(str, places.values())))
         answered_s = time.perf_counter() - asked_s
-        ids, values = self._client.columns(answer["id"])
-        self._client.cancel(answer["id"])
-        for name, junction in self._town.places.items():
-            _tell(f"      {name:<16} {self._minutes(name, values[ids == junction])}")
+        ids, values = self._client.columns(query)
+        self._client.cancel(query)
+        minutes = {row["vertex"]: row["value"] for row in found["values"]}
+        for name, junction in places.items():
+            _tell(f"      {name:<16} {self._minutes(name, minutes, junction)}")
         prefix = answer["snapshot"]["offsets"].get(_SOURCE, 0)
         check = self._town.check(prefix, ids, values)
         _tell(
@@ -154,17 +158,16 @@ class _Story:
         )
         return False
 
-    def _minutes(self, name: str, found: np.ndarray[Any, np.dtype[np.float64]]) -> str:
+    def _minutes(self, name: str, minutes: dict[int, float | None], junction: int) -> str:
         """Return how far a place is, and what changed since it was told before."""
-        if not len(found):
+        if junction not in minutes:
             return "not on the map yet"
-        minutes = float(found[0])
+        found = minutes[junction]
+        shown = "cannot be reached" if found is None else f"{found:7.2f} min"
         before = self._told.get(name)
-        self._told[name] = minutes
-        shown = "cannot be reached" if np.isinf(minutes) else f"{minutes:7.2f} min"
-        if before is None or before == minutes:
-            return shown
-        return f"{shown}  (was {before:.2f})"
+        if found is not None:
+            self._told[name] = found
+        return shown if before is None or before == found else f"{shown}  (was {before:.2f})"
 
     def _wait_for(self, stream: Any, count: int) -> None:
         """Let the stream run up to a point, with a progress bar where there is a terminal."""
