@@ -7,7 +7,6 @@ The sequencer gives every batch a number and every worker its share, under one l
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -203,17 +202,11 @@ class MainLoop:
 
     def is_idle(self) -> bool:
         """Whether everything admitted is applied and the main loop has converged on it."""
-        return self._backlog() == 0 and all(processor.is_idle for processor in self._processors())
+        return self._backlog() == 0 and self._nothing_under_way() and self._nothing_under_way()
 
     def wait_idle(self, timeout_s: float | None = None) -> bool:
         """Wait until it is idle; False when the time is over."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while True:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not self._engine.wait_for(self._seems_idle, left):
-                return False
-            if self._seems_idle():
-                return True
+        return self._engine.wait_for(self.is_idle, timeout_s)
 
     def iterations(self, last: int = 20) -> list[IterationStatistics]:
         """What the last iterations did."""
@@ -291,17 +284,11 @@ class MainLoop:
     def _has_room(self) -> bool:
         return self._backlog() <= BACKLOG_LIMIT_RECORDS or self.error is not None
 
-    def _seems_idle(self) -> bool:
-        """Idle on every worker, twice with no update in between: a message may have been under way the first time."""
-        before = self._signature()
-        return self.is_idle() and self.is_idle() and before == self._signature()
-
-    def _signature(self) -> tuple[int, ...]:
-        return tuple(
-            int(value)
-            for processor in self._processors()
-            for value in processor.state.counters[[names.UPDATES, names.EDGES_VISITED, names.INVALIDATIONS]]
-        )
+    def _nothing_under_way(self) -> bool:
+        """Whether all bundles that were sent have come in. Receipts are read first, so a sending in between shows."""
+        received = sum(processor.bundles_received for processor in self._processors())
+        idle = all(processor.is_idle for processor in self._processors())
+        return idle and received == sum(processor.bundles_sent for processor in self._processors())
 
     def _count_applied(self, worker: int, version: int, records: int) -> None:
         self._applied[worker] += records

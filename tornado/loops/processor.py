@@ -19,7 +19,7 @@ from ..timely import Context, Input, OperatorBuilder, Output, Routed, Scope, Tok
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .graph import EvolvingGraph
-from .loop_columns import INVALIDATE, NEVER, OUTBOX, UNBOUNDED
+from .loop_columns import INVALIDATE, NEVER, OUTBOX, UNBOUNDED, UPDATE
 from .selective_state import LoopState
 from .waves import WaveProgress
 
@@ -59,6 +59,8 @@ class SelectiveProcessor:
         self.worker = worker
         self.workers = workers
         self.cap = UNBOUNDED
+        self.bundles_sent = 0  # those with messages
+        self.bundles_received = 0
         self.waves = WaveProgress(workers) if workers > 1 else None
         self._inlet: Input
         self._outlet: Output
@@ -111,6 +113,7 @@ class SelectiveProcessor:
         if self.waves is not None:
             self.waves.take(bundle.wave_changes)
         if len(bundle):
+            self.bundles_received += 1
             self._arrived.append(_Arrived(bundle, iteration))
 
     def _receive(self) -> bool:
@@ -128,11 +131,14 @@ class SelectiveProcessor:
                 arrived.following,
                 FUEL,
             )
-            stuck = following == arrived.following
+            moved = following > arrived.following
             arrived.following = following
             if following < len(messages.kinds):
-                if not stuck:
+                if moved:
                     self._context.activate()
+                if self.state.counters[names.DELAY_BOUND] == 1 and messages.kinds[following] == UPDATE:
+                    # It may be waiting for this worker's own round of that iteration, and must not hold that back.
+                    arrived.iteration = max(arrived.iteration, int(messages.numbers[following]) + 1)
                 return False
             if arrived.bundle.wave:
                 self._unfinished_waves.append(arrived.bundle.wave)
@@ -243,6 +249,7 @@ class SelectiveProcessor:
 
     def _send(self, target: int, bundle: Bundle, iteration: int | None) -> None:
         time = self._token.time
+        self.bundles_sent += bool(len(bundle))
         if iteration is not None and iteration > time[1]:
             token = self._token.delayed((time[0], iteration))
             self._outlet.send(token, bundle, target=target)
