@@ -107,6 +107,7 @@ class JsonReporter:
         self._clock = clock
         self._started_s = clock()
         self._rate = Rate()
+        self._rate.of(0, at_s=self._started_s)
 
     def __enter__(self) -> Self:
         return self
@@ -143,6 +144,7 @@ class TerminalReporter:
         self._clock = clock
         self._console = console if console is not None else Console(stderr=True)
         self._rate = Rate()
+        self._rate.of(0, at_s=clock())
         self._progress = self._new_bar()
         self._task: TaskID | None = None
 
