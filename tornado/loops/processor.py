@@ -117,33 +117,38 @@ class SelectiveProcessor:
             self._arrived.append(_Arrived(bundle, iteration))
 
     def _receive(self) -> bool:
-        """Give the kernel the messages that have arrived; whether all of them are taken in."""
+        """Give the kernel the messages that have arrived; whether all of them are taken in.
+
+        A synchronous loop keeps updates of an iteration waiting until this worker has done its own round of it. They, and what
+        the same sender sent after them, must not hold that round back, so they count for the iteration that they cause.
+        """
+        waiting: deque[_Arrived] = deque()
+        kept: dict[int, int] = {}  # sender -> iteration of what is kept waiting
         while self._arrived:
-            arrived = self._arrived[0]
+            arrived = self._arrived.popleft()
+            sender = arrived.bundle.sender
+            if sender in kept:
+                arrived.iteration = max(arrived.iteration, kept[sender])
+                waiting.append(arrived)
+                continue
             messages = arrived.bundle.messages
+            first = arrived.following
             self._set_floor(arrived.iteration)
-            following = self.kernel.receive(
-                self.graph.addresses,
-                *self.state.addresses,
-                self.arguments,
-                arrived.bundle.sender,
-                *messages,
-                arrived.following,
-                FUEL,
+            arrived.following = self.kernel.receive(
+                self.graph.addresses, *self.state.addresses, self.arguments, sender, *messages, first, FUEL
             )
-            moved = following > arrived.following
-            arrived.following = following
-            if following < len(messages.kinds):
-                if moved:
-                    self._context.activate()
-                if self.state.counters[names.DELAY_BOUND] == 1 and messages.kinds[following] == UPDATE:
-                    # It may be waiting for this worker's own round of that iteration, and must not hold that back.
-                    arrived.iteration = max(arrived.iteration, int(messages.numbers[following]) + 1)
-                return False
-            if arrived.bundle.wave:
-                self._unfinished_waves.append(arrived.bundle.wave)
-            self._arrived.popleft()
-        return True
+            if arrived.following == len(messages.kinds):
+                if arrived.bundle.wave:
+                    self._unfinished_waves.append(arrived.bundle.wave)
+                continue
+            if self.state.counters[names.DELAY_BOUND] == 1 and messages.kinds[arrived.following] == UPDATE:
+                arrived.iteration = max(arrived.iteration, int(messages.numbers[arrived.following]) + 1)
+            kept[sender] = arrived.iteration
+            waiting.append(arrived)
+            if arrived.following > first:
+                self._context.activate()
+        self._arrived = waiting
+        return not waiting
 
     def _held_least(self) -> int:
         """The least iteration of the bundles that are here and not taken in."""
