@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -43,9 +44,19 @@ def test_the_second_signal_ends_at_once(environment):
     process = _start(environment, "asked.wait(60); print('asked', flush=True); time.sleep(60)")
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "asked\n"
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
     assert process.returncode == 130
+
+
+def test_one_wish_that_arrives_twice_is_no_second_one(environment):
+    # As `timeout -s INT` does: to the process, and to its group.
+    process = _start(environment, "asked.wait(60); time.sleep(1); print('in order', flush=True)")
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "in order\n")
 
 
 def test_a_command_that_looks_away_too_long_is_ended(environment):

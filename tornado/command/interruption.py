@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from .presentation import ExitCode
 
 GRACE_S = 15.0
+# `timeout -s INT` signals the process and then its group: the same wish, microseconds apart, and no second one.
+_SAME_WISH_S = 0.2
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -31,6 +34,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self._requested = threading.Event()
+        self._requested_s = 0.0
         self._previous: dict[signal.Signals, Any] = {}
         self._watchdog: threading.Timer | None = None
 
@@ -65,7 +69,10 @@ class Interruption:
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         if self._requested.is_set():
-            _end_at_once()
+            if time.monotonic() - self._requested_s > _SAME_WISH_S:
+                _end_at_once()
+            return
+        self._requested_s = time.monotonic()
         self._requested.set()
         self._watchdog = threading.Timer(GRACE_S, _end_at_once)
         self._watchdog.daemon = True

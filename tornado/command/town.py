@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ..ingest.records import EdgeBatch
+from ..ingest.records import REMOVE, EdgeBatch
 from ..testing.model import EdgeHistory
 from ..testing.oracle import build, heap_dijkstra
 from ..testing.roads import closing, closures, opening, road_network
@@ -73,6 +73,10 @@ class Town:
     def warm_up(self) -> None:
         """Compile the check, so that its times are those of its work."""
         _recompute(self.records.slice(0, 64), 64, self.station)
+
+    def undoing(self, records: EdgeBatch) -> EdgeBatch:
+        """Return the removals of some edges."""
+        return EdgeBatch.of(records.src, records.dst, records.weight, REMOVE)
 
     def check(self, prefix: int, ids: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> Check:
         """Compare an answer with a recomputation on the first `prefix` records.
