@@ -9,6 +9,7 @@
     │   ├── UnknownLoop                     no loop of that name runs here
     │   ├── UnknownVertex                   none of the vertices was ever seen
     │   ├── UnknownQuery                    no query of that id, or it is no longer kept
+    │   ├── ResultUnavailable               the query has no values (yet, or any more)
     │   ├── QueueFull                       more work than there is room for: try again later
     │   ├── NotSupported                    a legal wish that this engine, store or program cannot fulfil
     │   └── InvalidDataflow                 a graph that was put together wrongly (a cycle that keeps time still)
@@ -118,6 +119,12 @@ class UnknownQuery(CallerError):
     default_hint = (
         "`tornado ls` lists the queries that are kept; ask again for an answer to the input as it is now."
     )
+
+
+class ResultUnavailable(CallerError):
+    """The query ended without values, was cancelled, has not finished, or its values are no longer kept."""
+
+    code = "result-unavailable"
 
 
 class QueueFull(CallerError):

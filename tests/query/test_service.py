@@ -6,9 +6,17 @@ import threading
 import pytest
 
 from tests.query.conftest import eventually, start_roads
-from tornado.errors import InvalidArgument, QueueFull, StoreCorrupt, UnknownField, UnknownLoop, UnknownQuery
+from tornado.errors import (
+    InvalidArgument,
+    QueueFull,
+    ResultUnavailable,
+    StoreCorrupt,
+    UnknownField,
+    UnknownLoop,
+    UnknownQuery,
+)
 from tornado.ingest.records import EdgeBatch
-from tornado.query.answers import ResultUnavailable, Selection
+from tornado.query.answers import Selection
 from tornado.query.query import QueryState
 from tornado.query.request import Mode, QueryRequest
 from tornado.query.service import QueryService

@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from apps.sssp import ShortestPaths
 from tests.query import fake_loops
-from tests.query.conftest import REAL
-from tornado.errors import InvalidArgument, NotSupported, UnknownLoop, UnknownVertex
-from tornado.query.answers import ResultUnavailable
+from tornado.errors import InvalidArgument, NotSupported, ResultUnavailable, UnknownLoop, UnknownVertex
 from tornado.query.query import QueryState
 from tornado.query.session import Session
 
@@ -254,12 +253,11 @@ def test_a_result_outlives_what_the_service_keeps(fake, slow):
     assert result.values == {1: 0.0, 2: 1.0, 3: 2.0}
 
 
-@pytest.mark.skipif(REAL is None, reason="there is no real master to open")
 def test_tornado_open_opens_a_session(tmp_path):
     import tornado
 
     with tornado.open(f"lmdb://{tmp_path}/store", workers=1) as session:
-        paths = session.start(REAL[1](source=1))
+        paths = session.start(ShortestPaths(source=1))
         paths.insert([1, 2, 2], [2, 3, 4], [1.0, 2.0, 9.0])
         assert paths.name == "shortest_paths"
         assert paths.query(vertices=[3]).values == {3: 3.0}

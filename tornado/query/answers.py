@@ -14,17 +14,11 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import CallerError, InvalidArgument, UnknownVertex
+from ..errors import InvalidArgument, ResultUnavailable, UnknownVertex
 from .contract import IdArray, Mask, ValueArray, ValuesView
 from .ids import IdCodec, Vertex
 
 CHUNK_ROWS = 32_768
-
-
-class ResultUnavailable(CallerError):
-    """The query ended without values, was cancelled, or has not finished."""
-
-    code = "result-unavailable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

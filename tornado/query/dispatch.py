@@ -46,6 +46,8 @@ class Dispatcher:
         How many branches run and how many queries wait.
     loop : callable
         From a name to the main loop; raises `UnknownLoop`.
+    fork : callable
+        Forks the branch that a request asks for.
     read : callable
         Makes the answer of a request from the values of its branch.
     end : callable
@@ -57,11 +59,13 @@ class Dispatcher:
         limits: ServiceLimits,
         *,
         loop: Callable[[str], MainLoopView],
+        fork: Callable[[QueryRequest], BranchView],
         read: Callable[[QueryRequest, ValuesView, SharedValues], Answer],
         end: Callable[[Query, Ending], None],
     ) -> None:
         self._limits = limits
         self._loop = loop
+        self._fork_for = fork
         self._read = read
         self._end = end
         self._airfield = Airfield(branches=limits.branches, queued=limits.queued)
@@ -156,11 +160,7 @@ class Dispatcher:
             self._landed(flight)
             return
         try:
-            branch: BranchView = self._loop(request.loop).fork(
-                parameters=dict(request.parameters) or None,
-                at=request.at,
-                max_iterations=request.max_iterations,
-            )
+            branch = self._fork_for(request)
         except Exception as error:
             if isinstance(error, QueueFull) and self._wait_again(flight):
                 return

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, ResultUnavailable
 from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
-from .answers import ResultUnavailable, Selection, all_unknown
+from .answers import Selection, all_unknown
 from .contract import MainLoopView
 from .events import Done
 from .ids import StringIds

@@ -16,8 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from ..errors import ResultUnavailable
 from . import problems
-from .answers import EMPTY, Answer, Page, ResultUnavailable, Selection, SmallAnswer, all_unknown
+from .answers import EMPTY, Answer, Page, Selection, SmallAnswer, all_unknown
 from .events import Done, events
 from .formats import (
     ARROW,

@@ -17,6 +17,7 @@ from ..errors import (
     PeerError,
     QueueFull,
     RecordError,
+    ResultUnavailable,
     StoreError,
     StoreFull,
     TornadoError,
@@ -24,7 +25,6 @@ from ..errors import (
     UnknownQuery,
     UnknownVertex,
 )
-from .answers import ResultUnavailable
 
 MEDIA_TYPE = "application/problem+json"
 

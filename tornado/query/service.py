@@ -17,9 +17,10 @@ from threading import Lock
 
 from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, best, lookup, top
-from .contract import MainLoopView, MasterView, ValuesView
+from .contract import BranchView, MainLoopView, MasterView, ValuesView
 from .dispatch import APPROXIMATE, Dispatcher
 from .ids import IdCodec, IntIds
+from .parameters import check_parameters, parameters_inside
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
@@ -66,7 +67,9 @@ class QueryService:
         self._submitted = 0
         self._refused = 0
         self._closed = False
-        self._dispatcher = Dispatcher(self.limits, loop=self.loop, read=self._read, end=self._end)
+        self._dispatcher = Dispatcher(
+            self.limits, loop=self.loop, fork=self._fork, read=self._read, end=self._end
+        )
 
     def loop(self, name: str) -> MainLoopView:
         """Return the main loop of that name.
@@ -200,6 +203,7 @@ class QueryService:
         loop = self.loop(request.loop)
         if request.vertices is not None:
             self.ids(request.loop).encode(request.vertices)
+        check_parameters(loop.program, request.parameters, self.ids(request.loop))
         if request.at is not None:
             _require_stored(loop, request.at)
         query = Query(secrets.token_hex(8), request, deadline_s)
@@ -216,6 +220,15 @@ class QueryService:
             self._forget([query.id])
             raise
         return query
+
+    def _fork(self, request: QueryRequest) -> BranchView:
+        # Vertices are looked up only now: while a question waits for offsets, its vertex may be seen for the first time.
+        loop = self.loop(request.loop)
+        parameters = parameters_inside(loop.program, request.parameters, self.ids(request.loop))
+        branch: BranchView = loop.fork(
+            parameters=parameters or None, at=request.at, max_iterations=request.max_iterations
+        )
+        return branch
 
     def _approximate(self, loop: MainLoopView, request: QueryRequest) -> Ending:
         # Offsets first: the values are then at least as new as what the snapshot names.

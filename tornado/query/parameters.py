@@ -1,0 +1,148 @@
+"""Program parameters as people write them, and as programs take them.
+
+A query may change the parameters of its branch. They come from outside, as JSON or as whatever a caller holds, and a compiled
+program would be compiled anew for every type that it has not seen: so each value is checked against the type its field declares
+before anything is forked. Where ids are strings, a parameter that is a vertex is given by its name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import InvalidArgument, UnknownField, UnknownVertex
+from ..ingest.interner import Interner
+from .ids import INT64_MAX, INT64_MIN, IdCodec
+
+
+def is_vertex(field: dataclasses.Field[Any]) -> bool:
+    """Return whether a parameter names a vertex: `field(metadata={"vertex": True})`, or it is called `source`."""
+    return bool(field.metadata.get("vertex", field.name == "source"))
+
+
+def check_parameters(program: Any, given: Mapping[str, Any], codec: IdCodec) -> None:
+    """Check names and types, not whether a named vertex was seen.
+
+    Raises
+    ------
+    UnknownField
+        For a parameter that the program does not have.
+    InvalidArgument
+        For a value of another type than its field; names both.
+    """
+    _converted(program, given, codec, look_up=False)
+
+
+def parameters_inside(program: Any, given: Mapping[str, Any], codec: IdCodec) -> dict[str, Any]:
+    """Return checked parameters with every vertex as the number that the loop knows it by.
+
+    Raises
+    ------
+    UnknownField, InvalidArgument
+        See `check_parameters`.
+    UnknownVertex
+        For the name of a vertex that was never seen.
+    """
+    return _converted(program, given, codec, look_up=True)
+
+
+def with_interned_vertices(program: Any, interner: Interner) -> Any:
+    """Return the program with every vertex that it names by a string as a number; the names count as seen from now on."""
+    if not dataclasses.is_dataclass(program) or isinstance(program, type):
+        return program
+    named = {
+        field.name: getattr(program, field.name)
+        for field in dataclasses.fields(program)
+        if field.init and is_vertex(field) and isinstance(getattr(program, field.name), str)
+    }
+    numbers = {name: int(interner.intern([vertex])[0]) for name, vertex in named.items()}
+    return dataclasses.replace(program, **numbers) if numbers else program
+
+
+def _converted(program: Any, given: Mapping[str, Any], codec: IdCodec, *, look_up: bool) -> dict[str, Any]:
+    if not given:
+        return {}
+    fields = {field.name: field for field in dataclasses.fields(program) if field.init}
+    unknown = sorted(given.keys() - fields.keys())
+    if unknown:
+        raise UnknownField(
+            f"the program {type(program).__name__} has no parameter {unknown[0]!r}; it has: {', '.join(fields) or 'none'}"
+        )
+    hints = _hints(type(program))
+    converted = {}
+    for name, value in given.items():
+        if is_vertex(fields[name]):
+            converted[name] = _vertex(name, value, codec, look_up=look_up)
+        else:
+            converted[name] = _value(name, value, hints.get(name))
+    return converted
+
+
+def _vertex(name: str, value: Any, codec: IdCodec, *, look_up: bool) -> Any:
+    if codec.kind == "int":
+        return _value(name, value, int)
+    if not isinstance(value, str):
+        raise InvalidArgument(
+            f"parameter {name} is {value!r}, but the ids of this loop are strings",
+            hint="Put the id in quotes.",
+        )
+    if not look_up:
+        return value
+    numbers, known = codec.encode([value])
+    if not known[0]:
+        raise UnknownVertex(f"parameter {name} is {value!r}, which the input never named")
+    return int(numbers[0])
+
+
+def _value(name: str, value: Any, hint: Any) -> Any:
+    """Return a value as exactly the type that is declared; other types than the plain ones are left to the program."""
+    optional = typing.get_origin(hint) in {typing.Union, types.UnionType} and type(None) in typing.get_args(
+        hint
+    )
+    if optional:
+        if value is None:
+            return None
+        rest = [part for part in typing.get_args(hint) if part is not type(None)]
+        hint = rest[0] if len(rest) == 1 else None
+    if hint is int:
+        number = _whole(value)
+        if number is None:
+            raise InvalidArgument(f"parameter {name} is {value!r} but must be a whole number")
+        if not INT64_MIN <= number <= INT64_MAX:
+            raise InvalidArgument(f"parameter {name} is {number}, which does not fit a signed 64-bit integer")
+        return number
+    if hint is float:
+        if isinstance(value, bool) or not hasattr(value, "__float__"):
+            raise InvalidArgument(f"parameter {name} is {value!r} but must be a number")
+        try:
+            return float(value)
+        except OverflowError:
+            raise InvalidArgument(
+                f"parameter {name} is {value!r}, which is beyond what a float holds"
+            ) from None
+    if hint in {bool, str} and not isinstance(value, hint):
+        raise InvalidArgument(
+            f"parameter {name} is {value!r} but must be {'true or false' if hint is bool else 'a string'}"
+        )
+    return value
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(kind)
+    except NameError:
+        # Types that exist only for a type checker; the program itself is all that can judge its values then.
+        return {}
