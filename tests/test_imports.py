@@ -30,13 +30,14 @@ LAYERS = {
     "loops": 4,
     "testing": 4,
     "query": 5,
+    "simulation": 5,
     "command": 6,
     "__main__": 7,
 }
 # The facade hands out names of other rooms, when they are asked for.
 FACADE = "__init__"
-# Tools of tests, and of the demo that checks itself.
-USERS_OF_TESTING = {"command"}
+# Tools of tests, of the demo that checks itself, and of simulations that judge.
+USERS_OF_TESTING = {"command", "simulation"}
 
 # Which files may import what is not ours and not in the standard library. What is not named here may be imported anywhere.
 DOORWAYS = {

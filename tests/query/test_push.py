@@ -5,12 +5,14 @@ import pytest
 
 from tests.query import fake_loops
 from tests.query.conftest import start_roads
-from tornado.errors import QueueFull, StoreCorrupt, StoreFull
+from tornado.errors import InvalidArgument, QueueFull, StoreCorrupt, StoreFull, UnknownVertex
 from tornado.ingest.ndjson import parse_ndjson
 from tornado.ingest.quarantine import Quarantine
 from tornado.ingest.records import REMOVE, EdgeBatch
 from tornado.query.push import Pusher
 from tornado.query.push_log import StorePushLog
+from tornado.query.session import Session
+from tornado.query.stored_names import main_loops
 from tornado.storage import open_store
 
 
@@ -122,3 +124,87 @@ def test_positions_of_rejected_records_go_on_from_push_to_push(fake):
     for _ in range(2):
         pusher.push(loop, "http", parse_ndjson(b'{"src": 1, "dst": 2}\nbad\n'))
     assert [entry.position for _, entry in quarantine.recent()] == [2, 4]
+
+
+def test_what_is_pushed_before_the_loop_is_restored_comes_after_what_an_earlier_run_took(fake, store, log):
+    Pusher(log=log).insert(start_roads(fake), "http", EdgeBatch.of([1], [10]))
+    loop, pusher = fake_loops.Master().start(fake_loops.Fastest(1), "roads"), Pusher(log=StorePushLog(store))
+    assert pusher.push(loop, "http", parse_ndjson(b'{"src": 10, "dst": 11}\n')).offsets == {"http": 2}
+    assert pusher.restore(loop) == 0
+    values, _ = loop.approximation().lookup(np.array([11]))
+    assert values.tolist() == [2.0]
+
+
+def started(store, *, source="Rome", ids="string"):
+    """A session that goes on from a store; its loop is called towns."""
+    made = Session(fake_loops.Master(), pusher=Pusher(log=StorePushLog(store)))
+    return made, made.start(fake_loops.Fastest(source=source), "towns", ids=ids)
+
+
+def test_names_mean_the_same_vertices_after_a_restart(store):
+    session, towns = started(store)
+    with session:
+        # Numbers are given in the order of arrival, and what a file names is in no log.
+        session.service.ids("towns").interner.intern(["Bonn", "Lyon", "Oslo"])
+        towns.insert(["Rome", "Oslo"], ["Oslo", "Nice"], [2.0, 3.0])
+        towns.insert(["Nice"], ["Bern"])
+    session, towns = started(store)
+    with session:
+        assert towns.query(vertices=["Nice", "Bern", "Rome"]).values == {
+            "Nice": 5.0,
+            "Bern": 6.0,
+            "Rome": 0.0,
+        }
+        towns.insert(["Bern"], ["Kiel"])
+        assert towns.query(vertices=["Kiel"], parameters={"source": "Nice"}).values == {"Kiel": 2.0}
+        with pytest.raises(UnknownVertex, match="'Atlantis'"):
+            towns.query(parameters={"source": "Atlantis"})
+    session, towns = started(store, source="Oslo")
+    with session:
+        assert towns.query(vertices=["Kiel"]).values == {"Kiel": 5.0}
+
+
+def test_a_checkpoint_has_the_names_that_its_vertices_need(store):
+    session, towns = started(store)
+    with session:
+        interner = session.service.ids("towns").interner
+        interner.intern(["Bonn", "Lyon"])
+        towns.checkpoint()
+    assert StorePushLog(store).names.load("towns").find(["Rome", "Bonn", "Lyon"]) == [0, 1, 2]
+
+
+def test_a_store_of_names_does_not_go_on_with_numbers_nor_the_other_way(store):
+    session, towns = started(store)
+    with session:
+        towns.insert(["Rome"], ["Oslo"])
+    with pytest.raises(InvalidArgument, match="has strings for ids"):
+        started(store, source=1, ids="int")
+    Pusher(log=StorePushLog(store)).insert(
+        fake_loops.Master().start(fake_loops.Fastest(1), "lanes"), "http", EdgeBatch.of([1], [2])
+    )
+    with pytest.raises(InvalidArgument, match="has numbers for ids"):
+        StorePushLog(store).names.load("lanes")
+
+
+def test_lines_beside_a_loop_are_no_loops(store):
+    session, towns = started(store)
+    with session:
+        towns.insert(["Rome"], ["Oslo"])
+    assert store.loops() == ["towns/names", "towns/pushed/insert"]
+    assert main_loops(store) == ["towns"]
+
+
+def test_damaged_names_are_said_to_be_damaged(store):
+    started(store)[0].close()
+    store.write("towns/names", 7, {b"names": b"no table"})
+    with pytest.raises(StoreCorrupt, match="names cannot be read"):
+        started(store)
+    store.write("towns/names", 8, {b"other": b""}, deletes=[b"names"])
+    with pytest.raises(StoreCorrupt, match="lacks its page"):
+        started(store)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 121, "tab\tbed"])
+def test_a_loop_is_not_called_what_no_path_can_say(fake, name):
+    with Session(fake) as session, pytest.raises(InvalidArgument, match="name of a loop"):
+        session.start(fake_loops.Fastest(1), name)

@@ -96,10 +96,10 @@ class Interner:
                     )
             return [self._names[one] for one in ids.tolist()]
 
-    def snapshot(self, *, since: int = 0) -> bytes:
-        """The strings with ids from `since` on, as an Arrow IPC stream (what a store keeps)."""
+    def snapshot(self, *, since: int = 0, until: int | None = None) -> bytes:
+        """The strings with ids from `since` on and below `until` (left out: all), as an Arrow IPC stream for a store."""
         with self._lock:
-            names = self._names[since:]
+            names = self._names[since:until]
         sink = pa.BufferOutputStream()
         table = pa.table({"name": pa.array(names, pa.large_string())})
         table = table.replace_schema_metadata({"since": str(since)})

@@ -260,6 +260,8 @@ class LoopHandle:
 
     def checkpoint(self) -> int:
         """Write a snapshot to the store and return its version, for `query(at=…)`."""
+        # A snapshot counts on the names of its vertices.
+        self._pusher.save_names(self.name)
         return self.loop.checkpoint()
 
     def snapshots(self) -> list[NamedSnapshot]:

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import InvalidArgument
+from ..ingest.interner import Interner
 from ..ingest.parsed import ParsedBatch
 from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
@@ -25,8 +26,25 @@ from .contract import MainLoopView
 FORGET_EVERY = 256
 
 
+class NameLog(Protocol):
+    """Where the names of vertices are made durable before records that count on them; see `StoredNames`."""
+
+    def load(self, loop: str) -> Interner:
+        """Return the names of a loop as they were saved last."""
+
+    def save(self, loop: str, interner: Interner) -> None:
+        """Make durable what is new."""
+
+    def refuse(self, loop: str) -> None:
+        """Raise where a loop has names."""
+
+
 class PushLog(Protocol):
     """Where pushed records are made durable before they are acknowledged; see `StorePushLog`."""
+
+    @property
+    def names(self) -> NameLog:
+        """Where the names of their vertices go."""
 
     def append(self, loop: str, source: str, offset: int, batch: EdgeBatch) -> None:
         """Make a batch durable under the offset that it reaches."""
@@ -77,6 +95,9 @@ class Pusher:
         self._offsets: dict[tuple[str, str], int] = {}
         self._guard = Lock()
         self._appends = 0
+        self._interners: dict[str, Interner] = {}
+        self._restoring: dict[str, Lock] = {}
+        self._restored: set[str] = set()
 
     def push(self, loop: MainLoopView, source: str, parsed: ParsedBatch) -> Pushed:
         """Admit the good records of a body and quarantine the others. Blocks while the loop lags.
@@ -88,6 +109,7 @@ class Pusher:
         """
         bad, reason = loop.program.check(parsed.batch)
         parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason)
+        self.restore(loop)
         with self._lock(loop.name, source):
             before = self._offset(loop, source)
             offset = before + parsed.records
@@ -113,22 +135,59 @@ class Pusher:
                 f"entry {refused[0]} is {describe(batch, int(refused[0]))}: {reason}",
                 hint="Mend that entry and repeat the call: none of it was taken.",
             )
+        self.restore(loop)
         with self._lock(loop.name, source):
             return self._admit(loop, source, batch, self._offset(loop, source) + len(batch))
+
+    def interner(self, loop: str) -> Interner:
+        """Return the names of a loop with strings for ids: with a log as they were before the restart.
+
+        To be called before the loop starts, and once.
+
+        Raises
+        ------
+        InvalidArgument
+            When what the log has of this loop counts on numbers for ids.
+        """
+        interner = Interner() if self._log is None else self._log.names.load(loop)
+        self._interners[loop] = interner
+        return interner
+
+    def refuse_names(self, loop: str) -> None:
+        """Raise `InvalidArgument` where a loop that begins with numbers for ids had strings before the restart."""
+        if self._log is not None:
+            self._log.names.refuse(loop)
+
+    def save_names(self, loop: str) -> None:
+        """Make names durable that are not yet: before what counts on them, such as a snapshot, is."""
+        interner = self._interners.get(loop)
+        if self._log is not None and interner is not None:
+            self._log.names.save(loop, interner)
 
     def restore(self, loop: MainLoopView) -> int:
         """Admit again what was pushed after the snapshot that a loop has recovered; return how many records.
 
-        To be called once, when the loop has started and before anything else is pushed into it.
+        To be called when the loop has started. Whatever is pushed before that, or meanwhile, waits for it; a second call
+        does nothing.
         """
-        if self._log is None:
+        if self._log is None or loop.name in self._restored:
             return 0
+        with self._guard:
+            restoring = self._restoring.setdefault(loop.name, Lock())
+        with restoring:
+            if loop.name in self._restored:
+                return 0
+            count = self._replay(loop, self._log)
+            self._restored.add(loop.name)
+            return count
+
+    def _replay(self, loop: MainLoopView, log: PushLog) -> int:
         count = 0
-        for source in self._log.sources(loop.name):
+        for source in log.sources(loop.name):
             with self._lock(loop.name, source):
                 before = loop.offsets().get(source, 0)
-                self._log.forget(loop.name, source, up_to=before)
-                for offset, batch in self._log.replay(loop.name, source, after=before):
+                log.forget(loop.name, source, up_to=before)
+                for offset, batch in log.replay(loop.name, source, after=before):
                     if len(batch):
                         # However long the loop takes: there is nobody to refuse it to.
                         loop.admit(batch, source, offset, timeout_s=None)
@@ -139,6 +198,7 @@ class Pusher:
         return count
 
     def _admit(self, loop: MainLoopView, source: str, batch: EdgeBatch, offset: int) -> int:
+        self.save_names(loop.name)
         if self._log is not None:
             self._log.append(loop.name, source, offset, batch)
         try:

@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import StoreCorrupt
 from ..ingest.records import EdgeBatch
 from ..storage.contract import VersionedStore
+from .stored_names import StoredNames
 
 _KEY = b"batch"
 _RECORD_BYTES = 8 + 8 + 8 + 1
@@ -37,6 +38,7 @@ class StorePushLog:
         self._store = store
         self._newest: dict[str, int] = {}
         self._lock = Lock()
+        self.names = StoredNames(store)
 
     def append(self, loop: str, source: str, offset: int, batch: EdgeBatch) -> None:
         """Make a batch durable under the offset that it reaches.

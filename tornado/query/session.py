@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..config import DEFAULT_DELAY_BOUND, DEFAULT_HTTP_HOST, Settings, default_workers
 from ..errors import InvalidArgument
-from ..ingest.interner import Interner
 from ..storage.contract import VersionedStore
 from .handles import LoopHandle
-from .ids import IdCodec, StringIds
+from .ids import IdCodec, IntIds, StringIds
+from .parameters import with_interned_vertices
 from .push import Pusher
 from .push_log import StorePushLog
 from .request import ServiceLimits
@@ -31,6 +31,9 @@ from .service import QueryService
 
 if TYPE_CHECKING:
     from .http import HttpServer
+
+
+LONGEST_NAME_BYTES = 120
 
 
 class Session:
@@ -98,14 +101,24 @@ class Session:
         """
         if ids not in {"int", "string"} and isinstance(ids, str):
             raise InvalidArgument(f"ids is {ids!r} but must be 'int' or 'string'")
-        name = name or loop_name(type(program).__name__)
+        name = checked_loop_name(loop_name(type(program).__name__) if name is None else name)
+        if name not in self.master.loops:
+            codec = self._codec(name, ids)
+            if isinstance(codec, StringIds):
+                program = with_interned_vertices(program, codec.interner)
+            # Before the loop can be asked or fed.
+            self.service.use_ids(name, codec)
         loop = self.master.start(program, name=name, delay_bound=delay_bound)
-        if not isinstance(ids, str):
-            self.service.use_ids(name, ids)
-        elif ids == "string":
-            self.service.use_ids(name, StringIds(Interner()))
         self.pusher.restore(loop)
         return LoopHandle(self.service, self.pusher, loop)
+
+    def _codec(self, name: str, ids: str | IdCodec) -> IdCodec:
+        if not isinstance(ids, str):
+            return ids
+        if ids == "string":
+            return StringIds(self.pusher.interner(name))
+        self.pusher.refuse_names(name)
+        return IntIds()
 
     def loop(self, name: str) -> LoopHandle:
         """Return a loop that runs.
@@ -205,6 +218,30 @@ def open(
         )
         opened.pop_all()
     return session
+
+
+def checked_loop_name(name: str) -> str:
+    """Return the name where it can be part of a path and of a store's line.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is empty, too long, or has a slash or what cannot be printed.
+
+    Examples
+    --------
+    >>> checked_loop_name("roads 2")
+    'roads 2'
+    """
+    if (
+        not 1 <= len(name.encode(errors="replace")) <= LONGEST_NAME_BYTES
+        or "/" in name
+        or not name.isprintable()
+    ):
+        raise InvalidArgument(
+            f"the name of a loop is {name!r} but must have 1 to {LONGEST_NAME_BYTES} bytes and be printable, without a slash"
+        )
+    return name
 
 
 def loop_name(class_name: str) -> str:

@@ -1,0 +1,111 @@
+"""The names of vertices, kept in the store of the loop that counts them.
+
+A loop knows vertices by the order in which their names first arrived (`ingest.interner`). What is durable about it, snapshots
+and pushed edges, holds these numbers; so the names are durable before them. They are a line of their own (`LOOP/names`), of
+which every version holds the names that came after the version before.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from ..errors import InvalidArgument, StoreCorrupt
+from ..ingest.interner import Interner
+from ..storage.contract import VersionedStore
+
+_KEY = b"names"
+_LINE = "/names"
+
+
+class StoredNames:
+    """The tables of names of the loops in a store.
+
+    Parameters
+    ----------
+    store : VersionedStore
+        Not ours to close.
+    """
+
+    def __init__(self, store: VersionedStore) -> None:
+        self._store = store
+        self._saved: dict[str, int] = {}
+        self._lock = Lock()
+
+    def load(self, loop: str) -> Interner:
+        """Return the table of a loop as it was saved last, or an empty one for a loop that begins.
+
+        Raises
+        ------
+        InvalidArgument
+            When the store has this loop with numbers for ids.
+        StoreCorrupt
+            When what was saved cannot be read.
+        """
+        line = loop + _LINE
+        with self._lock:
+            versions = self._store.versions(line)
+            if not versions and has_loop(self._store, loop):
+                raise InvalidArgument(
+                    f"loop {loop!r} of the store {self._store.url} has numbers for ids, so it cannot go on with strings",
+                    hint="Leave --ids string out, or name an empty store.",
+                )
+            parts = [self._store.read(line, _KEY, version) for version in versions]
+            if None in parts:
+                raise StoreCorrupt(f"the table {line} lacks its page at a version that is stored")
+            interner = Interner.restore(*(part for part in parts if part is not None))
+            self._saved[loop] = len(interner)
+            if not versions:
+                # Says from now on what the numbers in this store are.
+                self._store.write(line, 0, {_KEY: interner.snapshot()})
+            return interner
+
+    def save(self, loop: str, interner: Interner) -> None:
+        """Make the names durable that came since the last call; without any, nothing is written.
+
+        Raises
+        ------
+        StoreError
+            When they cannot be written; the next call tries again.
+        """
+        line = loop + _LINE
+        with self._lock:
+            saved, count = self._saved[loop], len(interner)
+            if count > saved:
+                version = max(self._store.versions(line), default=-1) + 1
+                self._store.write(line, version, {_KEY: interner.snapshot(since=saved, until=count)})
+                self._saved[loop] = count
+
+    def refuse(self, loop: str) -> None:
+        """Refuse to go on with a loop of names as if they were numbers.
+
+        Raises
+        ------
+        InvalidArgument
+            When the store has names for this loop.
+        """
+        if self._store.versions(loop + _LINE):
+            raise InvalidArgument(
+                f"loop {loop!r} of the store {self._store.url} has strings for ids, so it cannot go on with numbers",
+                hint="Start it with --ids string, or name an empty store.",
+            )
+
+
+def has_loop(store: VersionedStore, loop: str) -> bool:
+    """Return whether a store has snapshots of a loop, or edges that were pushed into it."""
+    return any(line == loop or line.startswith(f"{loop}/") for line in store.loops())
+
+
+def main_loops(store: VersionedStore) -> list[str]:
+    """Return the names of the loops that a store has something of, sorted: lines beside a loop are not loops.
+
+    Examples
+    --------
+    >>> from tornado.storage import open_store
+    >>> with open_store("memory:") as store:
+    ...     for line in ("roads", "roads/names", "roads/pushed/http", "lanes/pushed/http"):
+    ...         store.write(line, 0, {})
+    ...     main_loops(store)
+    ['lanes', 'roads']
+    """
+    # A loop's name has no slash: see `session.checked_loop_name`.
+    return sorted({line.partition("/")[0] for line in store.loops()})
