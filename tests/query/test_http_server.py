@@ -115,3 +115,31 @@ def test_counts_go_on_after_a_restart_of_the_server(asked):
             wanted = f'tornado_query_latency_seconds_count{{loop="roads",state="converged"}} {turn}.0'
             # The answer goes out first, and is counted then.
             eventually(lambda: wanted in httpx.get(f"{server.url}/metrics").text)  # noqa: B023  called in this turn
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:9", "[::1]:5", "localhost."]
+)
+def test_a_server_on_loopback_answers_to_the_names_of_loopback(asked, host):
+    with HttpServer(asked, port=0) as server:
+        assert httpx.get(f"{server.url}/healthz", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::2]", "localhost@x", ""]
+)
+def test_a_server_on_loopback_refuses_a_name_that_was_made_to_point_at_it(asked, host):
+    with HttpServer(asked, port=0) as server:
+        for path in ("/v1/loops", "/docs", "/nowhere"):
+            response = httpx.get(server.url + path, headers={"Host": host})
+            assert response.status_code == 403
+            assert response.headers["content-type"] == "application/problem+json"
+            assert response.json()["code"] == "unknown-host"
+
+
+def test_a_server_answers_to_the_name_it_was_bound_by_and_an_open_one_to_any(asked):
+    with HttpServer(asked, "127.0.0.2", port=0) as server:
+        assert healthy(server)
+    with HttpServer(asked, "0.0.0.0", port=0) as server:
+        url = f"http://127.0.0.1:{server.port}/healthz"
+        assert httpx.get(url, headers={"Host": "roads.example"}).status_code == 200

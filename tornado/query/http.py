@@ -21,6 +21,7 @@ import uvicorn
 from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT
 from ..errors import InternalError, InvalidArgument, PeerError, PortInUse
 from .http_app import create_app
+from .http_hosts import LOOPBACK_HOSTS
 from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
 from .metrics import Metrics
@@ -83,8 +84,7 @@ class HttpServer:
     @property
     def url(self) -> str:
         """Where the server is, without a slash at the end."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"http://{self._host}:{self.port}"
 
     def start(self) -> Self:
         """Bind, and answer requests on a thread from now on.
@@ -110,6 +110,7 @@ class HttpServer:
             metrics=self._metrics,
             limits=self._limits,
             stopping=self._stopping,
+            hosts=[*LOOPBACK_HOSTS, self._host] if self.warning is None else None,
         )
         config = uvicorn.Config(
             app,
@@ -143,6 +144,11 @@ class HttpServer:
         if loop is not None and thread.is_alive():
             loop.call_soon_threadsafe(self._stopping.set)
         thread.join()
+
+    @property
+    def _host(self) -> str:
+        """The host as a URL writes it."""
+        return f"[{self.host}]" if ":" in self.host else self.host
 
     def __enter__(self) -> Self:
         return self.start()

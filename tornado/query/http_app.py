@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import resources
 from typing import Any
 
@@ -14,6 +15,7 @@ from starlette.responses import Response
 from .. import __version__
 from ..errors import TornadoError
 from . import problems
+from .http_hosts import HostCheck
 from .http_models import shown
 from .http_requests import HttpLimits, problem_response
 from .http_routes_loops import loop_routes, operator_routes
@@ -29,7 +31,13 @@ of the input that the snapshot names. Errors are problem documents (RFC 9457) wi
 
 
 def create_app(
-    service: QueryService, *, pusher: Pusher, metrics: Metrics, limits: HttpLimits, stopping: Stopping
+    service: QueryService,
+    *,
+    pusher: Pusher,
+    metrics: Metrics,
+    limits: HttpLimits,
+    stopping: Stopping,
+    hosts: Collection[str] | None = None,
 ) -> FastAPI:
     """Return the application over one service.
 
@@ -43,6 +51,8 @@ def create_app(
     limits : HttpLimits
     stopping : Stopping
         Set when the server stops, so that nobody waits on.
+    hosts : collection of str, optional
+        What the Host header may name; left out, anything.
     """
     app = FastAPI(
         title="tornado-loops",
@@ -53,6 +63,8 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    if hosts is not None:
+        app.add_middleware(HostCheck, hosts=hosts)
     app.include_router(query_routes(service, limits, stopping))
     app.include_router(loop_routes(service, pusher, limits))
     app.include_router(operator_routes(service, metrics))
