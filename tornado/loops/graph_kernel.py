@@ -352,6 +352,44 @@ def edges_at(graph, version, producers, consumers, weights, born):
     return count
 
 
+@nb.njit(cache=True, nogil=True)
+def edges_of_rows(graph, version, first, stop, producers, consumers, weights, born):
+    """Like `edges_at`, for the producers ``first .. stop`` and as far as there is room; returns (next row, edges written).
+
+    A row is read whole or not at all, so a graph may be read a stretch at a time while it changes, under a lease.
+    """
+    count = 0
+    for row in range(first, stop):
+        room = producers.size - count - graph.out_length[row]
+        number = graph.buried_out[row] - 1
+        while number >= graph.counters[BURIED_FIRST] and graph.grave_died[number & graph.counters[GRAVE_MASK]] > version:
+            room -= 1
+            number = graph.grave_next_out[number & graph.counters[GRAVE_MASK]] - 1
+        if room < 0:
+            return row, count
+        start = graph.out_start[row]
+        for slot in range(start, start + graph.out_length[row]):
+            if graph.edge_born[slot] <= version:
+                producers[count] = row
+                consumers[count] = graph.edge_consumer[slot]
+                weights[count] = graph.edge_weight[slot]
+                born[count] = graph.edge_born[slot]
+                count += 1
+        number = graph.buried_out[row] - 1
+        while number >= graph.counters[BURIED_FIRST]:
+            grave = number & graph.counters[GRAVE_MASK]
+            if graph.grave_died[grave] <= version:
+                break
+            if graph.grave_born[grave] <= version:
+                producers[count] = row
+                consumers[count] = graph.grave_consumer[grave]
+                weights[count] = graph.grave_weight[grave]
+                born[count] = graph.grave_born[grave]
+                count += 1
+            number = graph.grave_next_out[grave] - 1
+    return stop, count
+
+
 @nb.njit(cache=True)
 def count_missing(graph):
     """Note a removal that found no edge."""

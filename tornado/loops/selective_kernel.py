@@ -328,14 +328,6 @@ def row_for(graph, session, loop, identifier, parameters):
 
 
 @nb.njit(cache=True)
-def effective(loop, row):
-    """What the vertex would announce if it committed now."""
-    if loop.flags[row] & DIRTY:
-        return loop.candidate[row]
-    return loop.value[row]
-
-
-@nb.njit(cache=True)
 def mark_dirty(graph, session, loop, row):
     """The candidate of a vertex got better: it has an update to commit."""
     fresh = loop.flags[row] & DIRTY == 0
@@ -384,8 +376,7 @@ def feasible_below(loop, row):
 @nb.njit(cache=True)
 def consider(graph, session, loop, row, producer, candidate, producer_value):
     """Take an offer if it is better than what the vertex has. It has raised `reached` already."""
-    current = effective(loop, row)
-    if not better(candidate, current):
+    if not better(candidate, loop.candidate[row]):
         return
     if loop.flags[row] & MARKED and not better(producer_value, loop.least[row]):
         return
@@ -446,7 +437,7 @@ def visit_commit(graph, session, loop, producer, entry, iteration, consumer, wei
         raise_reached(graph, loop, consumer, iteration)
     producer_value = loop.value[producer]
     candidate = offer(producer_value, weight)
-    if better(candidate, loop.value[consumer]):
+    if better(candidate, loop.candidate[consumer]):
         raise_reached(graph, loop, consumer, iteration)
         consider(graph, session, loop, consumer, producer, candidate, producer_value)
 
@@ -500,7 +491,7 @@ def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
             if not synchronous and loop.reached[consumer] < iteration and consumer != producer:
                 raise_reached(graph, loop, consumer, iteration)
             candidate = offer(producer_value, graph.edge_weight[slot])
-            if better(candidate, loop.value[consumer]) and consumer != producer:
+            if better(candidate, loop.candidate[consumer]) and consumer != producer:
                 raise_reached(graph, loop, consumer, iteration)
                 consider(graph, session, loop, consumer, producer, candidate, producer_value)
 
@@ -608,7 +599,7 @@ def finish_gather(graph, session, loop):
     row = loop.counters[CURSOR_ROW]
     wave = loop.counters[CURSOR_NUMBER]
     loop.counters[CURSOR_KIND] = IDLE
-    current = effective(loop, row)
+    current = loop.candidate[row]
     chosen = loop.best[0]
     parent = loop.counters[CURSOR_PARENT]
     supported = loop.best[1]
@@ -1033,6 +1024,25 @@ def begin_round_scan(loop):
 
 
 @nb.njit(cache=True)
+def scatter_round(graph, session, loop, fuel):
+    """Scatter the vertices that the round has committed, as long as their lists are short enough to need no cursor."""
+    latest = loop.counters[VERSION] >= graph.counters[SEQUENCE]
+    iteration = loop.counters[ROUND_ITERATION]
+    while loop.counters[ROUND] > 0:
+        row = np.int64(loop.round_row[loop.counters[ROUND] - 1])
+        length = np.int64(graph.out_length[row])
+        if length >= fuel or not latest:
+            begin_round_scan(loop)
+            return max(fuel, np.int64(1))
+        loop.counters[ROUND] -= 1
+        first = graph.out_start[row]
+        offer_along(graph, session, loop, row, iteration, first, first + length, latest)
+        loop.counters[EDGES_VISITED] += length
+        fuel -= length + _STEP_COST
+    return fuel
+
+
+@nb.njit(cache=True)
 def advance_synchronous(graph, session, loop, parameters, horizon, cap, fuel):
     """Delay bound 1: whole rounds, each when nothing can arrive for it any more."""
     while fuel > 0:
@@ -1040,14 +1050,26 @@ def advance_synchronous(graph, session, loop, parameters, horizon, cap, fuel):
         if fuel <= 0:
             break
         if loop.counters[ROUND] > 0:
-            begin_round_scan(loop)
-            fuel -= _STEP_COST
+            fuel = scatter_round(graph, session, loop, fuel)
             continue
         iteration = least_pending(graph, loop)
         if iteration >= min(horizon, loop.counters[SENT_LEAST]) or iteration > cap or outbox_is_full(loop):
             return fuel
         commit_round(graph, session, loop, iteration)
     return np.int64(0)
+
+
+@nb.njit(cache=True)
+def commit_at_once(graph, session, loop, row):
+    """All consumers are here and none prepares: prepare and commit are two passes over the list, and no message."""
+    first = graph.out_start[row]
+    stop = first + graph.out_length[row]
+    iteration = loop.reached[row] + 1
+    for slot in range(first, stop):
+        iteration = max(iteration, loop.reached[graph.edge_consumer[slot]])
+    commit(graph, session, loop, row, iteration)
+    offer_along(graph, session, loop, row, iteration, first, stop, True)
+    loop.counters[EDGES_VISITED] += stop - first
 
 
 @nb.njit(cache=True)
@@ -1101,6 +1123,13 @@ def advance_bounded(graph, session, loop, parameters, others, cap, fuel):
             )
         elif loop.subscribers[row] != np.uint64(0) or session.preparing_producers[row] > 0:
             begin_prepare(graph, session, loop, row)
+        elif (
+            session.counters[OPEN_RECORDS] == 0
+            and 2 * graph.out_length[row] < fuel
+            and loop.counters[VERSION] >= graph.counters[SEQUENCE]
+        ):
+            fuel -= 2 * np.int64(graph.out_length[row])
+            commit_at_once(graph, session, loop, row)
         else:
             loop.counters[CURSOR_SUPPORTED] = 0
             set_cursor(loop, SCAN_READ, row, 0)
@@ -1153,6 +1182,7 @@ def fork(graph, session, loop, branch_session, branch):
     rows = loop.counters[ROWS_SEEN]
     for row in range(rows):
         branch.value[row] = loop.value[row]
+        branch.candidate[row] = loop.value[row]
     for row in range(rows):
         branch.parent[row] = loop.parent[row]
     for row in range(rows):
@@ -1186,6 +1216,7 @@ def fork_fresh(graph, session, loop, branch_session, branch, parameters):
         flags = loop.flags[row] & np.uint8(OWN | SUBSCRIBED | ASKED | KNOWN)
         branch.flags[row] = flags
         branch.value[row] = WORST
+        branch.candidate[row] = WORST
         branch.parent[row] = NO_PARENT
         branch.reached[row] = branch.counters[FLOOR]
         if loop.counters[WORKERS] > 1:
@@ -1207,6 +1238,7 @@ def restore_row(
         row = row_for(graph, session, loop, identifiers[i], parameters)
         mark_clean(loop, row)
         loop.value[row] = values[i]
+        loop.candidate[row] = values[i]
         loop.reached[row] = max(reached[i], loop.counters[FLOOR])
         parent = (
             find_row(graph.ids, graph.table, graph.counters[TABLE_MASK], parents[i])
