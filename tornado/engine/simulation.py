@@ -32,7 +32,7 @@ class SimulationEngine:
         self.seed = seed
         self.fabric = SimulatedFabric(workers, self._random)
         self._hosts: Sequence[Host] = ()
-        self._on_failure: Callable[[int, BaseException], None] = lambda index, error: None
+        self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
 
     def start(self, hosts: Sequence[Host], on_failure: Callable[[int, BaseException], None]) -> None:
         """Remember the hosts."""
@@ -48,7 +48,7 @@ class SimulationEngine:
             except Exception as error:  # noqa: BLE001  reported as on threads
                 self._on_failure(index, error)
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:  # noqa: ARG002  simulated time does not run out
         """Step until the condition holds.
 
         Raises

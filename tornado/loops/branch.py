@@ -57,6 +57,7 @@ class Branch:
         self._callbacks: list[Callable[[Branch], None]] = []
         self._is_released = False
         self._values: Values | None = None
+        self._last: Progress | None = None
 
     @property
     def state(self) -> BranchState:
@@ -71,7 +72,8 @@ class Branch:
     @property
     def processors(self) -> list[BranchProcessor]:
         """Those that have recorded their state, by worker."""
-        return [self._recorded[index] for index in sorted(self._recorded)]
+        with self._lock:
+            return [processor for _, processor in sorted(self._recorded.items())]
 
     def wait_cut(self, timeout_s: float | None = None) -> bool:
         """Wait until every worker has recorded its state."""
@@ -85,13 +87,8 @@ class Branch:
 
     def progress(self) -> Progress:
         """How far it is."""
-        running = self._state is BranchState.RUNNING
-        elapsed_s = time.monotonic() - self._begun if running else self._elapsed_s
-        return progress_of(
-            [processor.state for processor in self.processors],
-            elapsed_s=elapsed_s,
-            converged=self._state is BranchState.CONVERGED,
-        )
+        with self._lock:
+            return self._progress()
 
     def add_done_callback(self, callback: Callable[[Branch], None]) -> None:
         """Have `callback` called once when it is over: on a worker's thread, so it must be quick; at once if it is over."""
@@ -105,6 +102,7 @@ class Branch:
         """Give it up and free what it holds."""
         if self._end(BranchState.CANCELLED):
             self._on_cancel(self)
+            self._let_go()
 
     def stop(self) -> None:
         """Bring it to an early end at a consistent cut; `values` is then the best so far."""
@@ -131,19 +129,31 @@ class Branch:
             if self._is_released or self._state is BranchState.RUNNING:
                 return
             self._is_released = True
+            self._last = self._progress()
         if self._values is not None:
             self._on_release(self)
+        self._let_go()
 
     # Called by the master
+
+    def answer(self, values: Values) -> None:
+        """There is nothing to iterate: its fixed point was stored."""
+        iteration = self._snapshot.iteration
+        self._last = Progress(iteration, 0, 0, 0.0, time.monotonic() - self._begun)
+        self._values = values
+        self._end(BranchState.CONVERGED)
 
     def recorded(self, worker: int, processor: BranchProcessor) -> None:
         """A worker has recorded its state."""
         with self._lock:
+            if self._state is not BranchState.RUNNING:
+                return
             self._recorded[worker] = processor
             if len(self._recorded) < self._workers:
                 return
-            iteration = max(part.first_iteration for part in self._recorded.values())
             given = self._snapshot
+            begun = max(part.first_iteration for part in self._recorded.values())
+            iteration = max(begun, given.iteration)
             self._snapshot = Snapshot(
                 given.offsets, given.instant, given.version, iteration, given.delay_bound
             )
@@ -152,29 +162,54 @@ class Branch:
     def finished(self, worker: int, processor: BranchProcessor) -> None:
         """A worker's part is complete."""
         with self._lock:
+            if self._state is not BranchState.RUNNING:
+                processor.free()
+                return
             self._finished[worker] = processor
             if len(self._finished) < self._workers:
                 return
             parts = [self._finished[index] for index in range(self._workers)]
-        self._values = Values(
-            self._kernel,
-            [Part(part.graph, part.state, part.rows) for part in parts],
-            rank=self._rank,
-            worst=self._kernel.WORST,
-        )
-        converged = all(part.is_converged for part in parts)
+            self._values = Values(
+                self._kernel,
+                [Part(part.graph, part.state, part.rows) for part in parts],
+                rank=self._rank,
+                worst=self._kernel.WORST,
+            )
+            converged = all(part.is_converged for part in parts)
         if not self._end(BranchState.CONVERGED if converged else BranchState.STOPPED):
-            self._on_release(self)  # it was cancelled meanwhile
+            self._let_go()  # it was cancelled meanwhile
 
     def fail(self, error: BaseException) -> None:
         """Something broke on a worker."""
         self.error = error
         if self._end(BranchState.FAILED):
             self._on_cancel(self)
+            self._let_go()
 
     def states(self) -> list[tuple[int, BranchProcessor]]:
         """(worker, processor) of every part, for taking the columns back."""
         return sorted(self._finished.items())
+
+    def _progress(self) -> Progress:
+        if self._last is not None:
+            return self._last
+        running = self._state is BranchState.RUNNING
+        elapsed_s = time.monotonic() - self._begun if running else self._elapsed_s
+        return progress_of(
+            [processor.state for _, processor in sorted(self._recorded.items())],
+            elapsed_s=elapsed_s,
+            converged=self._state is BranchState.CONVERGED,
+        )
+
+    def _let_go(self) -> None:
+        """Keep nothing of the workers: whoever keeps this object must not keep their memory."""
+        with self._lock:
+            self._last = self._progress()
+            for processor in self._finished.values():
+                processor.free()
+            self._values = None
+            self._recorded.clear()
+            self._finished.clear()
 
     def _end(self, state: BranchState) -> bool:
         with self._lock:

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from types import ModuleType
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InternalError
 from . import loop_columns as names
 from .bundle import Bundle, Messages
+from .edge_reader import EdgeReader
 from .graph import EvolvingGraph
-from .loop_columns import NEVER
+from .loop_columns import KNOWN, NEVER
 from .processor import SelectiveProcessor, _Arrived, concatenated
 from .selective_state import LoopState
 
@@ -46,6 +51,7 @@ class BranchProcessor(SelectiveProcessor):
         )
         self.number = number
         self.lease: int | None = None
+        self.reader: EdgeReader | None = None
         self.version = -1
         self.rows = 0
         self.first_iteration = 0
@@ -71,9 +77,9 @@ class BranchProcessor(SelectiveProcessor):
         counters[names.VERSION] = self.version
         self.first_iteration = int(main.counters[names.ITERATION])
         if self._fresh:
-            self.kernel.fork_fresh(graph.addresses, *main.addresses, *self.state.addresses, self.arguments)
+            self.kernel.fork_fresh(graph.addresses, main.addresses[1], *self.state.addresses, self.arguments)
         else:
-            self.kernel.fork(graph.addresses, *main.addresses, *self.state.addresses)
+            self.kernel.fork(main.addresses[1], *self.state.addresses)
             counters[names.ITERATION] = main.counters[names.ITERATION]
         self.rows = int(counters[names.ROWS_SEEN])
         self.is_recorded = True
@@ -107,6 +113,25 @@ class BranchProcessor(SelectiveProcessor):
         self.is_started = True
         self._context.activate()
 
+    def vertices(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Of a branch that is over: ids, values and the ids of parents (their own without one) of this worker's vertices."""
+        columns = self.state.columns
+        rows = np.flatnonzero(columns.flags[: self.rows] & KNOWN)
+        ids, parents = self.graph.columns.ids, columns.parent[rows]
+        return ids[rows], columns.value[rows], ids[np.where(parents >= 0, parents, rows)]
+
+    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Of a branch that was forked to be stored: source ids, target ids and weights, in the order of arrival."""
+        if self.reader is None:
+            raise InternalError(f"branch {self.number} was not forked to be stored, its edges were not read")
+        return self.reader.edges()
+
+    def free(self) -> None:
+        """Let go of what takes memory, when the branch is over and nobody reads it any more."""
+        # The operator that this belongs to is part of a cycle that lives until the next collection.
+        self.__dict__.pop("graph", None)
+        self.__dict__.pop("state", None)
+
     def stop(self) -> None:
         """Commit nothing more; what is under way arrives, and then the values are a consistent cut."""
         self.was_stopped = True
@@ -124,7 +149,12 @@ class BranchProcessor(SelectiveProcessor):
         finished = self._advance()
         self._flush()
         self._advance_waves(moves_on=False)
-        if self.waves is not None and self.waves.token is not None and received and self.has_no_invalidations():
+        if (
+            self.waves is not None
+            and self.waves.token is not None
+            and received
+            and self.has_no_invalidations()
+        ):
             self.waves.advance_token(None)
         self._flush()
         waves_open = self.waves is not None and self.waves.frontier() is not None

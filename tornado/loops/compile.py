@@ -26,7 +26,7 @@ from ..config import cache_dir
 from ..errors import InvalidArgument
 from ..protocol import session_kernel
 from ..protocol.session_kernel import SessionColumns
-from . import graph_kernel, selective_kernel
+from . import graph_kernel, queue_kernel, record_kernel, scan_kernel, selective_kernel, vertex_kernel
 from .graph_columns import GraphColumns
 from .loop_columns import LoopColumns
 
@@ -40,7 +40,9 @@ from {_ROOT}.loops.loop_columns import *
 from {_ROOT}.protocol.session_kernel import SessionColumns
 from {_ROOT}.columns import *
 """
-_PARTS = (session_kernel, graph_kernel, selective_kernel)
+_PARTS = (
+    session_kernel, graph_kernel, queue_kernel, vertex_kernel, scan_kernel, record_kernel, selective_kernel,
+)  # fmt: skip
 _PROVIDED = {"np", "math"}
 
 
@@ -166,4 +168,4 @@ def _write_atomically(path: Path, text: str) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     with os.fdopen(handle, "w") as stream:
         stream.write(text)
-    os.replace(temporary, path)
+    Path(temporary).replace(path)

@@ -16,6 +16,8 @@ from .graph import EvolvingGraph
 _ROOM = 1 << 16  # edges copied in one step: a fraction of a millisecond
 _ROWS = 1 << 15
 
+_Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+
 
 class EdgeReader:
     """See the module.
@@ -38,7 +40,7 @@ class EdgeReader:
         self._following = 0
         self._room = _ROOM
         self._columns = self._buffers()
-        self._parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]] = []
+        self._parts: list[_Edges] = []
 
     def step(self) -> bool:
         """Read a stretch, on the worker's thread; whether that was the last one."""
@@ -55,9 +57,11 @@ class EdgeReader:
             return False
         self._following = following
         if count:
-            producers, consumers, weights, born = (column[:count] for column in self._columns)
+            producers, consumers, weights, born = self._columns
             ids = self._graph.columns.ids
-            self._parts.append((ids[producers], ids[consumers], weights.copy(), born.copy()))
+            self._parts.append(
+                (ids[producers[:count]], ids[consumers[:count]], weights[:count].copy(), born[:count].copy())
+            )
         return self._following == self._rows
 
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -68,6 +72,6 @@ class EdgeReader:
         order = np.argsort(born, kind="stable")
         return sources[order], targets[order], weights[order]
 
-    def _buffers(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    def _buffers(self) -> _Edges:
         room = self._room
-        return np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.float64), np.empty(room, np.int64)
+        return np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room, np.int64)

@@ -78,7 +78,7 @@ def fill_table(ids, table, rows):
 
 @nb.njit(cache=True)
 def capacity_of(size_class):
-    """Entries of a block: 2, 3, 4, 6, 8, 12, 16, …"""
+    """Entries of a block of a size class: 2, 3, 4, 6, 8, 12, 16 and so on."""
     if size_class & 1:
         return np.int64(3) << (size_class >> 1)
     return np.int64(2) << (size_class >> 1)
@@ -258,9 +258,9 @@ def find_edge(graph, producer, consumer, weight):
         stop = first + graph.out_length[producer]
         slot = next_match(graph.edge_consumer, first, stop, consumer)
         while slot < stop:
-            if any_weight or graph.edge_weight[slot] == weight:
-                if oldest < 0 or graph.edge_born[slot] < graph.edge_born[oldest]:
-                    oldest = slot
+            matches = any_weight or graph.edge_weight[slot] == weight
+            if matches and (oldest < 0 or graph.edge_born[slot] < graph.edge_born[oldest]):
+                oldest = slot
             slot = next_match(graph.edge_consumer, slot + 1, stop, consumer)
     else:
         first = graph.in_start[consumer]
@@ -268,9 +268,9 @@ def find_edge(graph, producer, consumer, weight):
         back_slot = next_match(graph.in_producer, first, stop, producer)
         while back_slot < stop:
             slot = graph.out_start[producer] + graph.in_position[back_slot]
-            if any_weight or graph.edge_weight[slot] == weight:
-                if oldest < 0 or graph.edge_born[slot] < graph.edge_born[oldest]:
-                    oldest = slot
+            matches = any_weight or graph.edge_weight[slot] == weight
+            if matches and (oldest < 0 or graph.edge_born[slot] < graph.edge_born[oldest]):
+                oldest = slot
             back_slot = next_match(graph.in_producer, back_slot + 1, stop, producer)
     return oldest
 
@@ -362,7 +362,10 @@ def edges_of_rows(graph, version, first, stop, producers, consumers, weights, bo
     for row in range(first, stop):
         room = producers.size - count - graph.out_length[row]
         number = graph.buried_out[row] - 1
-        while number >= graph.counters[BURIED_FIRST] and graph.grave_died[number & graph.counters[GRAVE_MASK]] > version:
+        while (
+            number >= graph.counters[BURIED_FIRST]
+            and graph.grave_died[number & graph.counters[GRAVE_MASK]] > version
+        ):
             room -= 1
             number = graph.grave_next_out[number & graph.counters[GRAVE_MASK]] - 1
         if room < 0:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..timely import Dataflow, Fabric, Worker
 from .branch_processor import BranchProcessor
+from .edge_reader import EdgeReader
 from .main_processor import MainProcessor, Share
 from .selective_state import LoopState
 
@@ -28,7 +29,8 @@ class StartLoop:
     kernel: ModuleType
     arguments: tuple[Any, ...]
     delay_bound: int | None
-    on_applied: Callable[[int, int, int], None]  # worker, version or -1, records
+    on_applied: Callable[[int, int], None]  # worker, records
+    processor_type: type[MainProcessor] = MainProcessor
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Fork:
     max_iterations: int | None
     on_recorded: Callable[[int, BranchProcessor], None]
     on_finished: Callable[[int, BranchProcessor], None]
+    reads_edges: bool = False  # for a snapshot to be stored: read the edges before the version is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,14 @@ class Release:
     state: LoopState
 
 
-Command = StartLoop | Admit | Fork | Stop | Cancel | Release
+@dataclass(frozen=True, slots=True)
+class EndLoop:
+    """Remove a main loop, when none of its branches is left here."""
+
+    loop: int
+
+
+Command = StartLoop | Admit | Fork | Stop | Cancel | Release | EndLoop
 
 
 @dataclass(slots=True)
@@ -105,6 +115,7 @@ class WorkerHost:
         self._dataflows: dict[int, Dataflow] = {}
         self._branches: dict[int, _Branch] = {}
         self._spare: dict[int, list[LoopState]] = {}
+        self._ending: set[int] = set()
 
     def post(self, command: Command) -> None:
         """Queue a command; from any thread, under the master's lock where order matters."""
@@ -122,7 +133,9 @@ class WorkerHost:
             self._obey(self._commands.popleft())
         did = self._worker.step() or did
         if self._branches:
-            self._look_after_branches()
+            did = self._look_after_branches() or did
+        if self._ending:
+            self._end_loops()
         return did
 
     def wait(self, timeout_s: float) -> bool:
@@ -171,20 +184,25 @@ class WorkerHost:
                 self._keep_spare(command.loop, command.state)
             case StartLoop():
                 self._start(command)
+            case EndLoop():
+                if command.loop in self._loops:
+                    self._ending.add(command.loop)
 
     def _start(self, command: StartLoop) -> None:
         index = self.index
-        processor = MainProcessor(
+        processor = command.processor_type(
             kernel=command.kernel,
             arguments=command.arguments,
             delay_bound=command.delay_bound,
             worker=index,
             workers=self.workers,
-            on_applied=lambda version, records: command.on_applied(index, version, records),
+            on_applied=lambda records: command.on_applied(index, records),
         )
         self._loops[command.loop] = processor
         self._spare[command.loop] = []
-        self._dataflows[command.loop] = self._worker.dataflow(processor.build, name=f"main loop {command.loop}")
+        self._dataflows[command.loop] = self._worker.dataflow(
+            processor.build, name=f"main loop {command.loop}"
+        )
 
     def _fork(self, command: Fork) -> None:
         main = self._loops[command.loop]
@@ -210,8 +228,12 @@ class WorkerHost:
         self._branches[command.number] = _Branch(command, dataflow, processor)
         main.command(processor)
 
-    def _look_after_branches(self) -> None:
-        """Report branches that are recorded or complete on this worker, and clear away those that were cancelled."""
+    def _look_after_branches(self) -> bool:
+        """Report branches that are recorded or complete on this worker, and clear away those that were cancelled.
+
+        Returns whether there is more to do at once.
+        """
+        more = False
         for number, branch in list(self._branches.items()):
             processor = branch.processor
             main = self._loops[branch.command.loop]
@@ -224,9 +246,32 @@ class WorkerHost:
                 del self._branches[number]
                 self._keep_spare(branch.command.loop, processor.state)
             elif branch.dataflow.is_complete:
+                if branch.command.reads_edges and not self._read_edges(processor):
+                    more = True
+                    continue
                 main.forget(processor)
                 del self._branches[number]
                 branch.command.on_finished(self.index, processor)
+        return more
+
+    def _read_edges(self, processor: BranchProcessor) -> bool:
+        """Read a stretch of the edges at the branch's version; whether that was all."""
+        if processor.reader is None:
+            processor.reader = EdgeReader(processor.kernel, processor.graph, processor.version)
+        return processor.reader.step()
+
+    def _end_loops(self) -> None:
+        """Remove loops that are to end and have no branch left; a branch of a loop that failed will never come to its end."""
+        for number in sorted(self._ending):
+            dataflow = self._dataflows[number]
+            left = [found for found, branch in self._branches.items() if branch.command.loop == number]
+            if left and dataflow.failure is None:
+                continue
+            for found in left:
+                self._branches.pop(found).dataflow.cancel()
+            dataflow.cancel()
+            self._ending.remove(number)
+            del self._loops[number], self._dataflows[number], self._spare[number]
 
     def _keep_spare(self, loop: int, state: LoopState) -> None:
         if len(self._spare[loop]) < _SPARE_STATES:

@@ -69,8 +69,10 @@ SELF_PARENT = -2
 
 
 class LoopColumns(NamedTuple):
-    """Arrays of one loop; the first group is what a fork copies. A row's `least` and `wave`
-    count while it is MARKED, so a fork copies them for those rows only; `candidate` differs from `value` while it is DIRTY.
+    """Arrays of one loop; the first group is what a fork copies.
+
+    A row's `least` and `wave` count while it is MARKED, so a fork copies them for those rows only; `candidate` differs from
+    `value` while it is DIRTY.
     """
 
     value: Float64s  # float64[rows], what the producer announced last (own vertices and ghosts)

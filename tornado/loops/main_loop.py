@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..engine import Engine
 from ..errors import InvalidArgument, QueueFull, TornadoError
 from ..ingest.records import EdgeBatch
+from ..storage import VersionedStore
 from . import loop_columns as names
 from .branch import Branch
 from .host import Admit, Cancel, Fork, Release, StartLoop, Stop, WorkerHost
@@ -24,10 +25,15 @@ from .loop_columns import KNOWN
 from .main_processor import MainProcessor, Share
 from .program import SelectiveProgram
 from .snapshot import Snapshot
-from .statistics import IterationStatistics, LoopStatistics
+from .statistics import BranchState, IterationStatistics, LoopStatistics
+from .stored_snapshot import EdgeColumns, StoredSnapshot, StoredSnapshots, VertexColumns, identity_of
+from .stored_values import StoredValues
 from .values import Part, Values
 
 BACKLOG_LIMIT_RECORDS = 1 << 18
+
+# Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
+ForkStored = Callable[["MainLoop", SelectiveProgram, StoredSnapshot, int | None], Branch]
 
 
 class MainLoop:
@@ -38,6 +44,8 @@ class MainLoop:
     name, program, delay_bound, workers
         As it was started.
     """
+
+    processor_type: ClassVar[type[MainProcessor]] = MainProcessor
 
     def __init__(
         self,
@@ -50,19 +58,26 @@ class MainLoop:
         engine: Engine,
         next_branch: Callable[[], int],
         order: threading.Lock,
+        store: VersionedStore,
+        fork_stored: ForkStored,
     ) -> None:
         self.name = name
         self.program = program
         self.delay_bound = delay_bound
         self.workers = len(hosts)
         self.error: BaseException | None = None
-        self._number = number
+        self.number = number
         self._kernel = program.kernel()
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
         self._order = order  # the master's: dataflows must be installed in one order everywhere
-        self._version = 0
+        self._stored = StoredSnapshots(store, name)
+        self._fork_stored = fork_stored
+        self._checkpointing = threading.Lock()
+        self._checkpointed: tuple[int, dict[str, int]] | None = None
+        newest = self._stored.newest_version()
+        self._version = 0 if newest is None else newest + 1  # a version means one thing, also after a restart
         self._offsets: dict[str, int] = {}
         self._admitted = 0
         self._posted = [0] * self.workers
@@ -71,15 +86,20 @@ class MainLoop:
         with order:
             for host in hosts:
                 host.post(
-                    StartLoop(number, self._kernel, program.arguments(), delay_bound, self._count_applied)
+                    StartLoop(
+                        number,
+                        self._kernel,
+                        program.arguments(),
+                        delay_bound,
+                        self._count_applied,
+                        self.processor_type,
+                    )
                 )
         engine.wait_for(lambda: all(host.loop(number) is not None for host in hosts), None)
 
     # Admission
 
-    def admit(
-        self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None
-    ) -> int:
+    def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
         """Admit a batch: every later fork has it.
 
         Parameters
@@ -123,7 +143,7 @@ class MainLoop:
             for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
                 self._posted[worker] += len(share.sources)
                 share.version = self._version
-                host.post(Admit(self._number, share))
+                host.post(Admit(self.number, share))
             return self._version
 
     def advance(self, source: str, offset: int) -> None:
@@ -153,50 +173,146 @@ class MainLoop:
         at: int | None = None,
         max_iterations: int | None = None,
     ) -> Branch:
-        """Fork a branch loop from a consistent snapshot of now.
+        """Fork a branch loop from a consistent snapshot of now, or from a stored one.
 
         Parameters
         ----------
         parameters
             Other parameters than the program's; such a branch begins from the initial values.
         at
-            The version of a stored snapshot to fork from.
+            The version of a stored snapshot to fork from. With the program that it was written with, the branch has converged
+            on return, as the snapshot holds the fixed point; otherwise the call blocks while the stored graph is loaded.
         max_iterations
             How many iterations above the snapshot's the branch may commit.
+
+        Raises
+        ------
+        InvalidArgument
+            When no snapshot of version `at` is stored; the message lists those that are.
+        UnknownField
+            For a parameter that the program does not have.
         """
         self._raise_failure()
         program = self.program.with_parameters(parameters or {})
         if at is not None:
-            raise InvalidArgument(f"version {at} is not stored; stored versions: none")
+            return self._fork_at(at, program, max_iterations)
+        return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)
+
+    def _fork_at(self, at: int, program: SelectiveProgram, max_iterations: int | None) -> Branch:
+        stored = self._stored.find(at)
+        if stored.program != identity_of(program):
+            return self._fork_stored(self, program, stored, max_iterations)
+        vertices = stored.vertices()
         with self._order:
-            number = self._next_branch()
-            branch = Branch(
-                number=number,
-                snapshot=Snapshot(
-                    dict(self._offsets), datetime.now(UTC), self._version, 0, self.delay_bound
-                ),
-                workers=self.workers,
-                engine=self._engine,
-                kernel=self._kernel,
-                rank=self.program.rank,
-                on_stop=self._stop,
-                on_cancel=self._cancel,
-                on_release=self._release,
+            branch = self._branch(stored.snapshot)
+        branch.answer(
+            StoredValues(vertices.ids, vertices.values, rank=program.rank, worst=self._kernel.WORST)
+        )
+        return branch
+
+    def _branch(self, snapshot: Snapshot) -> Branch:
+        return Branch(
+            number=self._next_branch(),
+            snapshot=snapshot,
+            workers=self.workers,
+            engine=self._engine,
+            kernel=self._kernel,
+            rank=self.program.rank,
+            on_stop=self._stop,
+            on_cancel=self._cancel,
+            on_release=self._release,
+        )
+
+    def _fork(
+        self,
+        program: SelectiveProgram,
+        *,
+        fresh: bool = False,
+        max_iterations: int | None = None,
+        snapshot: Snapshot | None = None,
+        reads_edges: bool = False,
+    ) -> Branch:
+        """Fork in the sequence of admissions; `snapshot` is what the branch is said to start from, if not from now."""
+        with self._order:
+            branch = self._branch(
+                snapshot
+                or Snapshot(dict(self._offsets), datetime.now(UTC), self._version, 0, self.delay_bound)
             )
+            number = branch.id
             self._branches[number] = branch
             branch.add_done_callback(self._forget)
             command = Fork(
-                loop=self._number,
+                loop=self.number,
                 number=number,
                 arguments=program.arguments(),
-                fresh=program != self.program,
+                fresh=fresh,
                 max_iterations=max_iterations,
                 on_recorded=branch.recorded,
                 on_finished=branch.finished,
+                reads_edges=reads_edges,
             )
             for host in self._hosts:
                 host.post(command)
         return branch
+
+    # Storing
+
+    def snapshots(self) -> list[Snapshot]:
+        """The stored snapshots, oldest first; those of earlier runs on the same store too."""
+        return self._stored.all()
+
+    def checkpoint(self) -> int:
+        """Write a snapshot of now to the store: the graph and the fixed point of everything admitted so far.
+
+        A branch computes it while the main loop goes on; only the workers' copying of the edges is work for the loop, a
+        fraction of a millisecond at a time. Cost: the copy of a fork, and 24 bytes an edge and a vertex in memory until they
+        are written.
+
+        Returns
+        -------
+        The version of the snapshot, for ``fork(at=…)``. When nothing came in since the last one, that one's.
+
+        Raises
+        ------
+        StoreFull
+            When there is no room; the loop goes on, and what was stored is as it was.
+        """
+        with self._checkpointing:
+            self._raise_failure()
+            with self._order:
+                now = self._version, dict(self._offsets)
+            if now == self._checkpointed:
+                return now[0]
+            branch = self._fork(self.program, reads_edges=True)
+            try:
+                branch.wait()
+                if branch.state is not BranchState.CONVERGED:
+                    raise self._not_stored(branch)
+                self._write(branch)
+            finally:
+                branch.cancel()
+                branch.release()
+            snapshot = branch.snapshot
+            self._checkpointed = snapshot.version, dict(snapshot.offsets)
+            return snapshot.version
+
+    def _not_stored(self, branch: Branch) -> Exception:
+        error = branch.error
+        if isinstance(error, TornadoError):
+            return error
+        if error is not None:
+            return RuntimeError(f"loop {self.name} failed, no snapshot was stored: {error!r}")
+        return InvalidArgument(f"loop {self.name!r} was closed before its snapshot was stored")
+
+    def _write(self, branch: Branch) -> None:
+        parts = [processor for _, processor in branch.states()]
+        vertices = VertexColumns(
+            *(np.concatenate(columns) for columns in zip(*(part.vertices() for part in parts), strict=True))
+        )
+        edges = EdgeColumns(
+            *(np.concatenate(columns) for columns in zip(*(part.edges() for part in parts), strict=True))
+        )
+        self._stored.write(branch.snapshot, self.program, vertices, edges, page_of=self._kernel.owners_of)
 
     # Watching
 
@@ -220,7 +336,8 @@ class MainLoop:
         idle = self.is_idle()
         progress = progress_of(states, elapsed_s=0.0, converged=idle)
         vertices = sum(
-            int(np.count_nonzero(state.columns.flags[: state.counters[names.ROWS_SEEN]] & KNOWN)) for state in states
+            int(np.count_nonzero(state.columns.flags[: state.counters[names.ROWS_SEEN]] & KNOWN))
+            for state in states
         )
         with self._order:
             version, admitted, offsets = self._version, self._admitted, dict(self._offsets)
@@ -235,7 +352,8 @@ class MainLoop:
             prepares=progress.prepares,
             residual=progress.residual,
             pending=sum(
-                int(state.counters[names.PENDING_INSIDE] + state.counters[names.PENDING_BEYOND]) for state in states
+                int(state.counters[names.PENDING_INSIDE] + state.counters[names.PENDING_BEYOND])
+                for state in states
             ),
             vertices=vertices,
             edges=sum(graph.edges for graph in graphs),
@@ -244,7 +362,8 @@ class MainLoop:
             waves=max(int(state.counters[names.WAVES]) for state in states),
             backlog_records=self._backlog(),
             branches=len(self._branches),
-            memory_bytes=sum(graph.size_bytes for graph in graphs) + sum(state.size_bytes() for state in states),
+            memory_bytes=sum(graph.size_bytes for graph in graphs)
+            + sum(state.size_bytes() for state in states),
             sources=offsets,
         )
 
@@ -269,7 +388,7 @@ class MainLoop:
     # Private
 
     def _processors(self) -> list[MainProcessor]:
-        found = [host.loop(self._number) for host in self._hosts]
+        found = [host.loop(self.number) for host in self._hosts]
         return [processor for processor in found if processor is not None]
 
     def _raise_failure(self) -> None:
@@ -290,7 +409,7 @@ class MainLoop:
         idle = all(processor.is_idle for processor in self._processors())
         return idle and received == sum(processor.bundles_sent for processor in self._processors())
 
-    def _count_applied(self, worker: int, version: int, records: int) -> None:
+    def _count_applied(self, worker: int, records: int) -> None:
         self._applied[worker] += records
         self._engine.notify()
 
@@ -324,6 +443,4 @@ class MainLoop:
 
     def _release(self, branch: Branch) -> None:
         for worker, processor in branch.states():
-            self._hosts[worker].post(Release(self._number, processor.state))
-
-
+            self._hosts[worker].post(Release(self.number, processor.state))

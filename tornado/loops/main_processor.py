@@ -14,7 +14,8 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from . import graph_columns, loop_columns as names
+from . import graph_columns
+from . import loop_columns as names
 from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
 from .graph import EvolvingGraph
@@ -47,7 +48,7 @@ class MainProcessor(SelectiveProcessor):
     Parameters
     ----------
     on_applied
-        Called with the version of each batch whose share is applied.
+        Called with the number of records that were applied.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class MainProcessor(SelectiveProcessor):
         delay_bound: int | None,
         worker: int,
         workers: int,
-        on_applied: Callable[[int, int], None],
+        on_applied: Callable[[int], None],
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -167,7 +168,7 @@ class MainProcessor(SelectiveProcessor):
         finished = share.following == len(share.sources)
         if finished:
             self.applied_version = share.version
-        self._on_applied(share.version if finished else -1, share.following - first)
+        self._on_applied(share.following - first)
         return finished
 
     # Snapshots

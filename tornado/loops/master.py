@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 import threading
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ..engine import Engine, ThreadEngine
 from ..errors import InvalidArgument, NotSupported
-from ..storage import VersionedStore
+from ..storage import MemoryStore, VersionedStore
+from .branch import Branch
 from .host import WorkerHost
 from .main_loop import MainLoop
 from .program import SelectiveProgram, VertexProgram
+from .stored_loop import StoredLoop
+from .stored_snapshot import StoredSnapshot
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 _ENGINES_TO_COME = ("processes", "spark")
@@ -24,7 +27,7 @@ class Master:
     Parameters
     ----------
     store
-        Where snapshots are kept.
+        Where snapshots are kept; None is in memory. Not the master's to close.
     workers
         1 to 64.
     engine
@@ -47,19 +50,19 @@ class Master:
             if engine != "threads":
                 raise InvalidArgument(f"engine is {engine!r} but must be 'threads'")
             engine = ThreadEngine(workers)
-        self.store = store
+        self.store: VersionedStore = MemoryStore() if store is None else store
         self.workers = workers
         self.engine = engine
         self.loops: dict[str, MainLoop] = {}
         self._order = threading.Lock()
         self._branch_numbers = itertools.count(1)
+        self._loop_numbers = itertools.count()
+        self._running: dict[int, MainLoop] = {}  # by number, those with a stored snapshot too
         self._hosts = [WorkerHost(index, workers, engine.fabric) for index in range(workers)]
         self._is_closed = False
         engine.start(self._hosts, self._on_failure)
 
-    def start(
-        self, program: VertexProgram, name: str, delay_bound: int | None = 64
-    ) -> MainLoop:
+    def start(self, program: VertexProgram, name: str, delay_bound: int | None = 64) -> MainLoop:
         """Start a main loop.
 
         Raises
@@ -72,17 +75,8 @@ class Master:
         if not isinstance(program, SelectiveProgram):
             raise NotSupported(f"{type(program).__name__} is not a selective program")
         program.check_delay_bound(delay_bound)
-        loop = MainLoop(
-            number=len(self.loops),
-            name=name,
-            program=program,
-            delay_bound=delay_bound,
-            hosts=self._hosts,
-            engine=self.engine,
-            next_branch=lambda: next(self._branch_numbers),
-            order=self._order,
-        )
-        self.loops[name] = loop
+        loop = MainLoop(store=self.store, **self._placed(name, program, delay_bound))
+        self.loops[name] = self._running[loop.number] = loop
         return loop
 
     def close(self) -> None:
@@ -90,7 +84,7 @@ class Master:
         if self._is_closed:
             return
         self._is_closed = True
-        for loop in self.loops.values():
+        for loop in list(self._running.values()):
             loop.close()
         self.engine.close()
 
@@ -102,15 +96,43 @@ class Master:
     ) -> None:
         self.close()
 
-    def _on_failure(self, worker: int, error: BaseException) -> None:
+    def _on_failure(self, worker: int, _error: BaseException) -> None:
         """An operator raised: fail the loop or the branch it belongs to."""
-        loops = list(self.loops.values())
+        running = list(self._running.values())
         for number, branch, failure in self._hosts[worker].failures():
-            if number is not None and number < len(loops) and loops[number].error is None:
-                loops[number].fail(failure)
-            for loop in loops:
-                running = loop.branch(branch) if branch is not None else None
-                if running is not None:
-                    running.fail(failure)
+            failed = None if number is None else self._running.get(number)
+            if failed is not None and failed.error is None:
+                failed.fail(failure)
+            for loop in running:
+                forked = loop.branch(branch) if branch is not None else None
+                if forked is not None:
+                    forked.fail(failure)
 
+    def _placed(self, name: str, program: SelectiveProgram, delay_bound: int | None) -> dict[str, Any]:
+        """What every loop here is made with."""
+        return {
+            "number": next(self._loop_numbers),
+            "name": name,
+            "program": program,
+            "delay_bound": delay_bound,
+            "hosts": self._hosts,
+            "engine": self.engine,
+            "next_branch": lambda: next(self._branch_numbers),
+            "order": self._order,
+            "fork_stored": self._fork_stored,
+        }
 
+    def _forget(self, number: int) -> None:
+        self._running.pop(number, None)
+
+    def _fork_stored(
+        self, loop: MainLoop, program: SelectiveProgram, stored: StoredSnapshot, max_iterations: int | None
+    ) -> Branch:
+        """Load a stored snapshot of a loop beside it, and fork from that."""
+        loaded = StoredLoop(
+            on_end=self._forget,
+            store=MemoryStore(),
+            **self._placed(loop.name, program, loop.delay_bound),
+        )
+        self._running[loaded.number] = loaded
+        return loaded.fork_stored(stored, max_iterations)

@@ -187,7 +187,7 @@ class SelectiveProcessor:
 
     def pending_least(self) -> int:
         """The least iteration at which a dirty vertex here can commit, or NEVER."""
-        return int(self.kernel.pending_least(self.graph.addresses, self.state.addresses[1]))
+        return int(self.kernel.pending_least(self.state.addresses[1]))
 
     def is_drained(self) -> bool:
         """Whether no scan and no invalidation is under way on this worker."""
@@ -276,11 +276,11 @@ class SelectiveProcessor:
             waves.add(wave, -1)
         self._unfinished_waves.clear()
         counters = self.state.counters
-        if moves_on and waves.token is not None and waves.frontier() == waves.token:
-            if counters[names.MARKS] or waves.beyond_token():
-                waves.advance_token(waves.token + 1)
-                counters[names.NEXT_WAVE] = waves.token
-                self._context.activate()
+        is_waited_for = counters[names.MARKS] or waves.beyond_token()
+        if moves_on and is_waited_for and waves.token is not None and waves.frontier() == waves.token:
+            waves.advance_token(waves.token + 1)
+            counters[names.NEXT_WAVE] = waves.token
+            self._context.activate()
         if counters[names.MARKS]:
             frontier = waves.frontier()
             ended = NEVER if frontier is None else frontier - 1

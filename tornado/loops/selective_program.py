@@ -10,24 +10,24 @@ WORST = np.inf
 
 
 @nb.njit(cache=True)
-def offer(value, weight):
+def offer(value: float, weight: float) -> float:
     """What a producer's value is worth over an edge."""
     return value + weight
 
 
 @nb.njit(cache=True)
-def better(value, other):
+def better(value: float, other: float) -> bool:
     """Whether a value is to be preferred, strictly."""
     return value < other
 
 
 @nb.njit(cache=True)
-def priority(value):
+def priority(value: float) -> float:
     """The order in which vertices are processed: least first."""
     return value
 
 
 @nb.njit(cache=True)
-def initial(vertex, source):
+def initial(vertex: int, source: int) -> float:
     """A vertex's value without any offer."""
     return 0.0 if vertex == source else np.inf

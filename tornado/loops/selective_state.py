@@ -114,7 +114,9 @@ class LoopState:
     def size_bytes(self) -> int:
         """Bytes of the columns by row that are in use."""
         several = int(self.counters[names.WORKERS] > 1)
-        return int(self.counters[names.ROWS_SEEN]) * (8 + 4 + 8 + 1 + 8 * several + 8 + 8 + 8 + 4 * several + 4 * several)
+        return int(self.counters[names.ROWS_SEEN]) * (
+            8 + 4 + 8 + 1 + 8 * several + 8 + 8 + 8 + 4 * several + 4 * several
+        )
 
     @property
     def counters(self) -> np.ndarray:

@@ -165,13 +165,17 @@ class StoredSnapshots:
         metadata = self._metadata(version) if version in stored else None
         if metadata is None:
             newest = ", ".join(map(str, stored[-_SHOWN_VERSIONS:])) or "none"
-            earlier = f" and {len(stored) - _SHOWN_VERSIONS} older ones" if len(stored) > _SHOWN_VERSIONS else ""
+            earlier = (
+                f" and {len(stored) - _SHOWN_VERSIONS} older ones" if len(stored) > _SHOWN_VERSIONS else ""
+            )
             raise InvalidArgument(
                 f"at is {version}, but loop {self._loop!r} has no stored snapshot of that version; "
                 f"stored versions: {newest}{earlier}",
                 hint="Leave `at` out to ask about the input as it is now.",
             )
-        return StoredSnapshot(self._store, self._loop, _snapshot(metadata), str(metadata["program"]["identity"]))
+        return StoredSnapshot(
+            self._store, self._loop, _snapshot(metadata), str(metadata["program"]["identity"])
+        )
 
     def write(
         self,
@@ -197,11 +201,19 @@ class StoredSnapshots:
             When there is no room; what is stored is as it was.
         """
         pages = _page_count(len(vertices.ids))
-        items = dict(_split(b"v/", vertices.ids, (vertices.ids, vertices.values, vertices.parents), pages, page_of))
-        items.update(_split(b"e/", edges.targets, (edges.sources, edges.targets, edges.weights), pages, page_of))
-        digests = {key.decode(): hashlib.blake2b(page, digest_size=16).hexdigest() for key, page in items.items()}
+        items = dict(
+            _split(b"v/", vertices.ids, (vertices.ids, vertices.values, vertices.parents), pages, page_of)
+        )
+        items.update(
+            _split(b"e/", edges.targets, (edges.sources, edges.targets, edges.weights), pages, page_of)
+        )
+        digests = {
+            key.decode(): hashlib.blake2b(page, digest_size=16).hexdigest() for key, page in items.items()
+        }
         before = self._digests()
-        changed = {key: page for key, page in items.items() if before.get(key.decode()) != digests[key.decode()]}
+        changed = {
+            key: page for key, page in items.items() if before.get(key.decode()) != digests[key.decode()]
+        }
         changed[_DIGESTS] = json.dumps(digests).encode()
         self._store.write(
             self._loop,
@@ -228,7 +240,9 @@ class StoredSnapshots:
                     hint="Read it with the version of the program that wrote it.",
                 )
         except (ValueError, KeyError, TypeError) as error:
-            raise StoreCorrupt(f"version {version} of loop {self._loop!r} is no stored snapshot: {error!r}") from error
+            raise StoreCorrupt(
+                f"version {version} of loop {self._loop!r} is no stored snapshot: {error!r}"
+            ) from error
         return metadata
 
 

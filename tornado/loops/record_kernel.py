@@ -1,0 +1,184 @@
+"""What comes into the compiled loop: records of an admission batch, messages of the other workers."""
+
+import numba as nb
+import numpy as np
+
+from ..protocol.session_kernel import CLOCK, open_session, push_if_ready, withdraw
+from .graph_columns import ANY_VERSION, BURIED_FIRST, BURIED_NEXT, GRAVE_MASK, LEASED, SEQUENCE
+from .graph_kernel import count_missing, find_edge, insert_edge, remove_edge
+from .loop_columns import (
+    ACKNOWLEDGE,
+    ASKED,
+    DELAY_BOUND,
+    HELD,
+    IMPOSSIBLE,
+    INVALIDATE,
+    KNOWN,
+    NEXT_WAVE,
+    OWN,
+    PREPARE,
+    SCAN_COMMIT,
+    SCAN_INPUT,
+    SCAN_PREPARE,
+    SPREADS,
+    SUBSCRIBE,
+    SUBSCRIBED,
+    SUBSCRIBED_REPLY,
+    UNSUBSCRIBE,
+    UPDATE,
+    VERSION,
+    WORKERS,
+)
+from .queue_kernel import least_pending, outbox_is_full, send
+from .scan_kernel import answer_subscription, drain, settle_producer
+from .selective_program import WORST
+from .vertex_kernel import consider_input, owner_of, recheck, row_for, set_cursor
+
+_RECORD_COST = 8  # fuel for a record or a message, beside the edges it makes the loop visit
+
+
+@nb.njit(cache=True)
+def apply_insert(graph, session, loop, producer, consumer, weight):
+    """Add an edge, subscribe to its producer if it is the first one here, and make its offer."""
+    insert_edge(graph, producer, consumer, weight)
+    flags = loop.flags[producer]
+    if flags & OWN == 0 and flags & (SUBSCRIBED | ASKED) == 0:
+        loop.flags[producer] |= ASKED
+        owner = owner_of(graph.ids[producer], loop.counters[WORKERS])
+        send(loop, owner, SUBSCRIBE, graph.ids[producer], 0.0, 0)
+    elif producer != consumer:
+        consider_input(session, loop, consumer, producer, weight)
+
+
+@nb.njit(cache=True)
+def apply_removal(graph, session, loop, producer, slot):
+    """Take an edge away; its consumer is rechecked if it may have lived on it."""
+    consumer = np.int64(graph.edge_consumer[slot])
+    born = graph.edge_born[slot]
+    remove_edge(graph, producer, slot)
+    if producer != consumer:
+        entry = session.record[producer] - 1
+        if entry >= 0 and born <= session.born[entry] and withdraw(session, producer, consumer):
+            settle_producer(graph, session, loop, producer)
+        if loop.parent[consumer] == producer:
+            recheck(loop, consumer, loop.counters[NEXT_WAVE])
+    if loop.flags[producer] & SUBSCRIBED and graph.out_length[producer] == 0:
+        unsubscribe(graph, loop, producer)
+
+
+@nb.njit(cache=True)
+def unsubscribe(graph, loop, row):
+    """A ghost has no edges left."""
+    loop.flags[row] &= ~np.uint8(SUBSCRIBED)
+    loop.value[row] = WORST
+    owner = owner_of(graph.ids[row], loop.counters[WORKERS])
+    send(loop, owner, UNSUBSCRIBE, graph.ids[row], 0.0, 0)
+
+
+@nb.njit(cache=True, nogil=True)
+def apply_mentions(graph, session, loop, parameters, identifiers):
+    """Own vertices that records of the batch name as producers, while their edges belong to other workers."""
+    for i in range(identifiers.size):
+        loop.flags[row_for(graph, session, loop, identifiers[i], parameters)] |= KNOWN
+
+
+@nb.njit(cache=True, nogil=True)
+def apply_records(graph, session, loop, parameters, sources, targets, weights, operations, first, fuel):
+    """Apply records ``first ..`` of an admission batch; returns the index of the first one that was not applied.
+
+    It stops early when the fuel is used up, the outbox is full, or the ring of graves is (the caller enlarges it). No scan may
+    be under way.
+    """
+    room = graph.counters[GRAVE_MASK] - 8
+    for i in range(first, sources.size):
+        if fuel <= 0 or outbox_is_full(loop):
+            return i
+        if graph.counters[LEASED] and graph.counters[BURIED_NEXT] - graph.counters[BURIED_FIRST] > room:
+            return i
+        fuel -= _RECORD_COST
+        consumer = row_for(graph, session, loop, targets[i], parameters)
+        producer = row_for(graph, session, loop, sources[i], parameters)
+        graph.counters[SEQUENCE] += 1
+        loop.flags[consumer] |= KNOWN
+        if loop.flags[producer] & OWN:
+            loop.flags[producer] |= KNOWN
+        operation = operations[i]
+        if operation == 1:
+            apply_insert(graph, session, loop, producer, consumer, weights[i])
+        elif operation == -1:
+            slot = find_edge(graph, producer, consumer, weights[i])
+            if slot < 0:
+                count_missing(graph)
+            else:
+                apply_removal(graph, session, loop, producer, slot)
+        else:
+            slot = find_edge(graph, producer, consumer, np.nan)
+            while slot >= 0:
+                if (
+                    graph.counters[LEASED]
+                    and graph.counters[BURIED_NEXT] - graph.counters[BURIED_FIRST] > room
+                ):
+                    return i
+                apply_removal(graph, session, loop, producer, slot)
+                slot = find_edge(graph, producer, consumer, np.nan)
+            apply_insert(graph, session, loop, producer, consumer, weights[i])
+    return sources.size
+
+
+@nb.njit(cache=True)
+def receive_one(graph, session, loop, parameters, sender, kind, identifier, value, number):
+    """One message of another worker of this loop."""
+    row = row_for(graph, session, loop, identifier, parameters)
+    if kind == UPDATE:
+        if loop.flags[row] & SUBSCRIBED:
+            loop.value[row] = value
+        set_cursor(loop, SCAN_COMMIT, row, number)
+    elif kind == PREPARE:
+        session.counters[CLOCK] = max(session.counters[CLOCK], number)
+        open_session(session, row, number, identifier, graph.counters[SEQUENCE])
+        set_cursor(loop, SCAN_PREPARE, row, 0)
+    elif kind == ACKNOWLEDGE:
+        entry = session.record[row] - 1
+        session.waiting[entry] -= 1
+        session.reached[entry] = max(session.reached[entry], number)
+        push_if_ready(session, row)
+    elif kind == INVALIDATE:
+        if loop.flags[row] & SUBSCRIBED:
+            loop.value[row] = value
+            loop.spread_row[loop.counters[SPREADS]] = row
+            loop.spread_wave[loop.counters[SPREADS]] = number
+            loop.counters[SPREADS] += 1
+    elif kind == SUBSCRIBE:
+        if session.record[row] != 0:
+            loop.held_row[loop.counters[HELD]] = row
+            loop.held_worker[loop.counters[HELD]] = sender
+            loop.counters[HELD] += 1
+        else:
+            answer_subscription(graph, loop, row, sender)
+    elif kind == UNSUBSCRIBE:
+        loop.subscribers[row] &= ~(np.uint64(1) << np.uint64(sender))
+    elif kind == SUBSCRIBED_REPLY:
+        loop.flags[row] &= ~np.uint8(ASKED)
+        loop.flags[row] |= SUBSCRIBED
+        loop.value[row] = value
+        if graph.out_length[row] == 0 and loop.counters[VERSION] == ANY_VERSION:
+            unsubscribe(graph, loop, row)
+        else:
+            set_cursor(loop, SCAN_INPUT, row, number)
+    else:
+        loop.counters[IMPOSSIBLE] += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def receive(graph, session, loop, parameters, sender, kinds, identifiers, values, numbers, first, fuel):
+    """Take in messages ``first ..`` of one bundle; returns the index of the first one that was not begun."""
+    i = first
+    while True:
+        fuel = drain(graph, session, loop, parameters, fuel)
+        if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
+            return i
+        if kinds[i] == UPDATE and loop.counters[DELAY_BOUND] == 1 and least_pending(loop) <= numbers[i]:
+            return i  # this worker's own round of that iteration comes first
+        receive_one(graph, session, loop, parameters, sender, kinds[i], identifiers[i], values[i], numbers[i])
+        fuel -= _RECORD_COST
+        i += 1

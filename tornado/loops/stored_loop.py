@@ -1,0 +1,87 @@
+"""A stored snapshot as a loop: its graph is loaded into the workers, a branch with other parameters runs on it, and it is gone.
+
+A branch with the parameters of the snapshot has nothing to iterate, since the snapshot holds the fixed point; one with other
+parameters needs the graph. So a hidden main loop takes in the stored edges, computes nothing itself, and gives its memory back
+as soon as its only branch is released or cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..ingest.records import EdgeBatch
+from .branch import Branch
+from .host import Admit, EndLoop
+from .main_loop import MainLoop
+from .main_processor import MainProcessor, Share
+from .stored_snapshot import StoredSnapshot
+
+
+class StoredProcessor(MainProcessor):
+    """A main loop on one worker that keeps a graph and who hears of whom, and commits nothing."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.cap = -1
+
+    def _is_behind(self) -> bool:
+        return False  # what is pending here is for the branch to do
+
+
+class StoredLoop(MainLoop):
+    """See the module.
+
+    Parameters
+    ----------
+    on_end
+        Called with the number of the loop when its branch needs it no more; from any thread, quick.
+    arguments
+        As of `MainLoop`.
+    """
+
+    processor_type = StoredProcessor
+
+    def __init__(self, *, on_end: Callable[[int], None], **arguments: Any) -> None:
+        self._on_end = on_end
+        super().__init__(**arguments)
+
+    def fork_stored(self, stored: StoredSnapshot, max_iterations: int | None) -> Branch:
+        """Load a snapshot and fork the one branch that this loop is for. Blocks until the graph is handed to the workers."""
+        try:
+            for vertices in stored.vertex_pages():
+                self._name(vertices.ids)
+            for edges in stored.edge_pages():
+                self.admit(EdgeBatch.of(edges.sources, edges.targets, edges.weights), "", 0)
+            return self._fork(
+                self.program, snapshot=stored.snapshot, fresh=True, max_iterations=max_iterations
+            )
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Take it off the workers, when its branch is over there."""
+        for host in self._hosts:
+            host.post(EndLoop(self.number))
+        self._on_end(self.number)
+
+    def _name(self, ids: np.ndarray) -> None:
+        """Make vertices known, those without an edge too."""
+        owners = np.zeros(len(ids), np.int64)
+        self._kernel.owners_of(ids, self.workers, owners)
+        nothing = EdgeBatch.empty()
+        with self._order:
+            for worker, host in enumerate(self._hosts):
+                share = Share(0, nothing.src, nothing.dst, nothing.weight, nothing.op, ids[owners == worker])
+                host.post(Admit(self.number, share))
+
+    def _cancel(self, branch: Branch) -> None:
+        super()._cancel(branch)
+        self.end()
+
+    def _release(self, branch: Branch) -> None:
+        del branch  # it lets go of its columns itself
+        self.end()
