@@ -172,6 +172,8 @@ def test_ls_lists_loops_sources_and_queries_and_cancel_forgets_one(service, torn
     assert listed.code == 0
     for part in ("sssp", "edges.csv", asked, "converged"):
         assert part in listed.out
+    # What is piped is whole, however narrow the terminal is that it was typed into.
+    assert tornado("ls", "--url", service.url, COLUMNS="20").out == listed.out
     assert tornado("cancel", asked, "--url", service.url).code == 0
     document = json.loads(tornado("ls", "--json", "--url", service.url).out)
     assert document["queries"] == []

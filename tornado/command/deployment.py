@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from ..errors import NotSupported, StoreLocked
+from ..errors import StoreLocked
 from ..ingest.interner import Interner
 from ..ingest.quarantine import Quarantine
 from ..loops import Master
 from ..query.contract import MainLoopView
+from ..query.handles import LoopHandle
 from ..query.ids import IdCodec, IntIds, StringIds
 from ..query.push import Pusher
 from ..query.push_log import StorePushLog
@@ -93,13 +94,14 @@ class Deployment:
     service: QueryService
     server: HttpServer | None
     quarantine: Quarantine
+    _handle: LoopHandle
 
     def __init__(self, placement: Placement, make_program: MakeProgram) -> None:
         self._placement = placement
         self._make_program = make_program
         self._stack = contextlib.ExitStack()
-        self.interner = Interner() if placement.string_ids else None
-        self.codec: IdCodec = IntIds() if self.interner is None else StringIds(self.interner)
+        self.interner: Interner | None = None
+        self.codec: IdCodec = IntIds()
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
@@ -114,20 +116,29 @@ class Deployment:
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         placement = self._placement
-        program = self._make_program(None if self.interner is None else self._intern)
         store = _open_store(placement)
         stack.callback(store.close)
         self.quarantine = stack.enter_context(_open_quarantine(placement, store))
+        pusher = Pusher(quarantine=self.quarantine, log=StorePushLog(store) if store.durable else None)
+        ids: Literal["int"] | IdCodec = "int"
+        if placement.string_ids:
+            # With the names of an earlier run, before the program is made: its parameters may be vertices.
+            self.interner = pusher.interner(placement.loop)
+            ids = self.codec = StringIds(self.interner)
+        program = self._make_program(None if self.interner is None else self._intern)
         master = Master(store, placement.workers)
-        log = StorePushLog(store) if store.durable else None
-        session = stack.enter_context(Session(master, pusher=Pusher(quarantine=self.quarantine, log=log)))
+        session = stack.enter_context(Session(master, pusher=pusher))
         self.service = session.service
-        handle = session.start(program, placement.loop, placement.delay_bound, ids=self.codec)
-        self.loop = handle.loop
+        self._handle = session.start(program, placement.loop, placement.delay_bound, ids=ids)
+        self.loop = self._handle.loop
         # Last: what an earlier run had acknowledged is in the loop before anybody can push more.
         self.server = None
         if placement.address is not None:
             self.server = session.serve(placement.address.host, placement.address.port)
+
+    def checkpoint(self) -> int:
+        """Write a snapshot of the loop, with what it counts on, and return its version."""
+        return self._handle.checkpoint()
 
     def _intern(self, name: str) -> int:
         assert self.interner is not None  # noqa: S101  only called where ids are strings
@@ -136,15 +147,7 @@ class Deployment:
 
 def _open_store(placement: Placement) -> VersionedStore:
     if placement.store is not None:
-        store = open_store(placement.store)
-        if placement.string_ids and store.loops():
-            store.close()
-            raise NotSupported(
-                f"the store {placement.store} has a loop already, and loops with --ids string cannot go on from one in "
-                "this version",
-                hint="Name an empty folder.",
-            )
-        return store
+        return open_store(placement.store)
     # Nobody named a store, so nobody expects what an earlier run left in it: it begins anew.
     store = _open_first_free(default_stores(placement.loop))
     for name in store.loops():

@@ -248,7 +248,7 @@ class _Job:
 
     def _checkpoint(self) -> None:
         try:
-            self._loop.checkpoint()
+            self._deployment.checkpoint()
         except StoreError as error:
             # The loop goes on without the store: nothing admitted is lost while the process lives.
             _say_error(error, as_json=self._as_json)

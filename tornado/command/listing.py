@@ -89,9 +89,10 @@ def _print(table: Table) -> None:
     if console.is_terminal:
         console.print(table)
         return
-    # Piped output is read by programs: a line must never be folded to a terminal's width.
+    # Piped output is read by programs: a line must never be folded or cut to the width of some terminal.
+    console = Console(width=10_000)
     with console.capture() as capture:
-        console.print(table, soft_wrap=True, width=10_000)
+        console.print(table)
     for line in capture.get().splitlines():
         click.echo(line.rstrip())
 

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from ..errors import InvalidArgument, NotSupported
+from ..query.parameters import is_vertex
 from .programs import ProgramEntry, load_program
 
 PROGRAM_KEY = "tornado.program"
@@ -144,11 +145,6 @@ def make_program(
         return entry.kind(**given)
     except TypeError as error:
         raise InvalidArgument(f"{entry.kind.__name__} cannot be made: {error}") from error
-
-
-def is_vertex(field: dataclasses.Field[Any]) -> bool:
-    """Return whether a parameter names a vertex: `field(metadata={"vertex": True})`, or it is called `source`."""
-    return bool(field.metadata.get("vertex", field.name == "source"))
 
 
 def _option(field: dataclasses.Field[Any], hint: Any, *, taken: set[str]) -> click.Option | None:

@@ -19,6 +19,7 @@ from .presentation import ExitCode, say_event, say_note
 
 _DEFAULT_TOP = 20
 _WAIT_S = 1.0
+_PAGE_ROWS = 100_000
 _EXIT_CODES = {"converged": ExitCode.DONE, "deadline": ExitCode.LIMIT}
 
 
@@ -125,9 +126,18 @@ def _ask(client: ServiceClient, question: Document, *, follow: bool, as_json: bo
         detail = reason.get("detail", "") if isinstance(reason, dict) else str(reason)
         raise PeerError(f"query {identifier} was {state}" + (f": {detail}" if detail else ""))
     if answer.get("result") is None:
-        answer["result"] = client.result(str(identifier), limit=None)
+        answer["result"] = client.result(str(identifier))
+    read_on(client, str(identifier), answer["result"])
     _print_answer(answer, as_json=as_json)
     return _EXIT_CODES[state]
+
+
+def read_on(client: ServiceClient, identifier: str, result: Document) -> None:
+    """Add the pages that follow, as long as the service names a next one."""
+    while result.get("next") is not None:
+        page = client.result(identifier, after=result["next"], limit=_PAGE_ROWS)
+        result["values"] += page["values"]
+        result["next"] = page.get("next")
 
 
 def _follow(client: ServiceClient, answer: Document, *, as_json: bool) -> Document:

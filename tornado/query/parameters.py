@@ -12,11 +12,14 @@ import operator
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument, UnknownField, UnknownVertex
-from ..ingest.interner import Interner
-from .ids import INT64_MAX, INT64_MIN, IdCodec
+
+if TYPE_CHECKING:
+    # The command line asks what a vertex is before it loads anything that takes its time.
+    from ..ingest.interner import Interner
+    from .ids import IdCodec
 
 
 def is_vertex(field: dataclasses.Field[Any]) -> bool:
@@ -112,7 +115,7 @@ def _value(name: str, value: Any, hint: Any) -> Any:
         number = _whole(value)
         if number is None:
             raise InvalidArgument(f"parameter {name} is {value!r} but must be a whole number")
-        if not INT64_MIN <= number <= INT64_MAX:
+        if not -(2**63) <= number < 2**63:
             raise InvalidArgument(f"parameter {name} is {number}, which does not fit a signed 64-bit integer")
         return number
     if hint is float:
