@@ -40,7 +40,7 @@ def _pointer_to(item: types.Type) -> Any:
         def make(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-        return types.CPointer(item)(types.int64), make
+        return types.CPointer(item)(types.int64), make  # type: ignore[no-untyped-call]
 
     return pointer
 

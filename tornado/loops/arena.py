@@ -7,8 +7,10 @@ a stale view. So a growing column *reserves* address space (no memory, no commit
 
 import mmap
 import sys
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import StoreError
 
@@ -27,7 +29,7 @@ class AddressSpaceExhausted(StoreError):
     code = "address-space-exhausted"
 
 
-def reserve(length: int, dtype: type | str) -> np.ndarray:
+def reserve(length: int, dtype: type | str) -> NDArray[Any]:
     """An array of `length` zeros of `dtype` that occupies memory only where it was written.
 
     Raises
@@ -49,17 +51,11 @@ def reserve(length: int, dtype: type | str) -> np.ndarray:
     return np.frombuffer(region, dtype=item_type, count=length)
 
 
-def advise_huge_pages(column: np.ndarray, used: int) -> None:
+def advise_huge_pages(column: NDArray[Any], used: int) -> None:
     """Ask for huge pages under the first `used` entries of a reserved column: random access then misses the TLB less."""
-    region = column.base
+    region = _region(column)
     used_bytes = used * column.itemsize
-    if isinstance(region, memoryview):
-        region = region.obj
-    if (
-        not isinstance(region, mmap.mmap)
-        or used_bytes < _HUGE_PAGES_FROM_BYTES
-        or not hasattr(mmap, "MADV_HUGEPAGE")
-    ):
+    if region is None or used_bytes < _HUGE_PAGES_FROM_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
         return
     span = min(-(-used_bytes // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES, len(region))
     try:
@@ -68,14 +64,20 @@ def advise_huge_pages(column: np.ndarray, used: int) -> None:
         return
 
 
-def release_pages(column: np.ndarray, first: int, stop: int) -> None:
+def release_pages(column: NDArray[Any], first: int, stop: int) -> None:
     """Give the memory of entries ``first .. stop`` of a reserved column back; they read as zero afterwards."""
-    region = column.base
-    if isinstance(region, memoryview):
-        region = region.obj
-    if not isinstance(region, mmap.mmap):
+    region = _region(column)
+    if region is None:
         return
     begin = -(-first * column.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
     end = stop * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
     if end > begin:
         region.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def _region(column: NDArray[Any]) -> mmap.mmap | None:
+    """What a reserved column lies in; None for any other array."""
+    base: Any = column.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return base if isinstance(base, mmap.mmap) else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +23,19 @@ class Messages(NamedTuple):
     values: NDArray[np.float64]
     numbers: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, columns: Iterable[Any]) -> Messages:
+        """Of columns in the order of the fields."""
+        return cls(*columns)
+
     def from_index(self, first: int) -> Messages:
         """The messages from an index on."""
-        return Messages(*(column[first:] for column in self))
+        return Messages.of(column[first:] for column in self)
 
     def for_snapshot(self) -> Messages:
         """Without those of sessions under way, which a snapshot leaves behind."""
         kept = _KEPT_BY_SNAPSHOTS[self.kinds]
-        return self if kept.all() else Messages(*(column[kept] for column in self))
+        return self if kept.all() else Messages.of(column[kept] for column in self)
 
     def without_values(self, worst: float) -> Messages:
         """For a branch that begins from the beginning: only who hears of whom."""

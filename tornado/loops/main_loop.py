@@ -415,20 +415,19 @@ class MainLoop:
 
     def _shares(self, batch: EdgeBatch) -> list[Share]:
         """Each worker gets the records whose target it owns."""
-        columns = batch.src, batch.dst, batch.weight, batch.op
         if self.workers == 1:
-            return [Share(0, *columns, batch.src[:0])]
+            return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
         owners, namers = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
         self._kernel.owners_of(batch.dst, self.workers, owners)
         self._kernel.owners_of(batch.src, self.workers, namers)
-        return [
-            Share(
-                0,
-                *(column[owners == worker] for column in columns),
-                batch.src[(namers == worker) & (owners != worker)],
+        shares = []
+        for worker in range(self.workers):
+            own = owners == worker
+            mentioned = batch.src[(namers == worker) & ~own]
+            shares.append(
+                Share(0, batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned)
             )
-            for worker in range(self.workers)
-        ]
+        return shares
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..timely import Context, Input, OperatorBuilder, Output, Routed, Scope, Token, Wake
+from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed, Scope, Time, Token, Wake
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .graph import EvolvingGraph
@@ -170,8 +170,8 @@ class SelectiveProcessor:
             own = [self._token] if self._token.is_live else []
             elsewhere = self._context.output_frontier_excluding(own)
             arriving = self._context.input_frontier_excluding(own)
-            others = NEVER if elsewhere is None else elsewhere[1]
-            horizon = NEVER if arriving is None else arriving[1]
+            others = _iteration_of(elsewhere)
+            horizon = _iteration_of(arriving)
             held = self._held_least()
             others = min(others, held)
             horizon = min(horizon, held)
@@ -225,15 +225,13 @@ class SelectiveProcessor:
             length = int(columns.out_length[target])
             if length:
                 first = target * OUTBOX
-                messages = Messages(
-                    *(
-                        column[first : first + length].copy()
-                        for column in (
-                            columns.out_kind,
-                            columns.out_id,
-                            columns.out_value,
-                            columns.out_number,
-                        )
+                messages = Messages.of(
+                    column[first : first + length].copy()
+                    for column in (
+                        columns.out_kind,
+                        columns.out_id,
+                        columns.out_value,
+                        columns.out_number,
                     )
                 )
                 invalidations = messages.numbers[messages.kinds == INVALIDATE]
@@ -312,11 +310,19 @@ class SelectiveProcessor:
             waiting = self._context.output_frontier_beside(self._token)
             if waiting is None:
                 return
-            least = waiting[1]
+            least = _iteration_of(waiting)
         if least > iteration:
             self._token.downgrade((generation, least))
 
 
+def _iteration_of(time: Time | Antichain | None) -> int:
+    """The iteration of a frontier of a loop, whose times are in total order."""
+    if time is None:
+        return NEVER
+    assert isinstance(time, tuple)
+    return time[1]
+
+
 def concatenated(parts: list[Messages]) -> Messages:
     """All messages, in order."""
-    return Messages(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return Messages.of(np.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -120,7 +120,7 @@ def visit_gather(loop, row, producer, weight):
 
 
 @nb.njit(cache=True)
-def visit_out_edge(graph, session, loop, kind, producer, entry, number, consumer, weight, born):
+def visit_out_edge(session, loop, kind, producer, entry, number, consumer, weight, born):
     """One edge of an out-list, in any of the scans that go over one."""
     if kind == SCAN_COMMIT:
         visit_commit(session, loop, producer, entry, number, consumer, weight, born)
@@ -181,7 +181,7 @@ def scan_out_list(graph, session, loop, fuel):
             born = graph.edge_born[slot]
             if born <= version:
                 visit_out_edge(
-                    graph, session, loop, kind, producer, entry, number, graph.edge_consumer[slot],
+                    session, loop, kind, producer, entry, number, graph.edge_consumer[slot],
                     graph.edge_weight[slot], born,
                 )  # fmt: skip
     loop.counters[EDGES_VISITED] += stop - position
@@ -197,7 +197,7 @@ def scan_out_list(graph, session, loop, fuel):
                 break
             if graph.grave_born[grave] <= version:
                 visit_out_edge(
-                    graph, session, loop, kind, producer, entry, number, graph.grave_consumer[grave],
+                    session, loop, kind, producer, entry, number, graph.grave_consumer[grave],
                     graph.grave_weight[grave], graph.grave_born[grave],
                 )  # fmt: skip
             fuel -= 1
