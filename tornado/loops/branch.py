@@ -36,6 +36,7 @@ class Branch:
         engine: Engine,
         kernel: ModuleType,
         rank: str,
+        on_recorded: Callable[[Branch], None],
         on_stop: Callable[[Branch], None],
         on_cancel: Callable[[Branch], None],
         on_release: Callable[[Branch], None],
@@ -47,6 +48,7 @@ class Branch:
         self._engine = engine
         self._kernel = kernel
         self._rank = rank
+        self._on_recorded = on_recorded
         self._on_stop, self._on_cancel, self._on_release = on_stop, on_cancel, on_release
         self._recorded: dict[int, BranchProcessor] = {}
         self._finished: dict[int, BranchProcessor] = {}
@@ -157,6 +159,7 @@ class Branch:
             self._snapshot = Snapshot(
                 given.offsets, given.instant, given.version, iteration, given.delay_bound
             )
+        self._on_recorded(self)
         self._engine.notify()
 
     def finished(self, worker: int, processor: BranchProcessor) -> None:

@@ -62,6 +62,7 @@ class BranchProcessor(SelectiveProcessor):
         self._fresh = fresh
         self._max_iterations = max_iterations
         self._kept: list[list[Messages]] = [[] for _ in range(workers)]
+        self._begins_at = 0  # the iteration of its token when it starts
         self._marked = [False] * workers
         self.is_started = False
 
@@ -70,8 +71,15 @@ class BranchProcessor(SelectiveProcessor):
         """Whether this worker's part came to its end with nothing left to commit."""
         return self.pending_least() == NEVER
 
-    def record(self, graph: EvolvingGraph, main: LoopState) -> None:
-        """Copy the main loop's state, as it is after the last batch applied, and lease that version of the graph."""
+    def record(self, graph: EvolvingGraph, main: LoopState, iteration: int) -> None:
+        """Copy the main loop's state, as it is after the last batch applied, and lease that version of the graph.
+
+        `iteration` is that of the main loop's token: what is committed there is not far behind, so the branch begins there.
+        """
+        self._begins_at = 0 if self._fresh else iteration
+        self.state.counters[names.FLOOR] = self._begins_at - 1
+        if self._max_iterations is not None:
+            self.missing_markers += 1  # for the cap, which needs the iteration of all workers
         self.lease, self.version = graph.lease()
         counters = self.state.counters
         counters[names.VERSION] = self.version
@@ -88,8 +96,10 @@ class BranchProcessor(SelectiveProcessor):
         """Whether what comes from a worker now was sent before that worker's record."""
         return not self._marked[sender]
 
-    def keep(self, sender: int, messages: Messages) -> None:
-        """Messages that were under way when the snapshot was taken."""
+    def keep(self, sender: int, messages: Messages, iteration: int) -> None:
+        """Messages that were under way when the snapshot was taken, in a bundle stamped with an iteration."""
+        if not self._fresh:
+            self._begins_at = min(self._begins_at, iteration)
         kept = messages.for_snapshot()
         if len(kept.kinds):
             self._kept[sender].append(kept.in_first_wave())
@@ -106,10 +116,8 @@ class BranchProcessor(SelectiveProcessor):
                 messages = concatenated(parts)
                 if self._fresh:
                     messages = messages.without_values(self.kernel.WORST)
-                self._arrived.appendleft(_Arrived(Bundle(sender, messages), 0))
+                self._arrived.appendleft(_Arrived(Bundle(sender, messages), self._begins_at))
         self._kept.clear()
-        if self._max_iterations is not None:
-            self.cap = min(self.cap, (0 if self._fresh else self.first_iteration) + self._max_iterations)
         self.is_started = True
         self._context.activate()
 
@@ -132,10 +140,18 @@ class BranchProcessor(SelectiveProcessor):
         self.__dict__.pop("graph", None)
         self.__dict__.pop("state", None)
 
+    def limit(self, iteration: int) -> None:
+        """The snapshot's iteration is known: commit no more than the iterations allowed above it."""
+        assert self._max_iterations is not None
+        counters = self.state.counters
+        cap = (0 if self._fresh else iteration) + self._max_iterations
+        counters[names.CAP] = min(int(counters[names.CAP]), cap)
+        self.missing_markers -= 1
+
     def stop(self) -> None:
         """Commit nothing more; what is under way arrives, and then the values are a consistent cut."""
         self.was_stopped = True
-        self.cap = -1
+        self.state.counters[names.CAP] = -1
         self._context.activate()
 
     def step(self) -> None:
@@ -145,6 +161,8 @@ class BranchProcessor(SelectiveProcessor):
             return
         if not self._token.is_live and not self._arrived:
             return
+        if self._token.is_live and self._token.time[1] < self._begins_at:
+            self._token.downgrade((self._token.time[0], self._begins_at))
         received = self._receive()
         finished = self._advance()
         self._flush()

@@ -63,6 +63,14 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """The iteration of a branch's snapshot, which the cap on its iterations is counted from."""
+
+    number: int
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """Give a branch up."""
 
@@ -84,7 +92,7 @@ class EndLoop:
     loop: int
 
 
-Command = StartLoop | Admit | Fork | Stop | Cancel | Release | EndLoop
+Command = StartLoop | Admit | Fork | Stop | Limit | Cancel | Release | EndLoop
 
 
 @dataclass(slots=True)
@@ -176,6 +184,10 @@ class WorkerHost:
                 branch = self._branches.get(command.number)
                 if branch is not None:
                     branch.processor.stop()
+            case Limit():
+                branch = self._branches.get(command.number)
+                if branch is not None and branch.command.max_iterations is not None:
+                    self._loops[branch.command.loop].limit(branch.processor, command.iteration)
             case Cancel():
                 branch = self._branches.get(command.number)
                 if branch is not None:

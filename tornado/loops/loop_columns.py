@@ -55,6 +55,7 @@ ROWS_SEEN = 29  # rows whose columns were initialised
 IMPOSSIBLE = 30  # invariants found broken; a bug of ours
 ITERATION = 31  # greatest iteration committed here
 INVALIDATIONS = 32
+CAP = 35  # nothing commits above
 LIMIT = 34  # frontier + delay bound, as last known: nothing commits at or above
 SENT_LEAST = 33  # the least iteration at which what is in the outboxes causes work
 LOOP_COUNTERS = 40

@@ -19,7 +19,7 @@ from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
 from . import loop_columns as names
 from .branch import Branch
-from .host import Admit, Cancel, Fork, Release, StartLoop, Stop, WorkerHost
+from .host import Admit, Cancel, Fork, Limit, Release, StartLoop, Stop, WorkerHost
 from .iterations import iterations_of, progress_of
 from .loop_columns import KNOWN
 from .main_processor import MainProcessor, Share
@@ -218,6 +218,7 @@ class MainLoop:
             engine=self._engine,
             kernel=self._kernel,
             rank=self.program.rank,
+            on_recorded=self._limit,
             on_stop=self._stop,
             on_cancel=self._cancel,
             on_release=self._release,
@@ -431,6 +432,10 @@ class MainLoop:
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)
+
+    def _limit(self, branch: Branch) -> None:
+        for host in self._hosts:
+            host.post(Limit(branch.id, branch.snapshot.iteration))
 
     def _stop(self, branch: Branch) -> None:
         for host in self._hosts:

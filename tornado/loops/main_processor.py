@@ -183,10 +183,14 @@ class MainProcessor(SelectiveProcessor):
     def _record(self, branch: BranchProcessor) -> None:
         """Record this worker's state for a branch, and send the markers behind what was sent before."""
         self._flush()
-        branch.record(self.graph, self.state)
+        branch.record(self.graph, self.state, self._token.time[1])
         self.branches.append(branch)
         for arrived in self._arrived:  # came in before this record, is not in the state
-            branch.keep(arrived.bundle.sender, arrived.bundle.messages.from_index(arrived.following))
+            branch.keep(
+                arrived.bundle.sender,
+                arrived.bundle.messages.from_index(arrived.following),
+                arrived.iteration,
+            )
         self._keep_held_subscriptions(branch)
         self._recorded = branch.number
         for target in range(self.workers):
@@ -209,10 +213,8 @@ class MainProcessor(SelectiveProcessor):
         held = int(self.state.counters[names.HELD])
         for row, sender in zip(columns.held_row[:held], columns.held_worker[:held], strict=True):
             ids = self.graph.columns.ids[row : row + 1].copy()
-            branch.keep(
-                int(sender),
-                Messages(np.array([SUBSCRIBE], np.uint8), ids, np.zeros(1), np.zeros(1, np.int64)),
-            )
+            message = Messages(np.array([SUBSCRIBE], np.uint8), ids, np.zeros(1), np.zeros(1, np.int64))
+            branch.keep(int(sender), message, self._token.time[1])
 
     def _accept(self, bundle: Bundle, iteration: int) -> None:
         """A bundle from another worker, in the order of its channel; markers say which snapshots it belongs to."""
@@ -225,7 +227,7 @@ class MainProcessor(SelectiveProcessor):
         if bundle.marker < 0:
             for branch in self._forking:
                 if branch.awaits(sender):
-                    branch.keep(sender, bundle.messages)
+                    branch.keep(sender, bundle.messages, iteration)
             super()._accept(bundle, iteration)
         elif bundle.marker <= self._recorded:
             for branch in self._forking:
@@ -234,6 +236,11 @@ class MainProcessor(SelectiveProcessor):
             self._start_complete_forks()
         else:
             self._markers[sender] = bundle.marker
+
+    def limit(self, branch: BranchProcessor, iteration: int) -> None:
+        """The iteration of a branch's snapshot is known, which its cap is counted from."""
+        branch.limit(iteration)
+        self._start_complete_forks()
 
     def _start_complete_forks(self) -> None:
         while self._forking and self._forking[0].missing_markers == 0:

@@ -77,6 +77,8 @@ class Master:
         program.check_delay_bound(delay_bound)
         loop = MainLoop(store=self.store, **self._placed(name, program, delay_bound))
         self.loops[name] = self._running[loop.number] = loop
+        for host in self._hosts:
+            self._look_for_failures(host)  # of its very first step
         return loop
 
     def close(self) -> None:
@@ -97,9 +99,12 @@ class Master:
         self.close()
 
     def _on_failure(self, worker: int, _error: BaseException) -> None:
-        """An operator raised: fail the loop or the branch it belongs to."""
+        self._look_for_failures(self._hosts[worker])
+
+    def _look_for_failures(self, host: WorkerHost) -> None:
+        """Where an operator raised, fail the loop or the branch that it belongs to."""
         running = list(self._running.values())
-        for number, branch, failure in self._hosts[worker].failures():
+        for number, branch, failure in host.failures():
             failed = None if number is None else self._running.get(number)
             if failed is not None and failed.error is None:
                 failed.fail(failure)

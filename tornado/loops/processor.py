@@ -19,7 +19,7 @@ from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed,
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .graph import EvolvingGraph
-from .loop_columns import INVALIDATE, NEVER, OUTBOX, UNBOUNDED, UPDATE
+from .loop_columns import INVALIDATE, NEVER, OUTBOX, UPDATE
 from .selective_state import LoopState
 from .waves import WaveProgress
 
@@ -58,7 +58,6 @@ class SelectiveProcessor:
         self.arguments = arguments
         self.worker = worker
         self.workers = workers
-        self.cap = UNBOUNDED
         self.bundles_sent = 0  # those with messages
         self.bundles_received = 0
         self.waves = WaveProgress(workers) if workers > 1 else None
@@ -179,7 +178,7 @@ class SelectiveProcessor:
         self.state.counters[names.SENT_LEAST] = min(self.state.columns.out_least)
         updates = self.state.counters[names.UPDATES]
         left = self.kernel.advance(
-            self.graph.addresses, *self.state.addresses, self.arguments, others, horizon, self.cap, FUEL
+            self.graph.addresses, *self.state.addresses, self.arguments, others, horizon, FUEL
         )
         if self._arrived and self.state.counters[names.UPDATES] != updates:
             self._context.activate()  # a synchronous round may have kept messages of the next one waiting
@@ -297,7 +296,7 @@ class SelectiveProcessor:
         if not self._token.is_live:
             return
         least = self.pending_least()
-        if least > self.cap:
+        if least > self.state.counters[names.CAP]:
             least = NEVER
         least = min(least, self._held_least())
         generation, iteration = self._token.time

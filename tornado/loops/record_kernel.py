@@ -9,6 +9,7 @@ from .graph_kernel import count_missing, find_edge, insert_edge, remove_edge
 from .loop_columns import (
     ACKNOWLEDGE,
     ASKED,
+    CAP,
     DELAY_BOUND,
     HELD,
     IMPOSSIBLE,
@@ -177,7 +178,9 @@ def receive(graph, session, loop, parameters, sender, kinds, identifiers, values
         fuel = drain(graph, session, loop, parameters, fuel)
         if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
             return i
-        if kinds[i] == UPDATE and loop.counters[DELAY_BOUND] == 1 and least_pending(loop) <= numbers[i]:
+        due = least_pending(loop)
+        is_early = loop.counters[DELAY_BOUND] == 1 and due <= numbers[i] and due <= loop.counters[CAP]
+        if kinds[i] == UPDATE and is_early:
             return i  # this worker's own round of that iteration comes first
         receive_one(graph, session, loop, parameters, sender, kinds[i], identifiers[i], values[i], numbers[i])
         fuel -= _RECORD_COST

@@ -24,6 +24,7 @@ from .graph_kernel import find_row
 from .loop_columns import (
     ASKED,
     BLOCKED,
+    CAP,
     CURSOR_SUPPORTED,
     DELAY_BOUND,
     DIRTY,
@@ -115,7 +116,7 @@ def scatter_round(graph, session, loop, fuel):
 
 
 @nb.njit(cache=True)
-def advance_synchronous(graph, session, loop, parameters, horizon, cap, fuel):
+def advance_synchronous(graph, session, loop, parameters, horizon, fuel):
     """Delay bound 1: whole rounds, each when nothing can arrive for it any more."""
     while fuel > 0:
         fuel = drain(graph, session, loop, parameters, fuel)
@@ -125,7 +126,11 @@ def advance_synchronous(graph, session, loop, parameters, horizon, cap, fuel):
             fuel = scatter_round(graph, session, loop, fuel)
             continue
         iteration = least_pending(loop)
-        if iteration >= min(horizon, loop.counters[SENT_LEAST]) or iteration > cap or outbox_is_full(loop):
+        if (
+            iteration >= min(horizon, loop.counters[SENT_LEAST])
+            or iteration > loop.counters[CAP]
+            or outbox_is_full(loop)
+        ):
             return fuel
         commit_round(graph, session, loop, iteration)
     return np.int64(0)
@@ -145,9 +150,10 @@ def commit_at_once(graph, session, loop, row):
 
 
 @nb.njit(cache=True)
-def advance_bounded(graph, session, loop, parameters, others, cap, fuel):
+def advance_bounded(graph, session, loop, parameters, others, fuel):
     """Delay bound above 1: vertices in the program's order, each on its own, none further ahead than the bound allows."""
     bound = loop.counters[DELAY_BOUND]
+    cap = loop.counters[CAP]
     while fuel > 0:
         fuel = drain(graph, session, loop, parameters, fuel)
         if fuel <= 0:
@@ -209,15 +215,15 @@ def advance_bounded(graph, session, loop, parameters, others, cap, fuel):
 
 
 @nb.njit(cache=True, nogil=True)
-def advance(graph, session, loop, parameters, others, horizon, cap, fuel):
+def advance(graph, session, loop, parameters, others, horizon, fuel):
     """Work off what is pending; returns the fuel left, 0 when there is more to do.
 
     `others` is the frontier of commits without this worker's own token, `horizon` the first iteration for which updates may
-    still arrive from elsewhere; both NEVER where this worker is alone. Nothing commits above `cap`.
+    still arrive from elsewhere; both NEVER where this worker is alone. Nothing commits above the cap.
     """
     if loop.counters[DELAY_BOUND] == 1:
-        return advance_synchronous(graph, session, loop, parameters, horizon, cap, fuel)
-    return advance_bounded(graph, session, loop, parameters, others, cap, fuel)
+        return advance_synchronous(graph, session, loop, parameters, horizon, fuel)
+    return advance_bounded(graph, session, loop, parameters, others, fuel)
 
 
 @nb.njit(cache=True, nogil=True)

@@ -110,6 +110,7 @@ class LoopState:
         counters[names.WORKERS] = workers
         counters[names.SOLO] = int(workers == 1)
         counters[names.SENT_LEAST] = NEVER
+        counters[names.CAP] = UNBOUNDED
 
     def size_bytes(self) -> int:
         """Bytes of the columns by row that are in use."""
