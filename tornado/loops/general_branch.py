@@ -1,0 +1,181 @@
+"""A branch loop of a general program on one worker: begins from copies of what the main loop recorded, and comes to an end.
+
+It has come to its fixed point when its dataflow is complete: no token and no message is left on any worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..protocol.messages import Message, Send
+from ..protocol.resumption import Cut
+from .general_edges import GeneralEdges
+from .general_processor import GeneralProcessor
+from .general_program import GeneralProgram, LoopView
+from .general_vertices import GeneralVertices
+from .partition import owner_of
+
+if TYPE_CHECKING:
+    from .general_main import GeneralMain
+
+
+class GeneralBranch(GeneralProcessor):
+    """See the module.
+
+    Parameters
+    ----------
+    number
+        Of the fork: the same on all workers, growing.
+    program
+        With the parameters of the branch.
+    fresh
+        Begin from `init`, not from what the main loop has found: for other parameters.
+    max_iterations
+        How many iterations it may commit.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        program: GeneralProgram,
+        delay_bound: int | None,
+        worker: int,
+        workers: int,
+        fresh: bool,
+        max_iterations: int | None,
+    ) -> None:
+        super().__init__(delay_bound=delay_bound, worker=worker, workers=workers)
+        self.number = number
+        self.first_iteration = 0
+        self.version = -1
+        self.missing_markers = 0
+        self.was_stopped = False
+        self.is_cancelled = False
+        self.is_recorded = False
+        self.is_started = False
+        self._program = program
+        self._fresh = fresh
+        self._max_iterations = max_iterations
+        self._is_resumed = False
+        self._last = -1  # the greatest iteration that any worker committed before its record
+        self._marked = [False] * workers
+        self._kept: list[Message] = []
+        self._cut: Cut | None = None
+        self._copies: GeneralVertices | None = None
+        self._edges: GeneralEdges | None = None
+        self._names: list[int] = []
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether this worker's part came to its end with nothing left to commit."""
+        return self.session.pending() is None
+
+    def record(self, main: GeneralMain) -> None:
+        """Copy the main loop's state, as it is after the last batch applied."""
+        self.version = main.applied_version
+        self.first_iteration = self._last = main.iteration
+        self.edge_count = main.edges.count
+        if self._fresh:
+            self._edges = main.edges.copied()
+            self._names = sorted(main.vertices.vertices)
+        else:
+            self._cut = main.session.record()
+            self._copies = main.vertices.copied()
+        self.is_recorded = True
+
+    def awaits(self, sender: int) -> bool:
+        """Whether what comes from a worker now was sent before that worker's record."""
+        return not self._marked[sender]
+
+    def keep(self, messages: Iterable[Message]) -> None:
+        """Messages that were under way when the snapshot was taken."""
+        if not self._fresh:
+            self._kept.extend(messages)
+
+    def marker_came(self, sender: int, iteration: int) -> None:
+        """Everything that belongs to the snapshot has come from a worker, which had committed up to `iteration`."""
+        self._marked[sender] = True
+        self._last = max(self._last, iteration)
+        self.missing_markers -= 1
+
+    def start(self) -> None:
+        """All of the snapshot is here; workers that started earlier may have sent already."""
+        self.is_started = True
+        self._context.activate()
+
+    def stop(self) -> None:
+        """Begin no more sessions; those under way end, what is under way arrives, and the values are a consistent cut."""
+        self.was_stopped = True
+        self.cap = -1
+        self._context.activate()
+
+    def free(self) -> None:
+        """Give the memory back; nothing is to be asked any more."""
+        self._begin(GeneralVertices(self._program, self.vertices.loop), 0)
+
+    def step(self) -> None:
+        """Take in messages and begin sessions; give the token up when there is nothing to come of this worker."""
+        if not self.is_started:
+            return
+        if not self._is_resumed:
+            self._resume()
+        self._pull()
+        if not self._token.is_live:
+            return
+        self._flush()
+        moved = self._move_token(stays=False)
+        self._inform()
+        started = self._start()
+        self._flush()
+        moved = self._move_token(stays=False) or moved
+        if started or (moved and self._token.is_live):
+            self._context.activate()
+
+    def _resume(self) -> None:
+        self._is_resumed = True
+        first = 0 if self._fresh else self._last + 1
+        if self._max_iterations is not None:
+            self.cap = min(self.cap, first + self._max_iterations - 1)
+        self.iteration = max(0, first - 1)
+        view = LoopView("branch", self.number, first)
+        if self._cut is None or self._copies is None:
+            self._begin(GeneralVertices(self._program, view), first)
+            self._establish()
+            return
+        self._copies.loop = view
+        self._begin(self._copies, first)
+        for effect in self.session.resume(self._cut, self._kept):
+            if isinstance(effect, Send):
+                self._post(effect)
+        self._cut = self._copies = None
+        self._kept.clear()
+
+    def _establish(self) -> None:
+        """Begin with `init` of every vertex, on the edges as they were recorded."""
+        assert self._edges is not None
+        session, vertices = self.session, self.vertices
+        consumers: dict[int, set[int]] = {}
+        heard: dict[int, dict[int, list[object]]] = {}
+        edges = list(self._edges)
+        for source, target, weights in edges:
+            if self.owns(source):
+                consumers.setdefault(source, set()).add(owner_of(target, self.workers))
+            if self.owns(target):
+                heard.setdefault(source, {})[target] = list(weights)
+        session.establish(
+            (session.new_vertex(name, sorted(consumers.get(name, ()))) for name in self._names),
+            (session.new_ghost(producer, heard[producer]) for producer in sorted(heard)),
+        )
+        for name in self._names:
+            vertices.begin(name)
+        for source, target, weights in edges:
+            if self.owns(source):
+                for weight in weights:
+                    vertices.add_target(source, target, weight)
+        for producer in sorted(heard):
+            for name, weights_heard in sorted(heard[producer].items()):
+                vertices.gather(name, producer, None, session.first_iteration - 1, weights_heard)
+        self._edges = None
+        self._names = []

@@ -1,0 +1,324 @@
+"""One worker's part of a general loop: the plain session inside an operator of the timely core.
+
+The operator's output feeds back to its own input, and it holds one token, as `processor.py` says. What differs is time. An UPDATE
+committed at k is work at k + 1, and the feedback adds that one. SUBSCRIBE and its answer are work at the iteration of the input
+that caused them, and a message that goes round a loop must advance. So an iteration has `HOPS` timestamps: iteration i begins at
+timestamp ``HOPS * i``, a SUBSCRIBE arrives at the first after that, its answer at the second. PREPARE and ACKNOWLEDGE are no work
+of their own (whoever prepares holds a token for it) and travel at any time.
+
+Source: the coordination of Tornado (SIGMOD 2016, section 4) over timestamp tokens (Lattuada and McSherry).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ProtocolViolation
+from ..protocol.messages import (
+    Committed,
+    Event,
+    Frontier,
+    Message,
+    Prepare,
+    Send,
+    Start,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+    Update,
+    work_at,
+)
+from ..protocol.resumption import ResumableSession
+from ..timely import Context, Input, OperatorBuilder, Output, Routed, Scope, Token, Wake
+from .general_vertices import GeneralVertices
+from .loop_columns import HISTORY, NEVER
+from .partition import owner_of
+
+HOPS = 4
+_STARTS = 256  # sessions begun in one activation
+_GENERATION = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One sending of a worker to another: messages in order, or the marker of a fork.
+
+    Attributes
+    ----------
+    marker
+        The number of the fork; -1: none. Everything after it comes from after the sender's record.
+    iteration
+        With a marker: the greatest iteration committed at the sender.
+    """
+
+    sender: int
+    messages: tuple[Message, ...] = ()
+    marker: int = -1
+    iteration: int = -1
+
+
+class GeneralProcessor:
+    """What main loops and branches of general programs have in common.
+
+    Attributes
+    ----------
+    cap
+        No vertex starts a session that would commit above this iteration.
+    iteration, updates, prepares
+        Greatest iteration committed here, commits, and sessions that needed a PREPARE to another worker.
+    letters_sent, letters_received
+        Those with messages.
+    """
+
+    session: ResumableSession
+    vertices: GeneralVertices
+
+    def __init__(self, *, delay_bound: int | None, worker: int, workers: int) -> None:
+        self.delay_bound = delay_bound
+        self.worker = worker
+        self.workers = workers
+        self.cap = NEVER
+        self.iteration = 0
+        self.updates = 0
+        self.prepares = 0
+        self.bundles_sent = 0
+        self.bundles_received = 0
+        self._history = np.zeros((HISTORY, 4))
+        self._history[:, 0] = -1
+        self._outbox: list[list[Message]] = [[] for _ in range(workers)]
+        self._inlet: Input
+        self._outlet: Output
+        self._token: Token
+        self._context: Context
+
+    def build(self, scope: Scope) -> GeneralProcessor:
+        """Put the processor into a loop context of a new dataflow."""
+        loop = scope.loop("iterations", lexicographic=True)
+        again = loop.feedback()
+        builder = OperatorBuilder(loop, "processor")
+        self._inlet = builder.input(again.stream, Routed())
+        self._outlet, stream = builder.output()
+        again.connect(stream)
+
+        def construct(tokens: list[Token], context: Context) -> Callable[[], None]:
+            self._token = tokens[0]
+            self._context = context
+            return self.step
+
+        builder.build(construct, wake=Wake.POINTSTAMPS if self.workers > 1 else Wake.MESSAGES)
+        return self
+
+    def step(self) -> None:
+        """One activation; see the two kinds of loops."""
+        raise NotImplementedError
+
+    def activate(self) -> None:
+        """Have the processor called soon; from any thread."""
+        self._context.activator.activate()
+
+    def history(self) -> NDArray[np.float64]:
+        """float64[HISTORY, 4]: iteration (-1: none), updates, prepares, residual."""
+        return self._history
+
+    def owns(self, vertex: int) -> bool:
+        """Whether a vertex lives here."""
+        return owner_of(vertex, self.workers) == self.worker
+
+    def _begin(self, vertices: GeneralVertices, first_iteration: int) -> None:
+        self.vertices = vertices
+        self.session = vertices.session = ResumableSession(
+            self.worker,
+            vertices,
+            delay_bound=self.delay_bound,
+            owner=partial(owner_of, workers=self.workers),
+            first_iteration=first_iteration,
+        )
+
+    # Receiving
+
+    def _pull(self) -> None:
+        """Take in what has arrived; the token goes back where a letter needs it to."""
+        for received, letter in self._inlet.pull():
+            if not self._token.is_live:
+                self._token = received.retain()
+            elif received.time < self._token.time:
+                earlier = received.retain()
+                self._token.drop()
+                self._token = earlier
+            self._accept(letter, received.time[1])
+
+    def _accept(self, letter: Letter, time: int) -> None:
+        del time
+        self.bundles_received += bool(letter.messages)
+        for message in letter.messages:
+            self._tell(message)
+
+    def _tell(self, event: Event) -> bool:
+        """Tell the session, and keep what is to be sent; whether the event began a session that needs a PREPARE."""
+        prepares = False
+        for effect in self.session.receive(event):
+            if isinstance(effect, Send):
+                self._post(effect)
+                prepares = prepares or isinstance(effect.message, Prepare)
+            else:
+                self._count(effect)
+        return prepares
+
+    def _post(self, effect: Send) -> None:
+        self._outbox[effect.worker].append(effect.message)
+
+    def _count(self, commit: Committed) -> None:
+        iteration = commit.iteration
+        self.iteration = max(self.iteration, iteration)
+        self.updates += 1
+        row = self._row(iteration)
+        row[1] += 1
+        row[3] += self.vertices.take_residual()
+
+    def _row(self, iteration: int) -> NDArray[np.float64]:
+        row: NDArray[np.float64] = self._history[iteration % HISTORY]
+        if row[0] < iteration:
+            row[:] = iteration, 0, 0, 0
+        return row
+
+    # Working
+
+    def _inform(self) -> None:
+        """Tell the session how far the loop is. What is to be sent was sent, and the token is where the work is."""
+        if self.delay_bound is None:
+            return
+        own = [self._token] if self._token.is_live else []
+        held = self._held_least()
+        times = [token.time[1] for token in own]
+        arriving: list[int] = []
+        if held != NEVER:
+            times.append(held)
+            arriving.append(held)
+        if self.workers > 1:
+            elsewhere = self._context.output_frontier_excluding(own)
+            coming = self._context.input_frontier_excluding(own)
+            times += [] if elsewhere is None else [elsewhere[1]]
+            arriving += [] if coming is None else [coming[1]]
+        if not times:
+            return
+        first, known = self.session.frontier, self.session.first_iteration
+        tau = max(first.tau, min(times) // HOPS + known)
+        closed = tau
+        if self.delay_bound == 1:
+            rounds = [_round_of(time) + known for time in arriving]
+            closed = max(first.closed, min([tau + 1, *rounds]))
+        if (tau, closed) != (first.tau, first.closed):
+            self._tell(Frontier(tau, closed))
+
+    def _start(self) -> bool:
+        """Begin sessions, of the earliest work first; whether any."""
+        session = self.session
+        vertices = session.vertices
+        names = [name for name in session.startable() if vertices[name].next_iteration <= self.cap]
+        names.sort(key=lambda name: (vertices[name].next_iteration, name))
+        started = False
+        for name in names[:_STARTS]:
+            iteration = vertices[name].next_iteration
+            if iteration > self.cap or not session.is_startable(name):
+                continue
+            started = True
+            if self._tell(Start(name)):
+                self.prepares += 1
+                self._row(iteration)[2] += 1
+        return started
+
+    def _work_least(self) -> int | None:
+        """The least iteration of what is to be done here."""
+        return self.session.pending() if self.cap == NEVER else self.session.pending_up_to(self.cap)
+
+    def _held_least(self) -> int:
+        """The least timestamp of letters that are here and not taken in."""
+        return NEVER
+
+    # Sending
+
+    def _time_of(self, message: Message) -> int | None:
+        """The timestamp at which a message has to arrive; None: it does not matter."""
+        work = work_at(message)
+        if work is None:
+            return None
+        hop = 0
+        match message:
+            case Subscribe() | Unsubscribe():
+                hop = 1
+            case Subscribed():
+                hop = 2
+            case Update():
+                pass
+        return HOPS * (work - self.session.first_iteration) + hop
+
+    def _flush(self) -> None:
+        """Send what there is, each letter stamped with the least time of its messages."""
+        for target, messages in enumerate(self._outbox):
+            if messages:
+                arrivals = [time for message in messages if (time := self._time_of(message)) is not None]
+                self._send(
+                    target,
+                    Letter(self.worker, tuple(messages)),
+                    min(arrivals) - 1 if arrivals else None,
+                )
+                messages.clear()
+
+    def _send(self, target: int, letter: Letter, time: int | None) -> None:
+        now = self._token.time[1]
+        self.bundles_sent += bool(letter.messages)
+        if time is None or time == now:
+            self._outlet.send(self._token, letter, target=target)
+            return
+        if time < now:
+            raise ProtocolViolation(
+                f"worker {self.worker} would send {letter} at timestamp {time}, and its token is at {now}"
+            )
+        token = self._token.delayed((_GENERATION, time))
+        self._outlet.send(token, letter, target=target)
+        token.drop()
+
+    # The token
+
+    def _move_token(self, *, stays: bool) -> bool:
+        """Downgrade the token to where work is pending; whether it moved.
+
+        A token that stays (input can come at any time) follows the others while there is no work. With a delay bound it stays
+        below it also when the work waits beyond: what is admitted at it must not be beyond the bound.
+        """
+        if not self._token.is_live:
+            return False
+        least = self._work_least()
+        held = self._held_least()
+        now = self._token.time[1]
+        goal = NEVER if least is None else HOPS * (least - self.session.first_iteration)
+        if goal == NEVER and held == NEVER and not stays:
+            self._token.drop()
+            return True
+        if stays and self.workers > 1:
+            if goal == NEVER:
+                waiting = self._context.output_frontier_beside(self._token)
+                goal = now if waiting is None else waiting[1]
+            elif self.delay_bound is not None and self.delay_bound > 1:
+                others = self._context.output_frontier_excluding([self._token])
+                if others is not None:
+                    goal = min(goal, HOPS * (others[1] // HOPS + self.delay_bound - 1))
+        goal = min(goal, held)
+        if goal == NEVER or goal <= now:
+            return False
+        self._token.downgrade((_GENERATION, goal))
+        return True
+
+
+def _round_of(time: int) -> int:
+    """The least round in which an update that arrives because of `time` can be work.
+
+    At the beginning of an iteration stands what its round gathers. Later in it are tokens and subscriptions: they can make
+    commits of this round, which are work for the next.
+    """
+    return -(-time // HOPS)
