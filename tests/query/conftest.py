@@ -17,7 +17,7 @@ from tornado.query.service import QueryService
 from tornado.query.session import Session
 from tornado.storage import open_store
 
-REAL_WORKERS = 1
+REAL_WORKERS = 2
 
 # 1 -> 2 -> 3 is 3.0, 1 -> 4 is 10.0; 5 -> 6 cannot be reached from 1.
 ROADS = ([1, 2, 1, 5], [2, 3, 4, 6], [1.0, 2.0, 10.0, 7.5])

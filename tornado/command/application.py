@@ -7,7 +7,9 @@ dependency of another command is broken.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -41,6 +43,16 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f".{_COMMANDS[cmd_name][0]}", __package__)
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an interrupt is an exit code like any other."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # Left to click, it would be an empty line among the JSON lines; a terminal has ^C standing there.
+            if sys.stderr.isatty():
+                click.echo(err=True)
+            raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""

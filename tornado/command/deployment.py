@@ -141,7 +141,7 @@ class Deployment:
         return self._handle.checkpoint()
 
     def _intern(self, name: str) -> int:
-        assert self.interner is not None  # noqa: S101  only called where ids are strings
+        assert self.interner is not None
         return int(self.interner.intern([name])[0])
 
 

@@ -157,7 +157,7 @@ class HttpServer:
         self.stop()
 
     def _run(self, bound: socket.socket) -> None:
-        assert self._server is not None  # noqa: S101  set before the thread starts
+        assert self._server is not None
         with bound, asyncio.Runner() as runner:
             self._loop = runner.get_loop()
             runner.run(self._server.serve(sockets=[bound]))

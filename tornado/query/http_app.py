@@ -99,12 +99,12 @@ async def _error(_request: Request, error: Exception) -> Response:
 
 
 async def _framework_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101  what it was registered for
+    assert isinstance(error, HTTPException)
     return problem_response(problems.of_status(error.status_code, error.detail, dict(error.headers or {})))
 
 
 async def _parameter_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101  what it was registered for
+    assert isinstance(error, RequestValidationError)
     faults: list[dict[str, Any]] = list(error.errors())
     first = faults[0]
     name = str(first["loc"][-1])

@@ -116,7 +116,10 @@ def _value(name: str, value: Any, hint: Any) -> Any:
         if number is None:
             raise InvalidArgument(f"parameter {name} is {value!r} but must be a whole number")
         if not -(2**63) <= number < 2**63:
-            raise InvalidArgument(f"parameter {name} is {number}, which does not fit a signed 64-bit integer")
+            raise InvalidArgument(
+                f"parameter {name} is {number}, which does not fit a signed 64-bit integer",
+                hint="Such numbers run from -(2^63) to 2^63 - 1.",
+            )
         return number
     if hint is float:
         if isinstance(value, bool) or not hasattr(value, "__float__"):

@@ -22,9 +22,6 @@ from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
 from .contract import MainLoopView
 
-# So many appends make it worth looking whether a stored snapshot has made older ones needless.
-FORGET_EVERY = 256
-
 
 class NameLog(Protocol):
     """Where the names of vertices are made durable before records that count on them; see `StoredNames`."""
@@ -94,7 +91,6 @@ class Pusher:
         self._locks: dict[tuple[str, str], Lock] = {}
         self._offsets: dict[tuple[str, str], int] = {}
         self._guard = Lock()
-        self._appends = 0
         self._interners: dict[str, Interner] = {}
         self._restoring: dict[str, Lock] = {}
         self._restored: set[str] = set()
@@ -167,6 +163,9 @@ class Pusher:
     def restore(self, loop: MainLoopView) -> int:
         """Admit again what was pushed after the snapshot that a loop has recovered; return how many records.
 
+        What its snapshot has is forgotten here and nowhere else: a snapshot that is stored while the loop runs makes the log
+        shorter only where the next start recovers from it.
+
         To be called when the loop has started. Whatever is pushed before that, or meanwhile, waits for it; a second call
         does nothing.
         """
@@ -212,18 +211,7 @@ class Pusher:
                 self._log.retract(loop.name, source, self._offset(loop, source))
             raise
         self._offsets[loop.name, source] = offset
-        self._tidy(loop, source)
         return version
-
-    def _tidy(self, loop: MainLoopView, source: str) -> None:
-        """Now and then, forget what the newest stored snapshot has."""
-        if self._log is None:
-            return
-        self._appends += 1
-        if self._appends % FORGET_EVERY == 0:
-            stored = [snapshot.offsets.get(source, 0) for snapshot in loop.snapshots()]
-            if stored:
-                self._log.forget(loop.name, source, up_to=max(stored))
 
     def _offset(self, loop: MainLoopView, source: str) -> int:
         known = self._offsets.get((loop.name, source))

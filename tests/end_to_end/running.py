@@ -1,0 +1,110 @@
+"""The command line as a user starts it: to its end, or as a service to talk to. Every run is a process of its own."""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+# Multi-worker runs have their tests elsewhere; these are about everything around the loops.
+WORKERS = "1"
+NDJSON = {"content-type": "application/x-ndjson"}
+ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
+
+
+def environment_in(folder):
+    """Nothing inherited that changes what a run does; the compiler's cache is shared, or every test would compile."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TORNADO_") or name == "TORNADO_LOOPS_CACHE_DIR"
+    }
+    return kept | {"TORNADO_LOOPS_DATA_DIR": str(folder / "data"), "PYTHONWARNINGS": "default"}
+
+
+def command(*arguments, source=1):
+    return [
+        *[sys.executable, "-m", "tornado", "run", "sssp", "--source", str(source)],
+        *["--workers", WORKERS, "--json", *map(str, arguments)],
+    ]
+
+
+def run(folder, *arguments, source=1, timeout_s=300):
+    """Run to the end; return the exit code and the events."""
+    done = subprocess.run(
+        command(*arguments, source=source),
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        cwd=CHECKOUT,
+        env=environment_in(folder),
+        check=False,
+    )
+    return done.returncode, [json.loads(line) for line in done.stderr.splitlines()]
+
+
+class Service:
+    """A run with `--http`. A context manager that leaves no process behind."""
+
+    def __init__(self, folder, *arguments, source=1, preexec=None):
+        self._process = subprocess.Popen(
+            command("--http", "127.0.0.1:0", *arguments, source=source),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=CHECKOUT,
+            env=environment_in(folder),
+            preexec_fn=preexec,  # noqa: PLW1509 - sets a limit, and touches no lock
+        )
+        self._events = queue.Queue()
+        # All the time: a pipe that nobody reads would stop the service in the middle of a test.
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.url = self.wait_for("ready")["url"]
+        self.client = httpx.Client(base_url=self.url, timeout=120, trust_env=False)
+
+    def _read(self):
+        for line in self._process.stderr:
+            self._events.put(json.loads(line))
+        self._events.put(None)
+
+    def wait_for(self, name, timeout_s=120):
+        """Return the next event of that name."""
+        until_s = time.monotonic() + timeout_s
+        seen = []
+        while (event := self._events.get(timeout=max(0.01, until_s - time.monotonic()))) is not None:
+            if event["event"] == name:
+                return event
+            seen.append(event)
+        raise AssertionError(f"it ended with {self._process.wait()} before the event {name!r}: {seen}")
+
+    def ask(self, wait_s=60, **question):
+        answer = self.client.post("/v1/queries", params={"wait_s": wait_s}, json={"loop": "sssp"} | question)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def push(self, content, headers=NDJSON):
+        return self.client.post("/v1/loops/sssp/edges", content=content, headers=headers)
+
+    def signal(self, number):
+        """Send a signal and return the exit code."""
+        self._process.send_signal(number)
+        return self._process.wait(60)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        self._process.stderr.close()
