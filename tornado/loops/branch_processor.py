@@ -5,6 +5,7 @@ It has come to its fixed point when its dataflow is complete: no token and no me
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -27,8 +28,8 @@ class BranchProcessor(SelectiveProcessor):
     ----------
     number
         Of the fork: the same on all workers, growing.
-    state
-        Columns to copy into, as `LoopState.reset` leaves them.
+    take_state
+        Gives columns to copy into, as `LoopState.reset` leaves them, when the state is recorded.
     fresh
         Begin from the initial values, not from what the main loop has found: for other parameters.
     """
@@ -39,16 +40,14 @@ class BranchProcessor(SelectiveProcessor):
         number: int,
         kernel: ModuleType,
         graph: EvolvingGraph,
-        state: LoopState,
+        take_state: Callable[[], LoopState],
         arguments: tuple[object, ...],
         worker: int,
         workers: int,
         fresh: bool,
         max_iterations: int | None,
     ) -> None:
-        super().__init__(
-            kernel=kernel, graph=graph, state=state, arguments=arguments, worker=worker, workers=workers
-        )
+        super().__init__(kernel=kernel, graph=graph, arguments=arguments, worker=worker, workers=workers)
         self.number = number
         self.lease: int | None = None
         self.reader: EdgeReader | None = None
@@ -59,6 +58,7 @@ class BranchProcessor(SelectiveProcessor):
         self.was_stopped = False
         self.is_cancelled = False
         self.is_recorded = False
+        self._take_state = take_state
         self._fresh = fresh
         self._max_iterations = max_iterations
         self._kept: list[list[Messages]] = [[] for _ in range(workers)]
@@ -76,6 +76,9 @@ class BranchProcessor(SelectiveProcessor):
 
         `iteration` is that of the main loop's token: what is committed there is not far behind, so the branch begins there.
         """
+        self.state = self._take_state()
+        if self.was_stopped:
+            self.state.counters[names.CAP] = -1
         self._begins_at = 0 if self._fresh else iteration
         self.state.counters[names.FLOOR] = self._begins_at - 1
         if self._max_iterations is not None:
@@ -151,7 +154,8 @@ class BranchProcessor(SelectiveProcessor):
     def stop(self) -> None:
         """Commit nothing more; what is under way arrives, and then the values are a consistent cut."""
         self.was_stopped = True
-        self.state.counters[names.CAP] = -1
+        if self.is_recorded:
+            self.state.counters[names.CAP] = -1
         self._context.activate()
 
     def step(self) -> None:

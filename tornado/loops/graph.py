@@ -14,15 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns import addresses_of
+from ..errors import StoreError
 from . import graph_columns as names
 from .arena import advise_huge_pages, release_pages, reserve
 from .graph_columns import ANY_VERSION, GRAPH_COUNTERS, SIZE_CLASSES, GraphColumns
 
-MOST_ROWS = 1 << 30
-MOST_EDGE_SLOTS = 1 << 32
+MOST_ROWS = 1 << 29
+MOST_EDGE_SLOTS = 1 << 31
 _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
 _SLIDE_FUEL = 60_000
+
+
+class GraphTooLarge(StoreError):
+    """One worker's part of a graph has more vertices or edges than it has address space for."""
+
+    code = "graph-too-large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +97,21 @@ class EvolvingGraph:
         return int(self.columns.counters[names.SEQUENCE])
 
     def make_room(self, records: int) -> None:
-        """Keep room for the rows and the graves that so many records may need."""
+        """Keep room for the rows and the graves that so many records may need.
+
+        Raises
+        ------
+        GraphTooLarge
+            When this worker's part outgrows the address space reserved for it.
+        """
         counters = self.columns.counters
         wanted = int(counters[names.ROWS]) + 2 * records
+        slots = int(max(counters[names.OUT_END], counters[names.IN_END]))
+        if wanted > MOST_ROWS or slots > MOST_EDGE_SLOTS - MOST_EDGE_SLOTS // 4:
+            raise GraphTooLarge(
+                f"{wanted} vertices and ghosts or {slots} places for edges are more than one worker can hold "
+                f"({MOST_ROWS} and {MOST_EDGE_SLOTS - MOST_EDGE_SLOTS // 4}); start with more workers"
+            )
         if wanted * 2 > self.columns.table.size:
             size = self.columns.table.size
             while size < wanted * 2:

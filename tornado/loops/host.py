@@ -218,18 +218,11 @@ class WorkerHost:
 
     def _fork(self, command: Fork) -> None:
         main = self._loops[command.loop]
-        spare = self._spare[command.loop]
-        bound = int(main.state.delay_bound) if main.state.delay_bound is not None else None
-        if spare:
-            state = spare.pop()
-            state.reset(delay_bound=bound)
-        else:
-            state = LoopState(worker=self.index, workers=self.workers, delay_bound=bound)
         processor = BranchProcessor(
             number=command.number,
             kernel=main.kernel,
             graph=main.graph,
-            state=state,
+            take_state=lambda: self._take_state(command.loop),
             arguments=command.arguments,
             worker=self.index,
             workers=self.workers,
@@ -284,6 +277,26 @@ class WorkerHost:
             dataflow.cancel()
             self._ending.remove(number)
             del self._loops[number], self._dataflows[number], self._spare[number]
+
+    def _take_state(self, loop: int) -> LoopState:
+        """Columns for a branch over a loop's graph as it is now: used ones where they are large enough."""
+        main = self._loops[loop]
+        rows, edges = main.graph.rows, main.edge_count()
+        bound = main.state.delay_bound
+        for place, state in enumerate(self._spare[loop]):
+            if state.fits(rows, edges):
+                del self._spare[loop][place]
+                state.reset(delay_bound=bound)
+                return state
+        self._spare[loop].clear()
+        room = 1.5  # so that the columns fit the next branches too while the graph grows
+        return LoopState(
+            worker=self.index,
+            workers=self.workers,
+            delay_bound=bound,
+            rows=int(rows * room) + 1,
+            edges=int(edges * room),
+        )
 
     def _keep_spare(self, loop: int, state: LoopState) -> None:
         if len(self._spare[loop]) < _SPARE_STATES:

@@ -64,11 +64,11 @@ class MainProcessor(SelectiveProcessor):
         super().__init__(
             kernel=kernel,
             graph=EvolvingGraph(kernel),
-            state=LoopState(worker=worker, workers=workers, delay_bound=delay_bound),
             arguments=arguments,
             worker=worker,
             workers=workers,
         )
+        self.state = LoopState(worker=worker, workers=workers, delay_bound=delay_bound)
         self.branches: list[BranchProcessor] = []
         self.applied_version = 0
         self._commands: deque[Share | BranchProcessor] = deque()

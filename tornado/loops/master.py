@@ -98,13 +98,17 @@ class Master:
     ) -> None:
         self.close()
 
-    def _on_failure(self, worker: int, _error: BaseException) -> None:
-        self._look_for_failures(self._hosts[worker])
+    def _on_failure(self, worker: int, error: BaseException) -> None:
+        """A worker's step raised. Where no operator is to blame, the worker is not to be relied on, so every loop fails."""
+        if not self._look_for_failures(self._hosts[worker]):
+            for loop in list(self._running.values()):
+                loop.fail(error)
 
-    def _look_for_failures(self, host: WorkerHost) -> None:
-        """Where an operator raised, fail the loop or the branch that it belongs to."""
+    def _look_for_failures(self, host: WorkerHost) -> bool:
+        """Where an operator raised, fail the loop or the branch that it belongs to; whether there was any."""
         running = list(self._running.values())
-        for number, branch, failure in host.failures():
+        failures = host.failures()
+        for number, branch, failure in failures:
             failed = None if number is None else self._running.get(number)
             if failed is not None and failed.error is None:
                 failed.fail(failure)
@@ -112,6 +116,7 @@ class Master:
                 forked = loop.branch(branch) if branch is not None else None
                 if forked is not None:
                     forked.fail(failure)
+        return bool(failures)
 
     def _placed(self, name: str, program: SelectiveProgram, delay_bound: int | None) -> dict[str, Any]:
         """What every loop here is made with."""

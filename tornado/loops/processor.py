@@ -47,20 +47,19 @@ class SelectiveProcessor:
         *,
         kernel: ModuleType,
         graph: EvolvingGraph,
-        state: LoopState,
         arguments: tuple[object, ...],
         worker: int,
         workers: int,
     ) -> None:
         self.kernel = kernel
         self.graph = graph
-        self.state = state
         self.arguments = arguments
         self.worker = worker
         self.workers = workers
         self.bundles_sent = 0  # those with messages
         self.bundles_received = 0
         self.waves = WaveProgress(workers) if workers > 1 else None
+        self.state: LoopState
         self._inlet: Input
         self._outlet: Output
         self._token: Token

@@ -12,7 +12,8 @@ from .graph import MOST_ROWS
 from .graph_columns import ANY_VERSION
 from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
 
-_QUEUE = 1 << 32
+_MOST_QUEUED = 1 << 30
+_SLACK = 1 << 16
 
 
 class LoopState:
@@ -24,10 +25,21 @@ class LoopState:
         Index of this worker and how many there are.
     delay_bound
         B of the paper; None is unbounded.
+    rows, edges
+        How many of this worker's graph there is address space for.
     """
 
-    def __init__(self, *, worker: int, workers: int, delay_bound: int | None) -> None:
-        rows = MOST_ROWS
+    def __init__(
+        self,
+        *,
+        worker: int,
+        workers: int,
+        delay_bound: int | None,
+        rows: int = MOST_ROWS,
+        edges: int = MOST_ROWS,
+    ) -> None:
+        self.rows, self.edges = rows, edges
+        queue = min(_MOST_QUEUED, 2 * (rows + edges) + _SLACK)
         self.session = SessionColumns(
             record=reserve(rows, np.int32),
             preparing_producers=reserve(rows, np.int32),
@@ -41,9 +53,9 @@ class LoopState:
             asked=reserve(rows, np.uint64),
             held=reserve(rows, np.int64),
             pending=reserve(rows, np.int32),
-            pending_row=reserve(_QUEUE >> 1, np.int32),
-            pending_next=reserve(_QUEUE >> 1, np.int32),
-            ready=reserve(_QUEUE, np.int32),
+            pending_row=reserve(queue, np.int32),
+            pending_next=reserve(queue, np.int32),
+            ready=reserve(queue, np.int32),
             counters=np.zeros(SESSION_COUNTERS, np.int64),
         )
         self.columns = LoopColumns(
@@ -55,14 +67,14 @@ class LoopState:
             candidate=reserve(rows, np.float64),
             least=reserve(rows, np.float64),
             wave=reserve(rows, np.int64),
-            heap_key=reserve(_QUEUE, np.float64),
-            heap_row=reserve(_QUEUE, np.int32),
-            blocked_key=reserve(_QUEUE, np.float64),
-            blocked_row=reserve(_QUEUE, np.int32),
-            recheck_row=reserve(_QUEUE, np.int32),
-            recheck_wave=reserve(_QUEUE, np.int64),
-            spread_row=reserve(_QUEUE, np.int32),
-            spread_wave=reserve(_QUEUE, np.int64),
+            heap_key=reserve(queue, np.float64),
+            heap_row=reserve(queue, np.int32),
+            blocked_key=reserve(queue, np.float64),
+            blocked_row=reserve(queue, np.int32),
+            recheck_row=reserve(queue, np.int32),
+            recheck_wave=reserve(queue, np.int64),
+            spread_row=reserve(queue, np.int32),
+            spread_wave=reserve(queue, np.int64),
             marks=reserve(rows, np.int32),
             round_row=reserve(rows, np.int32),
             held_row=reserve(rows, np.int32),
@@ -83,6 +95,10 @@ class LoopState:
         )
         self._reset_counters(worker, workers, delay_bound)
         self.addresses = addresses_of(self.session), addresses_of(self.columns)
+
+    def fits(self, rows: int, edges: int) -> bool:
+        """Whether a branch over so much of a graph has room here."""
+        return rows <= self.rows and edges <= self.edges
 
     def reset(self, *, delay_bound: int | None) -> None:
         """Forget everything, for the next branch. Costs nothing per row when the last one ended with no session open."""
