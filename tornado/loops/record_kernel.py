@@ -3,7 +3,7 @@
 import numba as nb
 import numpy as np
 
-from ..protocol.session_kernel import CLOCK, open_session, push_if_ready, withdraw
+from ..protocol.session_kernel import CLOCK, OPEN_RECORDS, open_session, push_if_ready, withdraw
 from .graph_columns import ANY_VERSION, BURIED_FIRST, BURIED_NEXT, GRAVE_MASK, LEASED, SEQUENCE
 from .graph_kernel import count_missing, find_edge, insert_edge, remove_edge
 from .loop_columns import (
@@ -11,6 +11,7 @@ from .loop_columns import (
     ASKED,
     CAP,
     DELAY_BOUND,
+    EDGES_VISITED,
     HELD,
     IMPOSSIBLE,
     INVALIDATE,
@@ -31,7 +32,7 @@ from .loop_columns import (
     WORKERS,
 )
 from .queue_kernel import least_pending, outbox_is_full, send
-from .scan_kernel import answer_subscription, drain, settle_producer
+from .scan_kernel import answer_subscription, drain, offer_along, settle_producer
 from .selective_program import WORST
 from .vertex_kernel import consider_input, owner_of, recheck, row_for, set_cursor
 
@@ -170,18 +171,42 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
         loop.counters[IMPOSSIBLE] += 1
 
 
+@nb.njit(cache=True)
+def take_short_update(graph, session, loop, parameters, identifier, value, iteration, fuel):
+    """Take in an update whose consumers here are few and in no session, without a cursor; its cost, or -1: not of that kind."""
+    if session.counters[OPEN_RECORDS] != 0 or loop.counters[VERSION] < graph.counters[SEQUENCE]:
+        return np.int64(-1)
+    row = row_for(graph, session, loop, identifier, parameters)
+    length = np.int64(graph.out_length[row])
+    if length >= fuel:
+        return np.int64(-1)
+    if loop.flags[row] & SUBSCRIBED:
+        loop.value[row] = value
+    first = graph.out_start[row]
+    offer_along(graph, session, loop, row, iteration, first, first + length, True)
+    loop.counters[EDGES_VISITED] += length
+    return length
+
+
 @nb.njit(cache=True, nogil=True)
 def receive(graph, session, loop, parameters, sender, kinds, identifiers, values, numbers, first, fuel):
     """Take in messages ``first ..`` of one bundle; returns the index of the first one that was not begun."""
+    synchronous = loop.counters[DELAY_BOUND] == 1
     i = first
     while True:
         fuel = drain(graph, session, loop, parameters, fuel)
+        while i < kinds.size and fuel > 0 and kinds[i] == UPDATE:
+            if synchronous and least_pending(loop) <= min(numbers[i], loop.counters[CAP]):
+                return i  # this worker's own round of that iteration comes first
+            cost = take_short_update(
+                graph, session, loop, parameters, identifiers[i], values[i], numbers[i], fuel
+            )
+            if cost < 0:
+                break
+            fuel -= cost + _RECORD_COST
+            i += 1
         if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
             return i
-        due = least_pending(loop)
-        is_early = loop.counters[DELAY_BOUND] == 1 and due <= numbers[i] and due <= loop.counters[CAP]
-        if kinds[i] == UPDATE and is_early:
-            return i  # this worker's own round of that iteration comes first
         receive_one(graph, session, loop, parameters, sender, kinds[i], identifiers[i], values[i], numbers[i])
         fuel -= _RECORD_COST
         i += 1
