@@ -23,6 +23,10 @@ class Host(Protocol):
         """Block until there may be something to do."""
         ...
 
+    def idle(self) -> None:
+        """Called when `wait` has come back with nothing to do."""
+        ...
+
     def wake(self) -> None:
         """Make `wait` return; from any thread."""
         ...

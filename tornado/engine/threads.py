@@ -81,8 +81,8 @@ class ThreadEngine:
     def _run(self, index: int, host: Host, on_failure: Callable[[int, BaseException], None]) -> None:
         while not self._is_closing:
             try:
-                if not host.step():
-                    host.wait(_WAIT_S)
+                if not host.step() and not host.wait(_WAIT_S):
+                    host.idle()
             except Exception as error:  # noqa: BLE001  whatever it is, the loop it happened in is reported as failed
                 on_failure(index, error)
         host.close()

@@ -57,6 +57,9 @@ class GeneralMain(GeneralProcessor):
         self._recorded = -1
         self._on_applied = on_applied
 
+    def tidy(self) -> None:
+        """Nothing to tidy up while nothing comes."""
+
     def command(self, command: Share | GeneralBranch) -> None:
         """A share to apply, or a branch to record the state for; in the order of admission."""
         self.is_idle = False

@@ -7,8 +7,10 @@ class owns the columns, keeps room for what the next batch may need, and reclaim
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +85,8 @@ class EvolvingGraph:
         self._replace()
         self._leases: dict[int, int] = {}
         self._next_lease = 0
+        self._compaction: Iterator[bool] | None = None
+        self._compacted_at = 0
         self._advised_rows = 0
         self._advised_slots = 0
 
@@ -164,38 +168,80 @@ class EvolvingGraph:
         ids = self.columns.ids
         return ids[producers[:count]], ids[consumers[:count]], weights[:count], born[:count]
 
-    def fragmentation(self) -> float:
-        """The share of list entries in idle blocks."""
+    def waste(self) -> float:
+        """The share of list entries that hold no edge."""
         counters = self.columns.counters
         used = int(counters[names.OUT_END] + counters[names.IN_END])
-        return float(counters[names.OUT_IDLE] + counters[names.IN_IDLE]) / used if used else 0.0
+        return 1.0 - 2 * int(counters[names.EDGES]) / used if used else 0.0
 
-    def compact(self) -> None:
-        """Slide all lists together and give the memory behind them back. Nobody may be in the middle of a list's scan."""
+    @property
+    def is_compacting(self) -> bool:
+        """Whether a compaction has begun and is not finished."""
+        return self._compaction is not None
+
+    def compact(self, *, steps: int | None = None) -> None:
+        """Slide all lists together and give the memory behind them back, in steps of about a millisecond.
+
+        Between steps the graph may change, and lists may be read from their beginning or by position.
+        """
+        if self._compaction is None:
+            self._compaction = self._compact()
+        taken = 0
+        while steps is None or taken < steps:
+            if next(self._compaction, None) is None:
+                self._compaction = None
+                self._compacted_at = self.sequence
+                return
+            taken += 1
+
+    def changed_since_compaction(self) -> int:
+        """How many records were applied since the last compaction."""
+        return self.sequence - self._compacted_at
+
+    def _compact(self) -> Iterator[bool]:
+        columns, counters = self.columns, self.columns.counters
+        counters[names.COMPACTING] = 1
+        out_slots = (columns.edge_consumer, columns.edge_weight, columns.edge_born, columns.edge_back)
+        in_slots = (columns.in_producer, columns.in_position)
+        yield from self._slide(
+            columns.out_start, columns.out_capacity, self._kernel.slide_out_lists, names.OUT_END, out_slots
+        )
+        yield from self._slide(
+            columns.in_start, columns.in_capacity, self._kernel.slide_in_lists, names.IN_END, in_slots
+        )
+        counters[names.COMPACTING] = 0
+
+    def _slide(
+        self,
+        start: NDArray[np.int64],
+        capacity: NDArray[np.int32],
+        slide: Callable[..., tuple[int, int]],
+        end: int,
+        slots: tuple[NDArray[Any], ...],
+    ) -> Iterator[bool]:
+        """Slide one direction's lists. What is appended meanwhile stays behind the old end, and a hole is left before it."""
         counters = self.columns.counters
-        rows = self.rows
-        for start, capacity, slide, end, idle, idle_lists, slots in (
-            (
-                self.columns.out_start, self.columns.out_capacity, self._kernel.slide_out_lists, names.OUT_END,
-                names.OUT_IDLE, self.columns.out_idle,
-                (self.columns.edge_consumer, self.columns.edge_weight, self.columns.edge_born, self.columns.edge_back),
-            ),
-            (
-                self.columns.in_start, self.columns.in_capacity, self._kernel.slide_in_lists, names.IN_END,
-                names.IN_IDLE, self.columns.in_idle, (self.columns.in_producer, self.columns.in_position),
-            ),
-        ):  # fmt: skip
-            live = np.flatnonzero(capacity[:rows] > 0)
-            order = live[np.argsort(start[live], kind="stable")]
-            starts = start[order]
-            position = following = 0
-            while following < order.size:
-                following, position = slide(self.addresses, order, starts, following, position, _SLIDE_FUEL)
-            idle_lists[:] = 0
-            counters[idle] = 0
-            for column in slots:
-                release_pages(column, position, int(counters[end]))
+        idle, idle_lists, give = (
+            (names.OUT_IDLE, self.columns.out_idle, self._kernel.free_out_entries)
+            if end == names.OUT_END
+            else (names.IN_IDLE, self.columns.in_idle, self._kernel.free_in_entries)
+        )
+        idle_lists[:] = 0
+        counters[idle] = 0
+        old_end = int(counters[end])
+        live = np.flatnonzero(capacity[: self.rows] > 0)
+        order = live[np.argsort(start[live], kind="stable")]
+        starts = start[order]
+        position = following = 0
+        while following < order.size:
+            following, position = slide(self.addresses, order, starts, following, position, _SLIDE_FUEL)
+            yield True
+        for column in slots:
+            release_pages(column, position, old_end)
+        if int(counters[end]) == old_end:
             counters[end] = position
+        else:
+            give(self.addresses, position, old_end - position)
 
     def statistics(self) -> GraphStatistics:
         """Sizes, for people and for metrics."""

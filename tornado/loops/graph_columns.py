@@ -21,6 +21,7 @@ BURIED_NEXT = 7  # number of the next grave
 BURIED_FIRST = 8  # number of the oldest grave that a lease may need
 LEASED = 9  # 1 while somebody reads an older version
 MISSING = 10  # removals that found no edge
+COMPACTING = 13  # 1 while lists are being slid together: blocks that get free are found by that
 TABLE_MASK = 11  # entries of the id table - 1
 GRAVE_MASK = 12  # entries of the ring of graves - 1
 GRAPH_COUNTERS = 16

@@ -14,6 +14,7 @@ import numpy as np
 from .graph_columns import (
     BURIED_FIRST,
     BURIED_NEXT,
+    COMPACTING,
     EDGES,
     GRAVE_MASK,
     IN_END,
@@ -96,6 +97,8 @@ def class_for(entries):
 @nb.njit(cache=True)
 def give_out_block(graph, start, entries):
     """Put entries of the edge columns on the idle lists, in blocks as large as they come."""
+    if graph.counters[COMPACTING]:
+        return
     while entries >= 2:
         size_class = 0
         while size_class + 1 < SIZE_CLASSES and capacity_of(size_class + 1) <= entries:
@@ -130,6 +133,8 @@ def take_out_block(graph, size_class):
 @nb.njit(cache=True)
 def give_in_block(graph, start, entries):
     """Like `give_out_block`, for the in-list columns; the link is kept in the two halves of the block's first entry."""
+    if graph.counters[COMPACTING]:
+        return
     while entries >= 2:
         size_class = 0
         while size_class + 1 < SIZE_CLASSES and capacity_of(size_class + 1) <= entries:
@@ -411,7 +416,7 @@ def slide_out_lists(graph, rows, starts, first, position, fuel):
             continue
         if fuel <= 0:
             return i, position
-        capacity = capacity_of(class_for(np.int64(graph.out_length[row])))
+        capacity = max(np.int64(2), np.int64(graph.out_length[row]))
         old = graph.out_start[row]
         if old != position:
             for j in range(graph.out_length[row]):
@@ -435,7 +440,7 @@ def slide_in_lists(graph, rows, starts, first, position, fuel):
             continue
         if fuel <= 0:
             return i, position
-        capacity = capacity_of(class_for(np.int64(graph.in_length[row])))
+        capacity = max(np.int64(2), np.int64(graph.in_length[row]))
         old = graph.in_start[row]
         if old != position:
             for j in range(graph.in_length[row]):
@@ -446,3 +451,19 @@ def slide_in_lists(graph, rows, starts, first, position, fuel):
         position += capacity
         fuel -= graph.in_length[row] + 8
     return rows.size, position
+
+
+@nb.njit(cache=True, nogil=True)
+def free_out_entries(graph, start, entries):
+    """Put the hole that a compaction left on the idle lists of the edge columns."""
+    graph.counters[COMPACTING] = 0
+    give_out_block(graph, start, entries)
+    graph.counters[COMPACTING] = 1
+
+
+@nb.njit(cache=True, nogil=True)
+def free_in_entries(graph, start, entries):
+    """Like `free_out_entries`, for the in-lists."""
+    graph.counters[COMPACTING] = 0
+    give_in_block(graph, start, entries)
+    graph.counters[COMPACTING] = 1

@@ -150,6 +150,11 @@ class WorkerHost:
         """Block until there may be something to do."""
         return bool(self._commands) or self._worker.wait(timeout_s)
 
+    def idle(self) -> None:
+        """Nothing has come for a while."""
+        for processor in self._loops.values():
+            processor.tidy()
+
     def wake(self) -> None:
         """Make `wait` return."""
         self._worker.wake()

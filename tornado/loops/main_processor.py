@@ -26,7 +26,8 @@ from .selective_state import LoopState
 _PENDING_LIMIT = (
     1 << 16
 )  # dirty vertices beyond which, and beyond a quarter of all, the loop catches up before it admits
-_COMPACT_FROM = 0.3  # share of idle list entries
+_COMPACTION_STEPS = 2  # of about a millisecond, at every activation
+_WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle loop compacts them
 
 
 @dataclass(slots=True)
@@ -127,9 +128,9 @@ class MainProcessor(SelectiveProcessor):
                     return True
                 self._record(command)
             self._commands.popleft()
-        if self.graph.fragmentation() > _COMPACT_FROM and self.graph.rows > 1000:
-            self._stop_scans()
-            self.graph.compact()
+        if self.graph.is_compacting:
+            self.graph.compact(steps=_COMPACTION_STEPS)
+            return self.graph.is_compacting
         return False
 
     def _is_behind(self) -> bool:
@@ -170,6 +171,13 @@ class MainProcessor(SelectiveProcessor):
             self.applied_version = share.version
         self._on_applied(share.following - first)
         return finished
+
+    def tidy(self) -> None:
+        """Nothing has come for a while: begin to compact the lists, where much has changed and it is worth it."""
+        changed_much = self.graph.changed_since_compaction() > self.edge_count() // 8
+        if changed_much and self.graph.waste() > _WASTE_IDLE and not self.graph.is_compacting:
+            self.graph.compact(steps=_COMPACTION_STEPS)
+            self._context.activate()
 
     # Snapshots
 
