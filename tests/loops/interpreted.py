@@ -1,0 +1,125 @@
+"""A program's kernel run by Python itself: to break it on purpose, and to look at every commit.
+
+The generated text is executed with a decorator that compiles nothing and with columns as `memoryview`s at their addresses. For
+small graphs only; but a mutant costs no compilation, and any function of the kernel can be watched.
+"""
+
+import ctypes
+import types
+
+import numpy as np
+
+from tornado.loops.compile import generated_source
+from tornado.loops.loop_columns import DELAY_BOUND, SENT_LEAST
+from tornado.protocol.laws import LawBroken
+from tornado.simulation import LeastSums
+
+_ITEMS = {
+    "int32": (ctypes.c_int32, "i"),
+    "int64": (ctypes.c_int64, "q"),
+    "uint8": (ctypes.c_uint8, "B"),
+    "uint64": (ctypes.c_uint64, "Q"),
+    "float64": (ctypes.c_double, "d"),
+}
+_REACH = 1 << 26  # entries; more than the address of any outbox, and no kernel looks at what it did not write
+_REPLACED = ("import numba as nb\n", "import numpy as np\n", "from tornado.columns import *\n")
+
+
+class _Numba:
+    @staticmethod
+    def njit(*functions, **options):
+        """Leave a function as it is."""
+        return functions[0] if functions else lambda function: function
+
+
+class _Numpy:
+    """`np`, with conversions that take any integer and wrap, as those of compiled code do."""
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    @staticmethod
+    def uint64(value):
+        return np.uint64(int(value) & (1 << 64) - 1)
+
+    @staticmethod
+    def int64(value):
+        return (int(value) + (1 << 63)) % (1 << 64) - (1 << 63)
+
+    @staticmethod
+    def int32(value):
+        return (int(value) + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def _pointer_to(item, code):
+    array = item * _REACH
+    return lambda address: memoryview(array.from_address(int(address))).cast("B").cast(code)
+
+
+def interpreted(*changes, program=LeastSums):
+    """The kernel of a program as a module of plain functions, `changes` (old text, new text) made in its source first."""
+    functions = {name: getattr(program, name) for name in ("offer", "better", "priority", "initial")}
+    text = generated_source(functions, program.worst)
+    for old, new in (*((line, "") for line in _REPLACED), *changes):
+        assert text.count(old) == 1, f"the kernel has this {text.count(old)} times: {old}"
+        text = text.replace(old, new)
+    module = types.ModuleType("interpreted_kernel")
+    module.nb, module.np = _Numba, np
+    for name, (item, code) in _ITEMS.items():
+        setattr(module, f"pointer_to_{name}", _pointer_to(item, code))
+    exec(compile(text, "interpreted kernel", "exec"), module.__dict__)
+    module.np = _Numpy()
+    return module
+
+
+def on_kernel(module):
+    """Shortest paths on that kernel."""
+    return type("Interpreted", (LeastSums,), {"kernel": classmethod(lambda _: module)})
+
+
+def judged(kernel):
+    """Have every commit and every gather of a commit compared with the rules of `tornado.protocol.session`; returns the kernel.
+
+    R2: a vertex commits at growing iterations. R3: what it gathers is not older than its own last commit. And k - τ < B by the
+    frontier that its worker knows at that moment.
+    """
+    committed = {}  # columns of a loop on a worker -> row -> iteration of its last commit
+    now = {}
+    plain = types.SimpleNamespace(**vars(kernel))
+
+    def columns_at(addresses):
+        now["columns"] = addresses.tobytes()
+        return plain.LoopColumns_at(addresses)
+
+    def advance(graph, session, loop, parameters, others, *rest):
+        now["others"] = others
+        return plain._advance(graph, session, loop, parameters, others, *rest)
+
+    def commit(graph, session, loop, row, iteration):
+        last = committed.setdefault(now["columns"], {})
+        if iteration <= last.get(row, -1):
+            raise LawBroken("R2", f"row {row} commits at {iteration} after {last[row]}")
+        known = min(now["others"], loop.counters[SENT_LEAST], kernel.least_pending(graph, loop))
+        if iteration - known >= loop.counters[DELAY_BOUND]:
+            raise LawBroken("delay bound", f"row {row} commits at {iteration}, tau is known to be {known}")
+        last[row] = iteration
+        plain.commit(graph, session, loop, row, iteration)
+
+    def visit_commit(graph, session, loop, producer, entry, iteration, consumer, weight, born):
+        last = committed.get(now["columns"], {}).get(consumer, -1)
+        is_input = entry >= 0 and born > session.born[entry]
+        if not is_input and consumer != producer and iteration < last:
+            raise LawBroken("R3", f"row {consumer} gathers a commit at {iteration} after its own at {last}")
+        plain.visit_commit(graph, session, loop, producer, entry, iteration, consumer, weight, born)
+
+    def begins_branch(fork):
+        def begin(*arguments):
+            committed.pop(arguments[4].tobytes(), None)  # columns may have been those of an earlier branch
+            return fork(*arguments)
+
+        return begin
+
+    kernel.LoopColumns_at, kernel._advance = columns_at, advance
+    kernel.commit, kernel.visit_commit = commit, visit_commit
+    kernel.fork, kernel.fork_fresh = begins_branch(plain.fork), begins_branch(plain.fork_fresh)
+    return kernel

@@ -1,0 +1,283 @@
+"""Loops with one rule broken on purpose: the simulation must notice each of them within a few hundred seeds.
+
+Without this the other tests would prove little: a judge that never convicts also passes. Functions of the kernel are replaced in
+its interpreted twin (`interpreted.py`), which does exactly what the compiled one does.
+"""
+
+import numpy as np
+import pytest
+
+from tests.loops.interpreted import interpreted, judged, on_kernel
+from tornado.loops import bundle, waves
+from tornado.loops import loop_columns as names
+from tornado.loops.branch_processor import BranchProcessor
+from tornado.loops.loop_columns import INVALIDATE, NEVER, UPDATE
+from tornado.loops.main_processor import MainProcessor
+from tornado.protocol.laws import LawBroken
+from tornado.simulation import simulate
+
+MOST_SEEDS = 400
+# A run that goes wrong by never ending is given up sooner than usual.
+PATIENCE = 3000
+
+SABOTAGE = {}
+
+
+def sabotage(function):
+    SABOTAGE[function.__name__.replace("_", " ")] = function
+    return function
+
+
+# Retraction
+
+
+@sabotage
+def takes_any_offer_during_a_wave(kernel, patch):
+    """No feasibility condition in the gather that follows a loss."""
+    kernel.feasible_below = lambda loop, row: kernel.WORST
+
+
+@sabotage
+def takes_any_update_during_a_wave(kernel, patch):
+    """No feasibility condition for what is announced while the vertex is marked."""
+    plain = kernel.consider
+
+    def consider(graph, session, loop, row, *offer):
+        marked = loop.flags[row] & names.MARKED
+        loop.flags[row] &= ~np.uint8(names.MARKED)
+        plain(graph, session, loop, row, *offer)
+        loop.flags[row] |= marked
+
+    kernel.consider = consider
+
+
+@sabotage
+def does_not_recheck_after_a_removal(kernel, patch):
+    plain = kernel.apply_removal
+
+    def apply_removal(graph, session, loop, producer, slot):
+        queued = loop.counters[names.RECHECKS]
+        plain(graph, session, loop, producer, slot)
+        loop.counters[names.RECHECKS] = queued
+
+    kernel.apply_removal = apply_removal
+
+
+@sabotage
+def tells_no_other_worker_of_a_loss(kernel, patch):
+    drop_messages(kernel, INVALIDATE)
+
+
+@sabotage
+def settles_before_the_wave_has_ended(kernel, patch):
+    """Every worker believes at once that all waves are over."""
+    patch.setattr(waves.WaveProgress, "frontier", lambda self: NEVER)
+
+
+@sabotage
+def never_chooses_again_after_a_wave(kernel, patch):
+    kernel.settle = lambda loop, wave: None
+
+
+# The session
+
+
+@sabotage
+def commits_with_acknowledgements_missing(kernel, patch):
+    kernel.is_ready = lambda session, row: (
+        session.record[row] > 0
+        and session.pended_on[session.record[row] - 1] == 0
+        and session.preparing_producers[row] == 0
+    )
+
+
+@sabotage
+def commits_earlier_than_its_consumers(kernel, patch):
+    """Ignores the iterations in acknowledgements, and those of its own worker's consumers."""
+
+    def push_if_ready(session, row):
+        if session.record[row] > 0:
+            session.reached[session.record[row] - 1] = -1
+        forgetful(session, row)
+
+    forgetful, kernel.push_if_ready = kernel.push_if_ready, push_if_ready
+
+
+@sabotage
+def commits_while_producers_prepare(kernel, patch):
+    kernel.is_ready = lambda session, row: (
+        session.record[row] > 0
+        and session.waiting[session.record[row] - 1] == 0
+        and session.pended_on[session.record[row] - 1] == 0
+    )
+
+
+@sabotage
+def ignores_the_tie_break(kernel, patch):
+    kernel.precedes = lambda clock, identity, other_clock, other_identity: clock < other_clock
+
+
+@sabotage
+def lets_each_of_two_equal_stamps_go_first(kernel, patch):
+    kernel.precedes = lambda clock, identity, other_clock, other_identity: clock <= other_clock
+
+
+@sabotage
+def forgets_a_pended_producer(kernel, patch):
+    kernel.pop_pending = lambda session, row: -1
+
+
+@sabotage
+def forgets_that_a_consumer_is_gone(kernel, patch):
+    """An edge of a preparing producer is removed, and the consumer's lists keep it."""
+    kernel.withdraw = lambda session, producer, consumer: False
+
+
+@sabotage
+def does_not_gather_what_it_put_off(kernel, patch):
+    """Inputs that came while the vertex prepared are forgotten at its commit."""
+    plain = kernel.finish_commit
+
+    def finish_commit(graph, session, loop):
+        loop.flags[loop.counters[names.CURSOR_ROW]] &= ~np.uint8(names.REGATHER)
+        plain(graph, session, loop)
+
+    kernel.finish_commit = finish_commit
+
+
+# The delay bound
+
+
+@sabotage
+def goes_beyond_the_delay_bound(kernel, patch):
+    plain = kernel.advance_bounded
+
+    def advance_bounded(graph, session, loop, parameters, others, cap, fuel):
+        return plain(graph, session, loop, parameters, NEVER, cap, fuel)
+
+    kernel.advance_bounded = advance_bounded
+
+
+@sabotage
+def begins_a_synchronous_round_early(kernel, patch):
+    plain = kernel.advance_synchronous
+
+    def advance_synchronous(graph, session, loop, parameters, horizon, cap, fuel):
+        return plain(graph, session, loop, parameters, NEVER, cap, fuel)
+
+    kernel.advance_synchronous = advance_synchronous
+
+
+# Workers
+
+
+@sabotage
+def loses_an_update(kernel, patch):
+    drop_messages(kernel, UPDATE, keep=9)
+
+
+@sabotage
+def does_not_subscribe(kernel, patch):
+    drop_messages(kernel, names.SUBSCRIBE)
+
+
+# Snapshots
+
+
+@sabotage
+def leaves_messages_under_way_out_of_the_snapshot(kernel, patch):
+    patch.setattr(BranchProcessor, "keep", lambda self, sender, messages: None)
+
+
+@sabotage
+def takes_messages_from_after_the_cut_into_the_snapshot(kernel, patch):
+    patch.setattr(BranchProcessor, "awaits", lambda self, sender: True)
+
+
+@sabotage
+def keeps_invalidations_out_of_the_snapshot(kernel, patch):
+    kept = bundle._KEPT_BY_SNAPSHOTS.copy()
+    kept[INVALIDATE] = False
+    patch.setattr(bundle, "_KEPT_BY_SNAPSHOTS", kept)
+
+
+@sabotage
+def buries_no_edge(kernel, patch):
+    """Edges that are removed after the fork are gone for the branch too."""
+    kernel.bury = lambda graph, producer, slot: None
+
+
+@sabotage
+def reads_edges_that_came_after_the_fork(kernel, patch):
+    plain = kernel._fork
+
+    def fork(graph, session, loop, branch_session, branch, *parameters):
+        branch.counters[names.VERSION] = names.NEVER
+        plain(graph, session, loop, branch_session, branch, *parameters)
+
+    kernel._fork = fork
+
+
+@sabotage
+def forks_in_the_middle_of_a_wave(kernel, patch):
+    """A snapshot without the invalidations that this worker was working off."""
+    patch.setattr(MainProcessor, "_drain", lambda self: True)
+
+
+@sabotage
+def forgets_marks_in_a_snapshot(kernel, patch):
+    plain = kernel._fork
+
+    def fork(graph, session, loop, branch_session, branch, *parameters):
+        plain(graph, session, loop, branch_session, branch, *parameters)
+        for row in range(branch.counters[names.ROWS_SEEN]):
+            branch.flags[row] &= ~np.uint8(names.MARKED)
+        branch.counters[names.MARKS] = 0
+
+    kernel._fork = fork
+
+
+def drop_messages(kernel, kind, keep=0):
+    """Send no message of a kind to another worker; or all but one in `keep` of them."""
+    plain = kernel.send
+    count = 0
+
+    def send(loop, worker, sent, identifier, value, number):
+        nonlocal count
+        if sent == kind:
+            count += 1
+            if not keep or count % keep == 0:
+                return
+        plain(loop, worker, sent, identifier, value, number)
+
+    kernel.send = send
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr("tornado.engine.simulation._PATIENCE", PATIENCE)
+
+
+def first_conviction(program):
+    for seed in range(MOST_SEEDS):
+        try:
+            simulate(seed, program=program)
+        except LawBroken as broken:
+            return seed, broken
+    return None
+
+
+@pytest.mark.parametrize("broken_rule", SABOTAGE)
+def test_the_simulation_notices_a_loop_that(broken_rule, monkeypatch, impatient):
+    kernel = judged(interpreted())
+    SABOTAGE[broken_rule](kernel, monkeypatch)
+    with np.errstate(over="ignore"):
+        convicted = first_conviction(on_kernel(kernel))
+    assert convicted, f"{MOST_SEEDS} seeds passed with a loop that {broken_rule}"
+    print(f"a loop that {broken_rule}: {convicted[1]}")
+
+
+def test_the_simulation_lets_a_loop_pass_that_breaks_nothing(impatient):
+    with np.errstate(over="ignore"):
+        for seed in range(60):
+            simulate(seed, program=on_kernel(judged(interpreted())))
