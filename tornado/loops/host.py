@@ -220,6 +220,7 @@ class WorkerHost:
         self._dataflows[command.loop] = self._worker.dataflow(
             processor.build, name=f"main loop {command.loop}"
         )
+        command.on_applied(index, 0)  # somebody waits for it to be there
 
     def _fork(self, command: Fork) -> None:
         main = self._loops[command.loop]
