@@ -36,7 +36,7 @@ def pointer_constructor(columns: type) -> str:
 
 def _pointer_to(item: types.Type) -> Any:
     @intrinsic
-    def pointer(typing_context: Any, address: types.Integer) -> Any:
+    def pointer(_typing_context: Any, _address: types.Integer) -> Any:
         def make(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 

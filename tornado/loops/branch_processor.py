@@ -64,6 +64,7 @@ class BranchProcessor(SelectiveProcessor):
         self._kept: list[list[Messages]] = [[] for _ in range(workers)]
         self._begins_at = 0  # the iteration of its token when it starts
         self._marked = [False] * workers
+        self._awaits_limit = False
         self.is_started = False
 
     @property
@@ -82,7 +83,7 @@ class BranchProcessor(SelectiveProcessor):
         self._begins_at = 0 if self._fresh else iteration
         self.state.counters[names.FLOOR] = self._begins_at - 1
         if self._max_iterations is not None:
-            self.missing_markers += 1  # for the cap, which needs the iteration of all workers
+            self._awaits_limit = True
         self.lease, self.version = graph.lease()
         counters = self.state.counters
         counters[names.VERSION] = self.version
@@ -111,6 +112,11 @@ class BranchProcessor(SelectiveProcessor):
         """Everything that belongs to the snapshot has come from a worker."""
         self._marked[sender] = True
         self.missing_markers -= 1
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of the snapshot is here, and nothing keeps the branch from starting."""
+        return self.missing_markers == 0 and (self.is_cancelled or not self._awaits_limit)
 
     def start(self) -> None:
         """All of the snapshot is here. Workers that started earlier may have sent already: that comes after."""
@@ -149,7 +155,7 @@ class BranchProcessor(SelectiveProcessor):
         counters = self.state.counters
         cap = (0 if self._fresh else iteration) + self._max_iterations
         counters[names.CAP] = min(int(counters[names.CAP]), cap)
-        self.missing_markers -= 1
+        self._awaits_limit = False
 
     def stop(self) -> None:
         """Commit nothing more; what is under way arrives, and then the values are a consistent cut."""

@@ -192,11 +192,13 @@ class WorkerHost:
             case Limit():
                 branch = self._branches.get(command.number)
                 if branch is not None and branch.command.max_iterations is not None:
-                    self._loops[branch.command.loop].limit(branch.processor, command.iteration)
+                    branch.processor.limit(command.iteration)
+                    self._loops[branch.command.loop].start_complete_forks()
             case Cancel():
                 branch = self._branches.get(command.number)
                 if branch is not None:
                     branch.processor.is_cancelled = True
+                    self._loops[branch.command.loop].start_complete_forks()
             case Release():
                 self._keep_spare(command.loop, command.state)
             case StartLoop():

@@ -214,7 +214,7 @@ class MainProcessor(SelectiveProcessor):
                 while waiting and self._markers[sender] < 0:
                     self._accept(*waiting.popleft())
                 self._behind_markers[sender].extend(waiting)
-        self._start_complete_forks()
+        self.start_complete_forks()
 
     def _keep_held_subscriptions(self, branch: BranchProcessor) -> None:
         columns = self.state.columns
@@ -241,18 +241,15 @@ class MainProcessor(SelectiveProcessor):
             for branch in self._forking:
                 if branch.number == bundle.marker:
                     branch.marker_came(sender)
-            self._start_complete_forks()
+            self.start_complete_forks()
         else:
             self._markers[sender] = bundle.marker
 
-    def limit(self, branch: BranchProcessor, iteration: int) -> None:
-        """The iteration of a branch's snapshot is known, which its cap is counted from."""
-        branch.limit(iteration)
-        self._start_complete_forks()
-
-    def _start_complete_forks(self) -> None:
-        while self._forking and self._forking[0].missing_markers == 0:
-            self._forking.popleft().start()
+    def start_complete_forks(self) -> None:
+        """Start the branches whose snapshots are complete."""
+        for branch in [branch for branch in self._forking if branch.is_complete]:
+            self._forking.remove(branch)
+            branch.start()
 
     def _held_least(self) -> int:
         behind = (iteration for waiting in self._behind_markers for _, iteration in waiting)
