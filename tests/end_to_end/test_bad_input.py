@@ -173,6 +173,7 @@ def test_a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing(tmp_path):
         assert "space" in document["hint"]
         assert kept > 1
         answer = service.ask(vertices=[5000 * kept + 1, 5000 * kept + 2])
+        assert (answer["state"], answer["certificate"]) == ("converged", {"kind": "exact"}), answer
         assert answer["snapshot"]["offsets"] == {"http": 5000 * kept}
         assert answer["result"]["values"] == [{"vertex": 5000 * kept + 1, "value": 5000.0 * kept}]
         assert answer["result"]["unknown"] == [5000 * kept + 2]

@@ -380,7 +380,7 @@ def test_a_body_that_does_not_arrive_is_given_up(service, serve):
     client = serve(service, body_timeout_s=0.1)
     with socket.create_connection(("127.0.0.1", client.server.port)) as line:
         line.sendall(
-            b"POST /v1/queries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+            b"POST /v1/queries HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
         )
         line.settimeout(10)
         assert line.recv(1000).startswith(b"HTTP/1.1 408 ")
