@@ -18,16 +18,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import TornadoError
     from .ingest.records import EdgeBatch
+    from .loops.general_program import GeneralProgram
     from .loops.program import SelectiveProgram, VertexProgram
     from .query.session import open
 
 __version__ = "0.1.0"
 
-__all__ = ["EdgeBatch", "SelectiveProgram", "TornadoError", "VertexProgram", "__version__", "open"]
+__all__ = [
+    "EdgeBatch",
+    "GeneralProgram",
+    "SelectiveProgram",
+    "TornadoError",
+    "VertexProgram",
+    "__version__",
+    "open",
+]
 
 # Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
 _HOMES = {
     "EdgeBatch": ".ingest.records",
+    "GeneralProgram": ".loops.general_program",
     "SelectiveProgram": ".loops.program",
     "TornadoError": ".errors",
     "VertexProgram": ".loops.program",

@@ -22,6 +22,7 @@ import hashlib
 import itertools
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from types import ModuleType
@@ -34,6 +35,7 @@ from .engine import SimulationEngine
 from .ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
 from .loops import Branch, BranchState, Master, SelectiveProgram
 from .loops import loop_columns as names
+from .loops.branch_processor import BranchProcessor
 from .loops.bundle import Bundle
 from .loops.iterations import iterations_of
 from .loops.loop_columns import UNBOUNDED
@@ -319,7 +321,7 @@ class _Simulation:
         progress = branch.progress()
         self.updates += progress.updates
         self.prepares += progress.prepares
-        self.waves += max(int(part.state.counters[names.WAVES]) for part in branch.processors)
+        self.waves += max(int(part.state.counters[names.WAVES]) for part in _compiled(branch.processors))
         ids, values = branch.values().arrays()
         self.note(ids.tolist(), values.tolist())
         right = exact_distances(self.edges(version), fork.source)
@@ -349,7 +351,7 @@ class _Simulation:
 
     def judge_leases(self, branch: Branch) -> None:
         """The workers' leases of a branch are of its version, all of it."""
-        sequences = sum(part.version for part in branch.processors)
+        sequences = sum(part.version for part in branch.processors if isinstance(part, BranchProcessor))
         records = self.records[branch.snapshot.version]
         self.hold("exact", sequences == records, f"branch {branch.id} reads {sequences} of {records} records")
 
@@ -382,7 +384,7 @@ class _Simulation:
         for most in (None, last):
             branch = self.loop.fork(parameters={"source": source}, max_iterations=most)
             branch.wait()
-            done = iterations_of([part.state for part in branch.processors], last=1 << 20)
+            done = iterations_of(_compiled(branch.processors), last=1 << 20)
             expected = rounds if most is None else rounds[: most + 1]
             counted = [(one.iteration, one.updates) for one in done]
             self.hold(
@@ -407,7 +409,7 @@ class _Simulation:
     def judge_leftovers(self) -> None:
         hosts = self.master._hosts
         self.engine.wait_for(lambda: not any(host._branches or host._commands for host in hosts), None)
-        for worker, processor in enumerate(self.loop._processors()):
+        for worker, processor in enumerate(_compiled(self.loop._processors())):
             counters, session = processor.state.counters, processor.state.session
             rows = processor.graph.rows
             graph = processor.graph.statistics()
@@ -428,17 +430,24 @@ class _Simulation:
         """The processor whose columns these are, and those of the same loop on the other workers."""
         for host in self.master._hosts:
             candidates: list[tuple[int | None, SelectiveProcessor]] = [
-                (None, main) for main in host._loops.values()
+                (None, main) for main in _compiled(host._loops.values())
             ]
-            candidates += [(number, one.processor) for number, one in host._branches.items()]
+            candidates += [
+                (number, processor)
+                for number, one in host._branches.items()
+                for processor in _compiled([one.processor])
+            ]
             for branch, processor in candidates:
                 if processor.state.addresses[1] is loop:
                     others = [other for other in self.master._hosts if other is not host]
                     if branch is None:
-                        return processor, [main for other in others for main in other._loops.values()]
-                    return processor, [
+                        return processor, [
+                            main for other in others for main in _compiled(other._loops.values())
+                        ]
+                    found = [
                         other._branches[branch].processor for other in others if branch in other._branches
                     ]
+                    return processor, _compiled(found)
         raise LawBroken("no failure", "a kernel was called with the columns of no loop")
 
     def judge_commit(
@@ -459,3 +468,8 @@ class _Simulation:
                     if dataflow == number and isinstance(payload, Bundle) and len(payload):
                         least = min(least, time[1])
         self.hold("delay bound", iteration - least < bound, f"a commit at {iteration} while τ is {least}")
+
+
+def _compiled(parts: Iterable[object]) -> list[SelectiveProcessor]:
+    """Parts of loops of compiled programs, which are all that a simulation has."""
+    return [part for part in parts if isinstance(part, SelectiveProcessor)]

@@ -1,6 +1,7 @@
 """The execution model: vertex programs, the evolving graph, main loops and the branch loops that are forked from them."""
 
 from .branch import Branch
+from .general_program import GeneralProgram
 from .main_loop import MainLoop
 from .master import Master
 from .program import SelectiveProgram, VertexProgram
@@ -11,6 +12,7 @@ from .values import Values
 __all__ = [
     "Branch",
     "BranchState",
+    "GeneralProgram",
     "IterationStatistics",
     "LoopStatistics",
     "MainLoop",

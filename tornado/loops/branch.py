@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Callable, Sequence
 
 from ..engine import Engine
 from ..errors import InternalError
-from .branch_processor import BranchProcessor
 from .iterations import progress_of
+from .part import BranchPart
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress
-from .values import Part, Values
+from .values import Values
 
 
 class Branch:
@@ -34,8 +33,7 @@ class Branch:
         snapshot: Snapshot,
         workers: int,
         engine: Engine,
-        kernel: ModuleType,
-        rank: str,
+        values_of: Callable[[Sequence[BranchPart]], Values],
         on_recorded: Callable[[Branch], None],
         on_stop: Callable[[Branch], None],
         on_cancel: Callable[[Branch], None],
@@ -46,12 +44,11 @@ class Branch:
         self._snapshot = snapshot
         self._workers = workers
         self._engine = engine
-        self._kernel = kernel
-        self._rank = rank
+        self._values_of = values_of
         self._on_recorded = on_recorded
         self._on_stop, self._on_cancel, self._on_release = on_stop, on_cancel, on_release
-        self._recorded: dict[int, BranchProcessor] = {}
-        self._finished: dict[int, BranchProcessor] = {}
+        self._recorded: dict[int, BranchPart] = {}
+        self._finished: dict[int, BranchPart] = {}
         self._state = BranchState.RUNNING
         self._begun = time.monotonic()
         self._elapsed_s = 0.0
@@ -72,7 +69,7 @@ class Branch:
         return self._snapshot
 
     @property
-    def processors(self) -> list[BranchProcessor]:
+    def processors(self) -> list[BranchPart]:
         """Those that have recorded their state, by worker."""
         with self._lock:
             return [processor for _, processor in sorted(self._recorded.items())]
@@ -145,7 +142,7 @@ class Branch:
         self._values = values
         self._end(BranchState.CONVERGED)
 
-    def recorded(self, worker: int, processor: BranchProcessor) -> None:
+    def recorded(self, worker: int, processor: BranchPart) -> None:
         """A worker has recorded its state."""
         with self._lock:
             if self._state is not BranchState.RUNNING:
@@ -162,7 +159,7 @@ class Branch:
         self._on_recorded(self)
         self._engine.notify()
 
-    def finished(self, worker: int, processor: BranchProcessor) -> None:
+    def finished(self, worker: int, processor: BranchPart) -> None:
         """A worker's part is complete."""
         with self._lock:
             if self._state is not BranchState.RUNNING:
@@ -172,12 +169,7 @@ class Branch:
             if len(self._finished) < self._workers:
                 return
             parts = [self._finished[index] for index in range(self._workers)]
-            self._values = Values(
-                self._kernel,
-                [Part(part.graph, part.state, part.rows) for part in parts],
-                rank=self._rank,
-                worst=self._kernel.WORST,
-            )
+            self._values = self._values_of(parts)
             converged = all(part.is_converged for part in parts)
         if not self._end(BranchState.CONVERGED if converged else BranchState.STOPPED):
             self._let_go()  # it was cancelled meanwhile
@@ -189,7 +181,7 @@ class Branch:
             self._on_cancel(self)
             self._let_go()
 
-    def states(self) -> list[tuple[int, BranchProcessor]]:
+    def states(self) -> list[tuple[int, BranchPart]]:
         """(worker, processor) of every part, for taking the columns back."""
         return sorted(self._finished.items())
 
@@ -199,7 +191,7 @@ class Branch:
         running = self._state is BranchState.RUNNING
         elapsed_s = time.monotonic() - self._begun if running else self._elapsed_s
         return progress_of(
-            [processor.state for _, processor in sorted(self._recorded.items())],
+            [processor for _, processor in sorted(self._recorded.items())],
             elapsed_s=elapsed_s,
             converged=self._state is BranchState.CONVERGED,
         )

@@ -32,7 +32,7 @@ class GeneralBranch(GeneralProcessor):
     fresh
         Begin from `init`, not from what the main loop has found: for other parameters.
     max_iterations
-        How many iterations it may commit.
+        How many iterations above the greatest of the snapshot, or above the first if `fresh`, it may commit.
     """
 
     def __init__(
@@ -105,15 +105,14 @@ class GeneralBranch(GeneralProcessor):
         self.is_started = True
         self._context.activate()
 
+    def limit(self, iteration: int) -> None:
+        """The markers say it, to every worker the same."""
+
     def stop(self) -> None:
         """Begin no more sessions; those under way end, what is under way arrives, and the values are a consistent cut."""
         self.was_stopped = True
         self.cap = -1
         self._context.activate()
-
-    def free(self) -> None:
-        """Give the memory back; nothing is to be asked any more."""
-        self._begin(GeneralVertices(self._program, self.vertices.loop), 0)
 
     def step(self) -> None:
         """Take in messages and begin sessions; give the token up when there is nothing to come of this worker."""
@@ -137,7 +136,7 @@ class GeneralBranch(GeneralProcessor):
         self._is_resumed = True
         first = 0 if self._fresh else self._last + 1
         if self._max_iterations is not None:
-            self.cap = min(self.cap, first + self._max_iterations - 1)
+            self.cap = min(self.cap, max(0, first - 1) + self._max_iterations)
         self.iteration = max(0, first - 1)
         view = LoopView("branch", self.number, first)
         if self._cut is None or self._copies is None:

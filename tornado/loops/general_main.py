@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..protocol.messages import AddEdge, RemoveEdge, Touch
 from ..protocol.messages import Input as EdgeInput
@@ -18,6 +20,11 @@ from .general_program import GeneralProgram, LoopView
 from .general_vertices import GeneralVertices, Named, TargetAdded, TargetRemoved
 from .loop_columns import NEVER
 from .main_processor import Share
+from .part import PartStatistics
+
+if TYPE_CHECKING:
+    from .host import Fork
+    from .selective_state import LoopState
 
 _RECORDS = 512  # applied in one activation
 
@@ -79,6 +86,28 @@ class GeneralMain(GeneralProcessor):
         self.is_idle = not self._commands and self._held_least() == NEVER and self.session.is_at_rest()
         if more or started or moved:
             self._context.activate()
+
+    def statistics(self) -> PartStatistics:
+        """The part of this worker in numbers."""
+        return replace(
+            super().statistics(), edges=self.edges.count, missing_removals=self.edges.missing_removals
+        )
+
+    # Branches
+
+    def fork(self, command: Fork, spare: list[LoopState]) -> GeneralBranch:
+        """The part of this worker of a new branch."""
+        del spare
+        (program,) = command.arguments
+        return GeneralBranch(
+            number=command.number,
+            program=program,
+            delay_bound=self.delay_bound,
+            worker=self.worker,
+            workers=self.workers,
+            fresh=command.fresh,
+            max_iterations=command.max_iterations,
+        )
 
     def forget(self, branch: GeneralBranch) -> None:
         """A branch is over; it has copies of everything."""
@@ -151,7 +180,7 @@ class GeneralMain(GeneralProcessor):
                 self._markers[sender] = None
                 branch.marker_came(sender, marker_before.iteration)
                 self._take_waiting(sender)
-        self._start_complete_forks()
+        self.start_complete_forks()
 
     def _take_waiting(self, sender: int) -> None:
         """Take in what came behind a marker, up to the next one."""
@@ -176,11 +205,12 @@ class GeneralMain(GeneralProcessor):
             for branch in self._forking:
                 if branch.number == letter.marker:
                     branch.marker_came(sender, letter.iteration)
-            self._start_complete_forks()
+            self.start_complete_forks()
         else:
             self._markers[sender] = letter
 
-    def _start_complete_forks(self) -> None:
+    def start_complete_forks(self) -> None:
+        """Start the branches whose snapshots are complete."""
         while self._forking and self._forking[0].missing_markers == 0:
             self._forking.popleft().start()
 

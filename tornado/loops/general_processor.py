@@ -12,8 +12,9 @@ Source: the coordination of Tornado (SIGMOD 2016, section 4) over timestamp toke
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,10 @@ from ..protocol.messages import (
     work_at,
 )
 from ..protocol.resumption import ResumableSession
-from ..timely import Context, Input, OperatorBuilder, Output, Routed, Scope, Token, Wake
+from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed, Scope, Time, Token, Wake
 from .general_vertices import GeneralVertices
 from .loop_columns import HISTORY, NEVER
+from .part import PartStatistics
 from .partition import owner_of
 
 HOPS = 4
@@ -122,8 +124,24 @@ class GeneralProcessor:
         self._context.activator.activate()
 
     def history(self) -> NDArray[np.float64]:
-        """float64[HISTORY, 4]: iteration (-1: none), updates, prepares, residual."""
-        return self._history
+        """float64[HISTORY, 4], a copy: iteration (-1 in rows without one), updates, prepares, residual."""
+        return self._history.copy()
+
+    def progress(self) -> PartStatistics:
+        """How far it is."""
+        return PartStatistics(self.iteration, self.updates, self.prepares)
+
+    def statistics(self) -> PartStatistics:
+        """The part of this worker in numbers; the memory of states in plain Python is not known."""
+        return replace(
+            self.progress(), pending=self.session.dirty_count(), vertices=len(self.vertices.values)
+        )
+
+    def free(self) -> None:
+        """Let go of what takes memory, when this is over and nobody reads it any more."""
+        # The dataflow that this is the result of is part of a cycle, which lives until the next collection.
+        self.__dict__.pop("session", None)
+        self.__dict__.pop("vertices", None)
 
     def owns(self, vertex: int) -> bool:
         """Whether a vertex lives here."""
@@ -202,8 +220,8 @@ class GeneralProcessor:
         if self.workers > 1:
             elsewhere = self._context.output_frontier_excluding(own)
             coming = self._context.input_frontier_excluding(own)
-            times += [] if elsewhere is None else [elsewhere[1]]
-            arriving += [] if coming is None else [coming[1]]
+            times += _timestamps(elsewhere)
+            arriving += _timestamps(coming)
         if not times:
             return
         first, known = self.session.frontier, self.session.first_iteration
@@ -302,17 +320,20 @@ class GeneralProcessor:
             return True
         if stays and self.workers > 1:
             if goal == NEVER:
-                waiting = self._context.output_frontier_beside(self._token)
-                goal = now if waiting is None else waiting[1]
+                goal = min(_timestamps(self._context.output_frontier_beside(self._token)), default=now)
             elif self.delay_bound is not None and self.delay_bound > 1:
-                others = self._context.output_frontier_excluding([self._token])
-                if others is not None:
-                    goal = min(goal, HOPS * (others[1] // HOPS + self.delay_bound - 1))
+                for other in _timestamps(self._context.output_frontier_excluding([self._token])):
+                    goal = min(goal, HOPS * (other // HOPS + self.delay_bound - 1))
         goal = min(goal, held)
         if goal == NEVER or goal <= now:
             return False
         self._token.downgrade((_GENERATION, goal))
         return True
+
+
+def _timestamps(frontier: Time | Antichain | None) -> list[int]:
+    """The timestamp of a frontier in a total order, without the generation; none where nothing is to come."""
+    return [] if frontier is None else [cast("Time", frontier)[1]]
 
 
 def _round_of(time: int) -> int:

@@ -90,7 +90,11 @@ class Vertex(Protocol):
 
     id: int
     state: Any
-    loop: LoopView
+
+    @property
+    def loop(self) -> LoopView:
+        """See the class."""
+        ...
 
     @property
     def iteration(self) -> int:

@@ -9,16 +9,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from ..timely import Dataflow, Fabric, Worker
 from .branch_processor import BranchProcessor
 from .edge_reader import EdgeReader
-from .main_processor import MainProcessor, Share
+from .main_processor import Share
+from .part import BranchPart, MainPart
 from .selective_state import LoopState
 
 _SPARE_STATES = 4
+
+
+class MakePart(Protocol):
+    """Makes one worker's part of a main loop."""
+
+    def __call__(self, *, worker: int, workers: int, on_applied: Callable[[int], None]) -> MainPart:
+        """See the class."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +34,8 @@ class StartLoop:
     """Install a main loop."""
 
     loop: int
-    kernel: ModuleType
-    arguments: tuple[Any, ...]
-    delay_bound: int | None
+    make: MakePart
     on_applied: Callable[[int, int], None]  # worker, records
-    processor_type: type[MainProcessor] = MainProcessor
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,8 @@ class Fork:
     arguments: tuple[Any, ...]
     fresh: bool
     max_iterations: int | None
-    on_recorded: Callable[[int, BranchProcessor], None]
-    on_finished: Callable[[int, BranchProcessor], None]
+    on_recorded: Callable[[int, BranchPart], None]
+    on_finished: Callable[[int, BranchPart], None]
     reads_edges: bool = False  # for a snapshot to be stored: read the edges before the version is given up
 
 
@@ -99,7 +104,7 @@ Command = StartLoop | Admit | Fork | Stop | Limit | Cancel | Release | EndLoop
 class _Branch:
     command: Fork
     dataflow: Dataflow
-    processor: BranchProcessor
+    processor: BranchPart
     is_recorded: bool = False
 
 
@@ -119,7 +124,7 @@ class WorkerHost:
         self.workers = workers
         self._worker = Worker(index, workers, fabric)
         self._commands: deque[Command] = deque()
-        self._loops: dict[int, MainProcessor] = {}
+        self._loops: dict[int, MainPart] = {}
         self._dataflows: dict[int, Dataflow] = {}
         self._branches: dict[int, _Branch] = {}
         self._spare: dict[int, list[LoopState]] = {}
@@ -130,7 +135,7 @@ class WorkerHost:
         self._commands.append(command)
         self._worker.wake()
 
-    def loop(self, number: int) -> MainProcessor | None:
+    def loop(self, number: int) -> MainPart | None:
         """A loop's processor on this worker; to be read only."""
         return self._loops.get(number)
 
@@ -209,10 +214,7 @@ class WorkerHost:
 
     def _start(self, command: StartLoop) -> None:
         index = self.index
-        processor = command.processor_type(
-            kernel=command.kernel,
-            arguments=command.arguments,
-            delay_bound=command.delay_bound,
+        processor = command.make(
             worker=index,
             workers=self.workers,
             on_applied=lambda records: command.on_applied(index, records),
@@ -226,17 +228,7 @@ class WorkerHost:
 
     def _fork(self, command: Fork) -> None:
         main = self._loops[command.loop]
-        processor = BranchProcessor(
-            number=command.number,
-            kernel=main.kernel,
-            graph=main.graph,
-            take_state=lambda: self._take_state(command.loop),
-            arguments=command.arguments,
-            worker=self.index,
-            workers=self.workers,
-            fresh=command.fresh,
-            max_iterations=command.max_iterations,
-        )
+        processor = main.fork(command, self._spare[command.loop])
         dataflow = self._worker.dataflow(processor.build, name=f"branch loop {command.number}")
         self._branches[command.number] = _Branch(command, dataflow, processor)
         main.command(processor)
@@ -257,7 +249,8 @@ class WorkerHost:
                 branch.dataflow.cancel()
                 main.forget(processor)
                 del self._branches[number]
-                self._keep_spare(branch.command.loop, processor.state)
+                if isinstance(processor, BranchProcessor):
+                    self._keep_spare(branch.command.loop, processor.state)
             elif branch.dataflow.is_complete:
                 if branch.command.reads_edges and not self._read_edges(processor):
                     more = True
@@ -267,8 +260,9 @@ class WorkerHost:
                 branch.command.on_finished(self.index, processor)
         return more
 
-    def _read_edges(self, processor: BranchProcessor) -> bool:
+    def _read_edges(self, processor: BranchPart) -> bool:
         """Read a stretch of the edges at the branch's version; whether that was all."""
+        assert isinstance(processor, BranchProcessor)
         if processor.reader is None:
             processor.reader = EdgeReader(processor.kernel, processor.graph, processor.version)
         return processor.reader.step()
@@ -285,26 +279,6 @@ class WorkerHost:
             dataflow.cancel()
             self._ending.remove(number)
             del self._loops[number], self._dataflows[number], self._spare[number]
-
-    def _take_state(self, loop: int) -> LoopState:
-        """Columns for a branch over a loop's graph as it is now: used ones where they are large enough."""
-        main = self._loops[loop]
-        rows, edges = main.graph.rows, main.edge_count()
-        bound = main.state.delay_bound
-        for place, state in enumerate(self._spare[loop]):
-            if state.fits(rows, edges):
-                del self._spare[loop][place]
-                state.reset(delay_bound=bound)
-                return state
-        self._spare[loop].clear()
-        room = 1.5  # so that the columns fit the next branches too while the graph grows
-        return LoopState(
-            worker=self.index,
-            workers=self.workers,
-            delay_bound=bound,
-            rows=int(rows * room) + 1,
-            edges=int(edges * room),
-        )
 
     def _keep_spare(self, loop: int, state: LoopState) -> None:
         if len(self._spare[loop]) < _SPARE_STATES:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from . import loop_columns as names
-from .selective_state import LoopState
+from .part import PartStatistics
 from .statistics import IterationStatistics, Progress
 
 
-def iterations_of(states: Sequence[LoopState], *, last: int) -> list[IterationStatistics]:
+class _Remembers(Protocol):
+    def history(self) -> NDArray[np.float64]: ...
+
+    def progress(self) -> PartStatistics: ...
+
+
+def iterations_of(parts: Sequence[_Remembers], *, last: int) -> list[IterationStatistics]:
     """The last iterations that did something, oldest first, as far as they are remembered."""
-    rows = [
-        np.column_stack(
-            (
-                state.columns.history_iteration,
-                state.columns.history_updates,
-                state.columns.history_prepares,
-                state.columns.history_residual,
-            )
-        )
-        for state in states
-    ]
+    rows = [part.history() for part in parts]
     every = np.concatenate(rows) if rows else np.empty((0, 4))
     every = every[every[:, 0] >= 0]
     numbers, places = np.unique(every[:, 0], return_inverse=True)
@@ -35,13 +32,14 @@ def iterations_of(states: Sequence[LoopState], *, last: int) -> list[IterationSt
     ]
 
 
-def progress_of(states: Sequence[LoopState], *, elapsed_s: float, converged: bool) -> Progress:
+def progress_of(parts: Sequence[_Remembers], *, elapsed_s: float, converged: bool) -> Progress:
     """How far a loop is, from the counters of its workers."""
-    recent = [] if converged else iterations_of(states, last=1)
+    recent = [] if converged else iterations_of(parts, last=1)
+    states = [part.progress() for part in parts]
     return Progress(
-        iteration=max((int(state.counters[names.ITERATION]) for state in states), default=0),
-        updates=sum(int(state.counters[names.UPDATES]) for state in states),
-        prepares=sum(int(state.counters[names.PREPARES]) for state in states),
+        iteration=max((state.iteration for state in states), default=0),
+        updates=sum(state.updates for state in states),
+        prepares=sum(state.prepares for state in states),
         residual=recent[-1].residual if recent else 0.0,
         elapsed_s=elapsed_s,
     )

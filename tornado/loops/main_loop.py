@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,12 +18,12 @@ from ..engine import Engine
 from ..errors import InvalidArgument, QueueFull, TornadoError
 from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
-from . import loop_columns as names
 from .branch import Branch
-from .host import Admit, Cancel, Fork, Limit, Release, StartLoop, Stop, WorkerHost
+from .branch_processor import BranchProcessor
+from .host import Admit, Cancel, Fork, Limit, MakePart, Release, StartLoop, Stop, WorkerHost
 from .iterations import iterations_of, progress_of
-from .loop_columns import KNOWN
 from .main_processor import MainProcessor, Share
+from .part import BranchPart, MainPart
 from .program import SelectiveProgram
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
@@ -67,7 +68,7 @@ class MainLoop:
         self.workers = len(hosts)
         self.error: BaseException | None = None
         self.number = number
-        self._kernel = program.kernel()
+        make = self._maker()
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
@@ -85,16 +86,7 @@ class MainLoop:
         self._branches: dict[int, Branch] = {}
         with order:
             for host in hosts:
-                host.post(
-                    StartLoop(
-                        number,
-                        self._kernel,
-                        program.arguments(),
-                        delay_bound,
-                        self._count_applied,
-                        self.processor_type,
-                    )
-                )
+                host.post(StartLoop(number, make, self._count_applied))
         engine.wait_for(lambda: all(host.loop(number) is not None for host in hosts), None)
 
     # Admission
@@ -160,12 +152,7 @@ class MainLoop:
 
     def approximation(self) -> Values:
         """The main loop's values as they are: at once, approximate, of no particular instant."""
-        return Values(
-            self._kernel,
-            [Part(processor.graph, processor.state) for processor in self._processors()],
-            rank=self.program.rank,
-            worst=self._kernel.WORST,
-        )
+        return self._values([(part, None) for part in self._processors()])
 
     def fork(
         self,
@@ -216,8 +203,7 @@ class MainLoop:
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
-            kernel=self._kernel,
-            rank=self.program.rank,
+            values_of=self._values_of,
             on_recorded=self._limit,
             on_stop=self._stop,
             on_cancel=self._cancel,
@@ -245,7 +231,7 @@ class MainLoop:
             command = Fork(
                 loop=self.number,
                 number=number,
-                arguments=program.arguments(),
+                arguments=self._arguments(program),
                 fresh=fresh,
                 max_iterations=max_iterations,
                 on_recorded=branch.recorded,
@@ -306,7 +292,7 @@ class MainLoop:
         return InvalidArgument(f"loop {self.name!r} was closed before its snapshot was stored")
 
     def _write(self, branch: Branch) -> None:
-        parts = [processor for _, processor in branch.states()]
+        parts = [part for _, part in branch.states() if isinstance(part, BranchProcessor)]
         vertices = VertexColumns(
             *(np.concatenate(columns) for columns in zip(*(part.vertices() for part in parts), strict=True))
         )
@@ -327,19 +313,14 @@ class MainLoop:
 
     def iterations(self, last: int = 20) -> list[IterationStatistics]:
         """What the last iterations did."""
-        return iterations_of([processor.state for processor in self._processors()], last=last)
+        return iterations_of(self._processors(), last=last)
 
     def statistics(self) -> LoopStatistics:
         """Everything worth knowing about the loop at the moment."""
         processors = self._processors()
-        states = [processor.state for processor in processors]
-        graphs = [processor.graph.statistics() for processor in processors]
+        parts = [processor.statistics() for processor in processors]
         idle = self.is_idle()
-        progress = progress_of(states, elapsed_s=0.0, converged=idle)
-        vertices = sum(
-            int(np.count_nonzero(state.columns.flags[: state.counters[names.ROWS_SEEN]] & KNOWN))
-            for state in states
-        )
+        progress = progress_of(processors, elapsed_s=0.0, converged=idle)
         with self._order:
             version, admitted, offsets = self._version, self._admitted, dict(self._offsets)
         return LoopStatistics(
@@ -352,19 +333,15 @@ class MainLoop:
             updates=progress.updates,
             prepares=progress.prepares,
             residual=progress.residual,
-            pending=sum(
-                int(state.counters[names.PENDING_INSIDE] + state.counters[names.PENDING_BEYOND])
-                for state in states
-            ),
-            vertices=vertices,
-            edges=sum(graph.edges for graph in graphs),
+            pending=sum(part.pending for part in parts),
+            vertices=sum(part.vertices for part in parts),
+            edges=sum(part.edges for part in parts),
             admitted=admitted,
-            missing_removals=sum(graph.missing_removals for graph in graphs),
-            waves=max(int(state.counters[names.WAVES]) for state in states),
+            missing_removals=sum(part.missing_removals for part in parts),
+            waves=max(part.waves for part in parts),
             backlog_records=self._backlog(),
             branches=len(self._branches),
-            memory_bytes=sum(graph.size_bytes for graph in graphs)
-            + sum(state.size_bytes() for state in states),
+            memory_bytes=sum(part.size_bytes for part in parts),
             sources=offsets,
         )
 
@@ -388,7 +365,33 @@ class MainLoop:
 
     # Private
 
-    def _processors(self) -> list[MainProcessor]:
+    def _maker(self) -> MakePart:
+        """What makes a worker's part; with it comes what else the kind of program needs."""
+        self._kernel = self.program.kernel()
+        return partial(
+            self.processor_type,
+            kernel=self._kernel,
+            arguments=self.program.arguments(),
+            delay_bound=self.delay_bound,
+        )
+
+    def _arguments(self, program: SelectiveProgram) -> tuple[Any, ...]:
+        """What a fork hands to the workers of a program."""
+        return program.arguments()
+
+    def _values_of(self, parts: Sequence[BranchPart]) -> Values:
+        """The values of a branch that is over."""
+        return self._values([(part, part.rows) for part in parts if isinstance(part, BranchProcessor)])
+
+    def _values(self, parts: Sequence[tuple[Any, int | None]]) -> Values:
+        return Values(
+            self._kernel,
+            [Part(part.graph, part.state, rows) for part, rows in parts],
+            rank=self.program.rank,
+            worst=self._kernel.WORST,
+        )
+
+    def _processors(self) -> list[MainPart]:
         found = [host.loop(self.number) for host in self._hosts]
         return [processor for processor in found if processor is not None]
 
@@ -447,4 +450,5 @@ class MainLoop:
 
     def _release(self, branch: Branch) -> None:
         for worker, processor in branch.states():
-            self._hosts[worker].post(Release(self.number, processor.state))
+            if isinstance(processor, BranchProcessor):
+                self._hosts[worker].post(Release(self.number, processor.state))

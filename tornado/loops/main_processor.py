@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from .graph import EvolvingGraph
 from .loop_columns import NEVER, SUBSCRIBE
 from .processor import FUEL, SelectiveProcessor
 from .selective_state import LoopState
+
+if TYPE_CHECKING:
+    from .host import Fork
 
 _PENDING_LIMIT = (
     1 << 16
@@ -244,6 +248,38 @@ class MainProcessor(SelectiveProcessor):
             self.start_complete_forks()
         else:
             self._markers[sender] = bundle.marker
+
+    def fork(self, command: Fork, spare: list[LoopState]) -> BranchProcessor:
+        """The part of this worker of a new branch."""
+        return BranchProcessor(
+            number=command.number,
+            kernel=self.kernel,
+            graph=self.graph,
+            take_state=lambda: self._take_state(spare),
+            arguments=command.arguments,
+            worker=self.worker,
+            workers=self.workers,
+            fresh=command.fresh,
+            max_iterations=command.max_iterations,
+        )
+
+    def _take_state(self, spare: list[LoopState]) -> LoopState:
+        """Columns for a branch over the graph as it is now: used ones where they are large enough."""
+        rows, edges = self.graph.rows, self.edge_count()
+        for place, state in enumerate(spare):
+            if state.fits(rows, edges):
+                del spare[place]
+                state.reset(delay_bound=self.state.delay_bound)
+                return state
+        spare.clear()
+        room = 1.5  # so that the columns fit the next branches too while the graph grows
+        return LoopState(
+            worker=self.worker,
+            workers=self.workers,
+            delay_bound=self.state.delay_bound,
+            rows=int(rows * room) + 1,
+            edges=int(edges * room),
+        )
 
     def start_complete_forks(self) -> None:
         """Start the branches whose snapshots are complete."""

@@ -11,6 +11,8 @@ from ..engine import Engine, ThreadEngine
 from ..errors import InvalidArgument, NotSupported
 from ..storage import MemoryStore, VersionedStore
 from .branch import Branch
+from .general_loop import GeneralLoop
+from .general_program import GeneralProgram
 from .host import WorkerHost
 from .main_loop import MainLoop
 from .program import SelectiveProgram, VertexProgram
@@ -72,10 +74,17 @@ class Master:
         """
         if name in self.loops:
             raise InvalidArgument(f"a loop named {name!r} runs already; give this one another name")
-        if not isinstance(program, SelectiveProgram):
-            raise NotSupported(f"{type(program).__name__} is not a selective program")
+        if isinstance(program, GeneralProgram):
+            kind: type[MainLoop] = GeneralLoop
+        elif isinstance(program, SelectiveProgram):
+            kind = MainLoop
+        else:
+            raise NotSupported(
+                f"{type(program).__name__} is neither a SelectiveProgram nor a GeneralProgram",
+                hint="Derive it from one of them.",
+            )
         program.check_delay_bound(delay_bound)
-        loop = MainLoop(store=self.store, **self._placed(name, program, delay_bound))
+        loop = kind(store=self.store, **self._placed(name, program, delay_bound))
         self.loops[name] = self._running[loop.number] = loop
         for host in self._hosts:
             self._look_for_failures(host)  # of its very first step
@@ -118,7 +127,7 @@ class Master:
                     forked.fail(failure)
         return bool(failures)
 
-    def _placed(self, name: str, program: SelectiveProgram, delay_bound: int | None) -> dict[str, Any]:
+    def _placed(self, name: str, program: VertexProgram, delay_bound: int | None) -> dict[str, Any]:
         """What every loop here is made with."""
         return {
             "number": next(self._loop_numbers),

@@ -9,17 +9,19 @@ the loop is asks the frontier.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed, Scope, Time, Token, Wake
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .graph import EvolvingGraph
-from .loop_columns import INVALIDATE, NEVER, OUTBOX, UPDATE
+from .loop_columns import INVALIDATE, KNOWN, NEVER, OUTBOX, UPDATE
+from .part import PartStatistics
 from .selective_state import LoopState
 from .waves import WaveProgress
 
@@ -93,6 +95,29 @@ class SelectiveProcessor:
     def step(self) -> None:
         """One activation; see the two kinds of loops."""
         raise NotImplementedError
+
+    def progress(self) -> PartStatistics:
+        """How far it is."""
+        return self.state.progress()
+
+    def history(self) -> NDArray[np.float64]:
+        """What the last iterations did."""
+        return self.state.history()
+
+    def statistics(self) -> PartStatistics:
+        """The part of this worker in numbers."""
+        state, graph = self.state, self.graph.statistics()
+        counters = state.counters
+        known = state.columns.flags[: counters[names.ROWS_SEEN]] & KNOWN
+        return replace(
+            state.progress(),
+            pending=int(counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]),
+            vertices=int(np.count_nonzero(known)),
+            edges=graph.edges,
+            missing_removals=graph.missing_removals,
+            waves=int(counters[names.WAVES]),
+            size_bytes=graph.size_bytes + state.size_bytes(),
+        )
 
     # Receiving
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..columns import addresses_of
 from ..protocol.session_kernel import SESSION_COUNTERS, SessionColumns
@@ -11,6 +12,7 @@ from .arena import reserve
 from .graph import MOST_ROWS
 from .graph_columns import ANY_VERSION
 from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
+from .part import PartStatistics
 
 _MOST_QUEUED = 1 << 30
 _SLACK = 1 << 16
@@ -127,6 +129,25 @@ class LoopState:
         counters[names.SOLO] = int(workers == 1)
         counters[names.SENT_LEAST] = NEVER
         counters[names.CAP] = UNBOUNDED
+
+    def progress(self) -> PartStatistics:
+        """How far the loop is."""
+        counters = self.counters
+        return PartStatistics(
+            int(counters[names.ITERATION]), int(counters[names.UPDATES]), int(counters[names.PREPARES])
+        )
+
+    def history(self) -> NDArray[np.float64]:
+        """float64[HISTORY, 4], a copy: iteration (-1 in rows without one), updates, prepares, residual."""
+        columns = self.columns
+        return np.column_stack(
+            (
+                columns.history_iteration,
+                columns.history_updates,
+                columns.history_prepares,
+                columns.history_residual,
+            )
+        )
 
     def size_bytes(self) -> int:
         """Bytes of the columns by row that are in use."""

@@ -1,0 +1,129 @@
+"""What a main loop, a branch and a worker's host ask of one worker's part of a loop, whatever kind of program it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..timely import Scope
+
+if TYPE_CHECKING:
+    from .host import Fork
+    from .main_processor import Share
+    from .selective_state import LoopState
+
+
+@dataclass(frozen=True, slots=True)
+class PartStatistics:
+    """One worker's part in numbers; see `LoopStatistics` for what they are.
+
+    Attributes
+    ----------
+    size_bytes
+        Memory in use, as far as it is known.
+    """
+
+    iteration: int
+    updates: int
+    prepares: int
+    pending: int = 0
+    vertices: int = 0
+    edges: int = 0
+    missing_removals: int = 0
+    waves: int = 0
+    size_bytes: int = 0
+
+
+class LoopPart(Protocol):
+    """One worker's part of a loop. What is here may be asked from any thread, and is then a little old."""
+
+    def progress(self) -> PartStatistics:
+        """How far it is: the first three numbers, at little cost."""
+        ...
+
+    def statistics(self) -> PartStatistics:
+        """All of the numbers."""
+        ...
+
+    def history(self) -> NDArray[np.float64]:
+        """float64[n, 4], a copy: iteration (-1 in rows without one), updates, prepares, residual."""
+        ...
+
+    def build(self, scope: Scope) -> Any:
+        """Put it into a new dataflow."""
+        ...
+
+    def free(self) -> None:
+        """Let go of what takes memory, when it is over and nobody reads it any more."""
+        ...
+
+
+class BranchPart(LoopPart, Protocol):
+    """One worker's part of a branch.
+
+    Attributes
+    ----------
+    first_iteration
+        The greatest iteration that the main loop had committed here when its state was recorded.
+    is_recorded, is_started, is_cancelled
+        Where it is on its way.
+    """
+
+    first_iteration: int
+    is_recorded: bool
+    is_started: bool
+    is_cancelled: bool
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether it came to its end with nothing left to commit."""
+        ...
+
+    def limit(self, iteration: int) -> None:
+        """The iteration of the snapshot, which a cap is counted from, is known."""
+        ...
+
+    def stop(self) -> None:
+        """Come to an early, consistent end."""
+        ...
+
+
+class MainPart(LoopPart, Protocol):
+    """One worker's part of a main loop.
+
+    Attributes
+    ----------
+    bundles_sent, bundles_received
+        Those with messages.
+    """
+
+    bundles_sent: int
+    bundles_received: int
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is waiting or pending on this worker."""
+        ...
+
+    def tidy(self) -> None:
+        """Nothing has come for a while."""
+        ...
+
+    def command(self, command: Share | Any) -> None:
+        """A share to apply, or a branch of `fork` to record the state for; in the order of admission."""
+        ...
+
+    def fork(self, command: Fork, spare: list[LoopState]) -> Any:
+        """The part of a new branch, a `BranchPart`; columns to be used again may be taken from `spare`."""
+        ...
+
+    def start_complete_forks(self) -> None:
+        """Start the branches that have all they need."""
+        ...
+
+    def forget(self, branch: Any) -> None:
+        """A branch is over."""
+        ...
