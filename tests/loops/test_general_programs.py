@@ -109,14 +109,38 @@ class Labels(GeneralProgram):
             return False
         most = max(votes.values())
         label = min(label for label, count in votes.items() if count == most)
-        if vertex.iteration == vertex.loop.first_iteration:
-            return False
         changed = label != vertex.state
         vertex.state = label
         return changed
 
     def scatter(self, vertex):
         vertex.emit(vertex.state)
+
+
+@dataclass(frozen=True)
+class Parcels(GeneralProgram):
+    """Every vertex sends each target a value of its own, and sums what it is sent."""
+
+    def init(self, vertex):
+        return {"sum": 0.0, "parcels": {}}
+
+    def gather(self, vertex, producer, value, weights):
+        vertex.state["parcels"].pop(producer, None)
+        if value is not None:
+            vertex.state["parcels"][producer] = value * sum(weights)
+        vertex.state["sum"] = math.fsum(vertex.state["parcels"].values())
+        return True
+
+    def add_target(self, vertex, target, weight):
+        return True
+
+    def scatter(self, vertex):
+        for target in vertex.targets:
+            if target % 3 == 0:
+                vertex.emit_to(target, float(vertex.id * target))
+
+    def value(self, state):
+        return state["sum"]
 
 
 class Graph:
@@ -243,3 +267,217 @@ def test_paths_with_removals_are_exact_in_branches_forked_under_way(workers, bou
             assert statistics.edges == sum(map(len, graph.edges.values()))
             assert statistics.vertices == len(graph.vertices)
             assert statistics.pending == 0
+
+
+def test_paths_on_cycles_are_exact_when_hops_are_limited():
+    for seed in range(8):
+        print("seed", seed)
+        random, graph = Random(seed), Graph()
+        workers, bound = random.choice([1, 2, 4]), random.choice(BOUNDS)
+        with engines(workers, seed) as master:
+            loop = master.start(Paths(0, hops=12), "paths", delay_bound=bound)
+            for number, batch in enumerate(batches(random, vertices=9, records=50, size=10, acyclic=False)):
+                loop.admit(batch, "s", number)
+                graph.apply(batch)
+                master.engine.step(random.randrange(40))
+            branch = loop.fork()
+            assert branch.wait()
+            assert values_of(branch.values()) == graph.distances(0)
+
+
+@pytest.mark.parametrize("bound", [1, 4, None])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_ranks_follow_every_change_of_out_degrees(workers, bound):
+    for seed in range(3):
+        print("seed", seed)
+        random, graph = Random(seed), Graph()
+        with engines(workers, seed) as master:
+            loop = master.start(Ranks(), "ranks", delay_bound=bound)
+            branches = []
+            for number, batch in enumerate(batches(random, vertices=10, records=60, size=12, acyclic=False)):
+                loop.admit(batch, "s", number)
+                graph.apply(batch)
+                master.engine.step(random.randrange(60))
+                branches.append((loop.fork(), graph.ranks(0.7)))
+                branches.append((loop.fork({"damping": 0.3}), graph.ranks(0.3)))
+            assert loop.wait_idle()
+            assert values_of(loop.approximation()) == pytest.approx(graph.ranks(0.7), abs=1e-6)
+            for branch, expected in branches:
+                assert branch.wait()
+                assert values_of(branch.values()) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_labels_of_synchronous_rounds_are_those_of_the_definition(workers):
+    for seed in range(4):
+        print("seed", seed)
+        random, graph = Random(seed), Graph()
+        with engines(workers, seed) as master:
+            loop = master.start(Labels(0), "labels", delay_bound=1)
+            for number, batch in enumerate(batches(random, vertices=14, records=60, size=20, acyclic=False)):
+                loop.admit(batch, "s", number)
+                graph.apply(batch)
+                for rounds in (1, 2, 3, 7):
+                    branch = loop.fork({"rounds": rounds})
+                    assert branch.wait()
+                    assert values_of(branch.values()) == graph.labels(rounds), rounds
+
+
+@pytest.mark.parametrize("bound", [1, 3, None])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_said_to_single_targets_reaches_them_alone(workers, bound):
+    for seed in range(4):
+        print("seed", seed)
+        random, graph = Random(seed), Graph()
+        with engines(workers, seed) as master:
+            loop = master.start(Parcels(), "parcels", delay_bound=bound)
+            for number, batch in enumerate(batches(random, vertices=10, records=60, size=12)):
+                loop.admit(batch, "s", number)
+                graph.apply(batch)
+                master.engine.step(random.randrange(60))
+            expected = dict.fromkeys(graph.vertices, 0.0)
+            for (source, target), weights in graph.edges.items():
+                if target % 3 == 0:
+                    expected[target] += source * target * math.fsum(weights)
+            branch = loop.fork()
+            assert branch.wait() and loop.wait_idle()
+            assert values_of(branch.values()) == expected
+            assert values_of(loop.approximation()) == expected
+
+
+def test_a_program_is_told_of_every_change_once_with_the_whole_pair():
+    log = []
+    steps = [
+        (1, 3, 2.0, INSERT),
+        (1, 3, 5.0, INSERT),
+        (1, 3, 2.0, REMOVE),
+        (1, 3, 7.0, REPLACE),
+        (1, 3, math.nan, REMOVE),
+        (1, 3, 7.0, REMOVE),  # not there
+        (1, 3, 4.0, INSERT),
+    ]
+    with engines(2, 0) as master:
+        loop = master.start(Told(), "told", delay_bound=4)
+        _LOG.clear()
+        for number, row in enumerate(steps):
+            loop.admit(EdgeBatch.of(*([column] for column in row)), "s", number)
+            assert loop.wait_idle()
+            log.append([entry for entry in _LOG if entry[0] == 3])
+            _LOG.clear()
+        assert loop.statistics().missing_removals == 1
+    first, *others = log
+    assert first[-1] == (3, 1, 10, (2.0,))
+    assert others == [
+        [(3, 1, 10, (2.0, 5.0))],
+        [(3, 1, 10, (5.0,))],
+        [(3, 1, 10, (5.0, 7.0)), (3, 1, 10, (7.0,))],
+        [(3, 1, None, ())],
+        [],
+        [(3, 1, 10, (4.0,))],
+    ]
+
+
+_LOG = []
+
+
+@dataclass(frozen=True)
+class Told(GeneralProgram):
+    """Says ten times its id, and keeps a log of gathers."""
+
+    def init(self, vertex):
+        return vertex.id
+
+    def gather(self, vertex, producer, value, weights):
+        _LOG.append((vertex.id, producer, value, weights))
+        return False
+
+    def scatter(self, vertex):
+        vertex.emit(10 * vertex.id)
+
+
+def test_on_threads_branches_are_exact_while_batches_come():
+    random, graph = Random(7), Graph()
+    with Master(workers=3) as master:
+        loop = master.start(Paths(0), "paths", delay_bound=4)
+        branches = []
+        for number, batch in enumerate(batches(random, vertices=40, records=600, size=20)):
+            loop.admit(batch, "s", number)
+            graph.apply(batch)
+            if number % 3 == 0:
+                branches.append((loop.fork(), graph.distances(0)))
+        for branch, expected in branches:
+            assert branch.wait(30)
+            assert branch.state is BranchState.CONVERGED, branch.error
+            assert values_of(branch.values()) == expected
+            branch.release()
+        assert loop.wait_idle(30)
+        assert values_of(loop.approximation()) == graph.distances(0)
+
+
+def chain(length):
+    return EdgeBatch.of(list(range(length)), list(range(1, length + 1)))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_branch_can_be_capped_stopped_and_cancelled(workers):
+    with engines(workers, 3) as master:
+        loop = master.start(Paths(0, hops=1000), "paths", delay_bound=2)
+        loop.admit(chain(60), "s", 1)
+        capped = loop.fork({"source": 1}, max_iterations=5)
+        assert capped.wait()
+        assert capped.state is BranchState.STOPPED
+        reached = np.isfinite(capped.values().arrays()[1])
+        assert 1 <= reached.sum() <= 7
+        assert capped.progress().iteration <= 5
+        stopped = loop.fork({"source": 2})
+        assert stopped.wait_cut()
+        stopped.stop()
+        assert stopped.wait()
+        assert stopped.values().count() == 61
+        cancelled = loop.fork({"source": 3})
+        cancelled.cancel()
+        assert cancelled.state is BranchState.CANCELLED
+        exact = loop.fork({"source": 4})
+        assert exact.wait()
+        assert exact.state is BranchState.CONVERGED
+        assert values_of(exact.values())[60] == 56
+
+
+def test_statistics_and_iterations_count_what_was_done():
+    with engines(2, 1) as master:
+        loop = master.start(Paths(0), "paths", delay_bound=1)
+        loop.admit(chain(10), "s", 1)
+        assert loop.wait_idle()
+        statistics = loop.statistics()
+        assert (statistics.vertices, statistics.edges, statistics.admitted) == (11, 10, 10)
+        assert statistics.updates >= 11
+        assert sum(one.updates for one in loop.iterations(1000)) == statistics.updates
+        assert statistics.iteration == loop.iterations()[-1].iteration
+
+
+def test_an_answer_that_was_forgotten_fails_the_loop_and_says_so():
+    with engines(1, 1) as master:
+        loop = master.start(Forgetful(), "forgetful")
+        loop.admit(chain(2), "s", 1)
+        master.engine.step(50)
+        with pytest.raises(InvalidArgument, match="gather returned None"):
+            loop.fork()
+
+
+def test_what_is_not_supported_is_said():
+    with engines(1, 1) as master:
+        loop = master.start(Paths(0), "paths")
+        with pytest.raises(NotSupported, match="general program"):
+            loop.checkpoint()
+        with pytest.raises(NotSupported, match="general program"):
+            loop.fork(at=3)
+        with pytest.raises(InvalidArgument, match="delay bound 4"):
+            master.start(Labels(), "labels", delay_bound=4)
+
+
+@dataclass(frozen=True)
+class Forgetful(Told):
+    """Forgets to say whether it matters."""
+
+    def gather(self, vertex, producer, value, weights):
+        pass

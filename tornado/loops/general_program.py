@@ -177,11 +177,11 @@ class GeneralProgram(VertexProgram):
         return False
 
     def value(self, state: Any) -> float:
-        """What readers of the loop see of a state; taken at `init` and at every commit. `worst` means: not reached."""
+        """What readers of the loop see of a state, after every call; `worst` means: not reached."""
         return float(state)
 
     def progress(self, vertex: Vertex, before: float, after: float) -> float:
-        """How much a commit changed, given what readers saw and see; summed per iteration, it is the residual."""
+        """How much a commit changed, given the values at the last one and now; summed per iteration, it is the residual."""
         del vertex
         if before == after:
             return 0.0

@@ -98,11 +98,12 @@ class _View(Mapping[int, V], Generic[T, V]):
 class GeneralVertex:
     """One vertex; see `general_program.Vertex` for what its program may use."""
 
-    __slots__ = ("_edges", "_emission", "_host", "_is_scattering", "_memory", "id", "state")
+    __slots__ = ("_edges", "_emission", "_host", "_is_scattering", "_memory", "committed", "id", "state")
 
     def __init__(self, host: GeneralVertices, identity: int) -> None:
         self.id = identity
         self.state: Any = None
+        self.committed = 0.0  # what readers saw at the last commit
         self._host = host
         self._edges: dict[int, list[float]] = {}
         self._memory: dict[int, _Memory] = {}
@@ -206,7 +207,7 @@ class GeneralVertex:
     def copied(self, host: GeneralVertices) -> GeneralVertex:
         """A copy for another loop, before whose first iteration everything was committed."""
         twin = GeneralVertex(host, self.id)
-        twin.state = copy.deepcopy(self.state)
+        twin.state, twin.committed = copy.deepcopy(self.state), self.committed
         twin._edges = {target: weights.copy() for target, weights in self._edges.items()}
         twin._memory = {name: memory._replace(commit=_NEVER) for name, memory in self._memory.items()}
         twin._emission = self._emission
@@ -254,7 +255,7 @@ class GeneralVertices:
             case TargetRemoved(target, weight):
                 own = self.vertices[vertex]
                 forgotten = own.remove_target(target, weight)
-                matters = self._answer("remove_target", self.program.remove_target(own, target, weight))
+                matters = self._answer(own, "remove_target", self.program.remove_target(own, target, weight))
                 return matters or forgotten
             case _:
                 raise TypeError(f"vertex {vertex} was touched with {data!r}")
@@ -269,7 +270,7 @@ class GeneralVertices:
         if not own.learn(producer, iteration, said, weights):
             return False
         known = own.heard[producer]
-        return self._answer("gather", self.program.gather(own, producer, known.value, known.weights))
+        return self._answer(own, "gather", self.program.gather(own, producer, known.value, known.weights))
 
     def drop(self, vertex: int, producer: int, data: object, edges: Sequence[object]) -> bool:
         """An edge went away."""
@@ -279,28 +280,28 @@ class GeneralVertices:
         said = own.unlearn(producer, weights)
         if said is None:
             return False
-        return self._answer("gather", self.program.gather(own, producer, said.value, weights))
+        return self._answer(own, "gather", self.program.gather(own, producer, said.value, weights))
 
     def scatter(self, vertex: int) -> object:
         """The vertex commits."""
         own = self.vertices[vertex]
         emission = own.scattered(self.program)
-        before, after = self.values[vertex], self.program.value(own.state)
-        self.residual += self.program.progress(own, before, after)
-        self.values[vertex] = after
+        self.values[vertex] = after = self.program.value(own.state)
+        self.residual += self.program.progress(own, own.committed, after)
+        own.committed = after
         return emission
 
     def begin(self, vertex: int) -> None:
         """A new vertex."""
         own = self.vertices[vertex] = GeneralVertex(self, vertex)
         own.state = self.program.init(own)
-        self.values[vertex] = self.program.value(own.state)
+        self.values[vertex] = own.committed = self.program.value(own.state)
 
     def add_target(self, vertex: int, target: int, weight: float) -> bool:
         """An edge begins at a vertex."""
         own = self.vertices[vertex]
         own.add_target(target, weight)
-        return self._answer("add_target", self.program.add_target(own, target, weight))
+        return self._answer(own, "add_target", self.program.add_target(own, target, weight))
 
     def copied(self) -> GeneralVertices:
         """A copy for a branch, which says later which loop it is."""
@@ -314,10 +315,11 @@ class GeneralVertices:
         residual, self.residual = self.residual, 0.0
         return residual if math.isfinite(residual) else 0.0
 
-    def _answer(self, name: str, matters: object) -> bool:
+    def _answer(self, own: GeneralVertex, name: str, matters: object) -> bool:
         if matters is None:
             raise InvalidArgument(
                 f"{type(self.program).__name__}.{name} returned None, but has to say whether it matters",
                 hint="Return True to have the vertex commit, False otherwise.",
             )
+        self.values[own.id] = self.program.value(own.state)
         return bool(matters)
