@@ -67,6 +67,8 @@ def identities(kernel, workers):
 class KernelSession:
     """One worker with one vertex on the compiled kernel; parameters as for `Session`, the names of all workers beside them."""
 
+    held_inputs = ()  # iterations of inputs that wait for the end of the session; only the twin keeps them
+
     def __init__(self, worker, program, *, delay_bound, kernel, workers, fuel=1 << 15, owner=None):
         self.kernel = kernel
         self.worker = worker
@@ -85,12 +87,12 @@ class KernelSession:
         self.frontier = Frontier(0, 0)
         self.arrived = {name: deque() for name in workers}  # B=1: updates that wait for the own round
         self.arrivals = []  # iterations at which commits that are not gathered yet are work
-        self.splits_what_it_held = (
-            False  # it held commits from below and from above its own: the kernel gathers neither
-        )
-        self.acknowledges_below_held = (
-            False  # it held a commit and kept a producer pending: the kernel does not tell of it
-        )
+        # Known differences that have come about. It held commits from below and from above its own, and gathers neither with it;
+        self.splits_what_it_held = False
+        # it gathers what it held before its commit, and held inputs with it;
+        self.gathers_input_early = False
+        # it held a commit and kept a producer pending, which it does not tell of it.
+        self.acknowledges_below_held = False
         self.graph.make_room(2)
         own = np.array([self.ids[worker], self.root], np.int64)
         self._set_floor(0)
@@ -251,6 +253,7 @@ class KernelSession:
         self.splits_what_it_held |= 0 < len(late) < len(self.arrivals)
         pended = any(isinstance(send.message, Acknowledge) for send in sends)
         self.acknowledges_below_held |= pended and any(arrival > iteration + 1 for arrival in late)
+        self.gathers_input_early |= len(late) < len(self.arrivals) and bool(self.held_inputs)
         self.arrivals.clear()
 
     def _take_commits(self):
@@ -301,8 +304,6 @@ class KernelSession:
 
 class KernelTwin(KernelSession):
     """Says that work is pending wherever the plain session does."""
-
-    held_inputs = ()
 
     def receive(self, event):
         session = self.state.session
