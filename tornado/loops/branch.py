@@ -100,8 +100,8 @@ class Branch:
     def cancel(self) -> None:
         """Give it up and free what it holds."""
         if self._end(BranchState.CANCELLED):
+            self._let_go()  # first: the workers free what this would read
             self._on_cancel(self)
-            self._let_go()
 
     def stop(self) -> None:
         """Bring it to an early end at a consistent cut; `values` is then the best so far."""
@@ -178,8 +178,8 @@ class Branch:
         """Something broke on a worker."""
         self.error = error
         if self._end(BranchState.FAILED):
+            self._let_go()  # first: the workers free what this would read
             self._on_cancel(self)
-            self._let_go()
 
     def states(self) -> list[tuple[int, BranchPart]]:
         """(worker, processor) of every part, for taking the columns back."""

@@ -143,12 +143,6 @@ class BranchProcessor(SelectiveProcessor):
             raise InternalError(f"branch {self.number} was not forked to be stored, its edges were not read")
         return self.reader.edges()
 
-    def free(self) -> None:
-        """Let go of what takes memory, when the branch is over and nobody reads it any more."""
-        # The operator that this belongs to is part of a cycle that lives until the next collection.
-        self.__dict__.pop("graph", None)
-        self.__dict__.pop("state", None)
-
     def limit(self, iteration: int) -> None:
         """The snapshot's iteration is known: commit no more than the iterations allowed above it."""
         assert self._max_iterations is not None

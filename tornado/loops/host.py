@@ -251,6 +251,7 @@ class WorkerHost:
                 del self._branches[number]
                 if isinstance(processor, BranchProcessor):
                     self._keep_spare(branch.command.loop, processor.state)
+                processor.free()
             elif branch.dataflow.is_complete:
                 if branch.command.reads_edges and not self._read_edges(processor):
                     more = True
@@ -275,10 +276,14 @@ class WorkerHost:
             if left and dataflow.failure is None:
                 continue
             for found in left:
-                self._branches.pop(found).dataflow.cancel()
+                branch = self._branches.pop(found)
+                branch.dataflow.cancel()
+                branch.processor.free()
             dataflow.cancel()
             self._ending.remove(number)
-            del self._loops[number], self._dataflows[number], self._spare[number]
+            self._loops.pop(number).free()
+            self._spare.pop(number).clear()  # its branches know this list
+            del self._dataflows[number]
 
     def _keep_spare(self, loop: int, state: LoopState) -> None:
         if len(self._spare[loop]) < _SPARE_STATES:

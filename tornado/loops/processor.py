@@ -92,6 +92,12 @@ class SelectiveProcessor:
         """Have the processor called soon; from any thread."""
         self._context.activator.activate()
 
+    def free(self) -> None:
+        """Let go of what takes memory, when this is over and nobody reads it any more."""
+        # The dataflow that this is the result of is part of a cycle, which lives until the next collection.
+        self.__dict__.pop("graph", None)
+        self.__dict__.pop("state", None)
+
     def step(self) -> None:
         """One activation; see the two kinds of loops."""
         raise NotImplementedError
@@ -188,7 +194,7 @@ class SelectiveProcessor:
 
     # Working
 
-    def _advance(self) -> bool:
+    def _advance(self, fuel: int = FUEL) -> bool:
         """Let the kernel work off what is pending; whether it has come to an end of what it may do now."""
         others = horizon = NEVER
         if self.workers > 1:
@@ -204,7 +210,7 @@ class SelectiveProcessor:
         self.state.counters[names.SENT_LEAST] = min(self.state.columns.out_least)
         updates = self.state.counters[names.UPDATES]
         left = self.kernel.advance(
-            self.graph.addresses, *self.state.addresses, self.arguments, others, horizon, FUEL
+            self.graph.addresses, *self.state.addresses, self.arguments, others, horizon, fuel
         )
         if self._arrived and self.state.counters[names.UPDATES] != updates:
             self._context.activate()  # a synchronous round may have kept messages of the next one waiting
