@@ -22,6 +22,7 @@ from .bundle import Bundle, Messages
 from .graph import EvolvingGraph
 from .loop_columns import NEVER, SUBSCRIBE
 from .processor import FUEL, SelectiveProcessor
+from .record_kernel import RECORD_COST
 from .selective_state import LoopState
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 _PENDING_LIMIT = (
     1 << 16
 )  # dirty vertices beyond which, and beyond a quarter of all, the loop catches up before it admits
+_RECORDS_ALONE = 1 << 13  # applied in one activation, some milliseconds
+_RECORDS_BESIDE_BRANCHES = (
+    1 << 9
+)  # they go first: each message between workers costs them an activation of this loop
 _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle loop compacts them
 
@@ -76,6 +81,7 @@ class MainProcessor(SelectiveProcessor):
         self.state = LoopState(worker=worker, workers=workers, delay_bound=delay_bound)
         self.branches: list[BranchProcessor] = []
         self.applied_version = 0
+        self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
         self._commands: deque[Share | BranchProcessor] = deque()
         self._forking: deque[BranchProcessor] = deque()  # recorded here, markers still missing
         self._behind_markers: list[deque[tuple[Bundle, int]]] = [deque() for _ in range(workers)]
@@ -95,7 +101,8 @@ class MainProcessor(SelectiveProcessor):
         """Whether nothing is waiting or pending on this worker."""
         counters = self.state.counters
         return (
-            not self._commands
+            not self._is_stepping
+            and not self._commands
             and not self._arrived
             and not any(self._behind_markers)
             and counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND] == 0
@@ -105,27 +112,33 @@ class MainProcessor(SelectiveProcessor):
 
     def step(self) -> None:
         """Take in messages, then commands, then work off what is pending, each up to its fuel."""
+        self._is_stepping = True
         self._pull()
         self._receive()
         more = self._obey()
-        finished = self._advance()
+        finished = self._advance(FUEL // 4 if self.branches else FUEL)
         self._flush()
         self._advance_waves(moves_on=True)
         self._flush()
         self._move_token(stays=True)
         if more or not finished:
             self._context.activate()
+        self._is_stepping = False
 
     # Commands
 
     def _obey(self) -> bool:
         """Apply shares and record forks; whether there is more that can be done at once."""
+        records_left = _RECORDS_BESIDE_BRANCHES if self.branches else _RECORDS_ALONE
         while self._commands:
             command = self._commands[0]
             if isinstance(command, Share):
-                if self._is_behind():
+                if records_left <= 0 or self._is_behind():
                     return True
-                if not self._apply(command):
+                first = command.following
+                finished = self._apply(command, records_left)
+                records_left -= command.following - first
+                if not finished:
                     return True
             else:
                 if not self._drain():
@@ -148,8 +161,8 @@ class MainProcessor(SelectiveProcessor):
             if processor.is_scanning():
                 processor.finish_cursor()
 
-    def _apply(self, share: Share) -> bool:
-        """Apply records of a share up to the fuel; whether all of them are."""
+    def _apply(self, share: Share, records: int) -> bool:
+        """Apply up to so many records of a share; whether all of them are."""
         self._stop_scans()
         first = share.following
         self.graph.make_room(min(len(share.sources) - first, FUEL) + len(share.mentioned))
@@ -168,7 +181,7 @@ class MainProcessor(SelectiveProcessor):
             share.weights,
             share.operations,
             first,
-            FUEL // 2,
+            records * RECORD_COST,
         )
         finished = share.following == len(share.sources)
         if finished:

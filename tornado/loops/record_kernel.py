@@ -36,7 +36,7 @@ from .scan_kernel import answer_subscription, drain, offer_along, settle_produce
 from .selective_program import WORST
 from .vertex_kernel import consider_input, owner_of, recheck, row_for, set_cursor
 
-_RECORD_COST = 8  # fuel for a record or a message, beside the edges it makes the loop visit
+RECORD_COST = 8  # fuel for a record or a message, beside the edges it makes the loop visit
 
 
 @nb.njit(cache=True)
@@ -97,7 +97,7 @@ def apply_records(graph, session, loop, parameters, sources, targets, weights, o
             return i
         if graph.counters[LEASED] and graph.counters[BURIED_NEXT] - graph.counters[BURIED_FIRST] > room:
             return i
-        fuel -= _RECORD_COST
+        fuel -= RECORD_COST
         consumer = row_for(graph, session, loop, targets[i], parameters)
         producer = row_for(graph, session, loop, sources[i], parameters)
         graph.counters[SEQUENCE] += 1
@@ -203,10 +203,10 @@ def receive(graph, session, loop, parameters, sender, kinds, identifiers, values
             )
             if cost < 0:
                 break
-            fuel -= cost + _RECORD_COST
+            fuel -= cost + RECORD_COST
             i += 1
         if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
             return i
         receive_one(graph, session, loop, parameters, sender, kinds[i], identifiers[i], values[i], numbers[i])
-        fuel -= _RECORD_COST
+        fuel -= RECORD_COST
         i += 1
