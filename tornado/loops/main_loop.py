@@ -30,6 +30,7 @@ from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import EdgeColumns, StoredSnapshot, StoredSnapshots, VertexColumns, identity_of
 from .stored_values import StoredValues
 from .values import Part, Values
+from .warm import warm
 
 BACKLOG_LIMIT_RECORDS = 1 << 18
 
@@ -368,6 +369,7 @@ class MainLoop:
     def _maker(self) -> MakePart:
         """What makes a worker's part; with it comes what else the kind of program needs."""
         self._kernel = self.program.kernel()
+        warm(self._kernel, self.program.arguments())
         return partial(
             self.processor_type,
             kernel=self._kernel,

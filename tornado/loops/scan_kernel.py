@@ -78,6 +78,26 @@ _STEP_COST = 8  # fuel for what a step costs beside its edges
 
 
 @nb.njit(cache=True)
+def must_hold(session, loop, consumer, iteration):
+    """Whether a vertex must leave a commit for after its own.
+
+    Gathered while it prepares, it would push the vertex's own commit beyond the delay bound, and waiting for the frontier would
+    block those who wait for that commit.
+    """
+    return session.record[consumer] != 0 and iteration + 1 >= loop.counters[LIMIT]
+
+
+@nb.njit(cache=True)
+def hold_or_raise(session, loop, consumer, iteration):
+    """A commit of an iteration has come to a vertex: it counts now, or after the vertex's own commit."""
+    if must_hold(session, loop, consumer, iteration):
+        preparing = session.record[consumer] - 1
+        session.held[preparing] = max(session.held[preparing], iteration)
+    else:
+        raise_reached(loop, consumer, iteration)
+
+
+@nb.njit(cache=True)
 def visit_commit(session, loop, producer, entry, iteration, consumer, weight, born):
     """A commit arrives at a consumer over one edge."""
     if consumer == producer:
@@ -87,11 +107,8 @@ def visit_commit(session, loop, producer, entry, iteration, consumer, weight, bo
             consider_input(session, loop, consumer, producer, weight)
             return
         leave_prepare_list(session, consumer)
-    preparing = np.int64(session.record[consumer]) - 1
-    if preparing >= 0 and iteration + 1 >= loop.counters[LIMIT]:
-        # Gathered now, it would push the vertex's own commit beyond the delay bound, and waiting would block those who wait
-        # for that commit. So the vertex gathers it after the commit.
-        session.held[preparing] = max(session.held[preparing], iteration)
+    if must_hold(session, loop, consumer, iteration):
+        hold_or_raise(session, loop, consumer, iteration)
         loop.flags[consumer] |= REGATHER
         return
     if loop.counters[DELAY_BOUND] != 1:
@@ -136,7 +153,7 @@ def visit_out_edge(session, loop, kind, producer, entry, number, consumer, weigh
     elif kind == SCAN_PREPARE:
         meet(session, entry, consumer, loop.reached[consumer])
     else:
-        raise_reached(loop, consumer, number)
+        hold_or_raise(session, loop, consumer, number)
         consider_input(session, loop, consumer, producer, weight)
 
 

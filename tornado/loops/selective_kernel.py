@@ -19,8 +19,7 @@ import numba as nb
 import numpy as np
 
 from ..protocol.session_kernel import OPEN_RECORDS, pop_ready, push_if_ready
-from .graph_columns import SEQUENCE, TABLE_MASK
-from .graph_kernel import find_row
+from .graph_columns import SEQUENCE
 from .loop_columns import (
     ASKED,
     BLOCKED,
@@ -55,7 +54,7 @@ from .loop_columns import (
 from .queue_kernel import drop_heap_top, least_pending, outbox_is_full, push_heap
 from .scan_kernel import begin_prepare, commit, drain, offer_along, run_cursor, settle
 from .selective_program import WORST, better, initial, priority
-from .vertex_kernel import mark_clean, mark_dirty, raise_reached, recheck, row_for, set_cursor
+from .vertex_kernel import mark_dirty, raise_reached, recheck, set_cursor
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
 
@@ -305,32 +304,3 @@ def fork_fresh(graph, loop, branch_session, branch, parameters):
                 branch.candidate[row] = value
                 branch.parent[row] = SELF_PARENT
                 mark_dirty(branch_session, branch, row)
-
-
-@nb.njit(cache=True, nogil=True)
-def restore_row(
-    graph, session, loop, parameters, identifiers, values, candidates, least, wave, parents, reached
-):
-    """Give own vertices the state they had in a snapshot, with every choice to be rechecked in wave 1."""
-    for i in range(identifiers.size):
-        row = row_for(graph, session, loop, identifiers[i], parameters)
-        mark_clean(loop, row)
-        loop.value[row] = values[i]
-        loop.candidate[row] = values[i]
-        loop.reached[row] = max(reached[i], loop.counters[FLOOR])
-        parent = (
-            find_row(graph.ids, graph.table, graph.counters[TABLE_MASK], parents[i])
-            if parents[i] >= 0
-            else np.int64(parents[i])
-        )
-        loop.parent[row] = parent
-        if wave[i] > 0:
-            loop.flags[row] |= MARKED
-            loop.least[row] = least[i]
-            loop.wave[row] = 1
-            loop.marks[loop.counters[MARKS]] = row
-            loop.counters[MARKS] += 1
-        if better(candidates[i], values[i]):
-            loop.candidate[row] = candidates[i]
-            mark_dirty(session, loop, row)
-        recheck(loop, row, 1)
