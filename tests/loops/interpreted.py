@@ -5,6 +5,7 @@ small graphs only; but a mutant costs no compilation, and any function of the ke
 """
 
 import ctypes
+import inspect
 import types
 
 import numpy as np
@@ -77,49 +78,72 @@ def on_kernel(module):
     return type("Interpreted", (LeastSums,), {"kernel": classmethod(lambda _: module)})
 
 
+def around(kernel, name):
+    """Put a function in place of one of the kernel's: it gets the arguments by name, and `do`, which is the one of the kernel."""
+
+    def put(function):
+        plain = getattr(kernel, name)
+        signature = inspect.signature(plain)
+
+        def wrapped(*arguments):
+            call = types.SimpleNamespace(**dict(zip(signature.parameters, arguments, strict=True)))
+            call.do = lambda: plain(*(getattr(call, parameter) for parameter in signature.parameters))
+            return function(call)
+
+        wrapped.__signature__ = signature
+        setattr(kernel, name, wrapped)
+        return function
+
+    return put
+
+
 def judged(kernel):
     """Have every commit and every gather of a commit compared with the rules of `tornado.protocol.session`; returns the kernel.
 
-    R2: a vertex commits at growing iterations. R3: what it gathers is not older than its own last commit. And k - τ < B by the
+    R2: a vertex commits at growing iterations. R3: what it gathers is not older than its own last commit. And k - tau < B by the
     frontier that its worker knows at that moment.
     """
     committed = {}  # columns of a loop on a worker -> row -> iteration of its last commit
     now = {}
-    plain = types.SimpleNamespace(**vars(kernel))
 
-    def columns_at(addresses):
-        now["columns"] = addresses.tobytes()
-        return plain.LoopColumns_at(addresses)
+    @around(kernel, "LoopColumns_at")
+    def columns_at(call):
+        now["columns"] = call.addresses.tobytes()
+        return call.do()
 
-    def advance(graph, session, loop, parameters, others, *rest):
-        now["others"] = others
-        return plain._advance(graph, session, loop, parameters, others, *rest)
+    @around(kernel, "_advance")
+    def advance(call):
+        now["others"] = call.others
+        return call.do()
 
-    def commit(graph, session, loop, row, iteration):
+    @around(kernel, "commit")
+    def commit(call):
         last = committed.setdefault(now["columns"], {})
+        row, iteration, counters = call.row, call.iteration, call.loop.counters
         if iteration <= last.get(row, -1):
             raise LawBroken("R2", f"row {row} commits at {iteration} after {last[row]}")
-        known = min(now["others"], loop.counters[SENT_LEAST], kernel.least_pending(graph, loop))
-        if iteration - known >= loop.counters[DELAY_BOUND]:
+        known = min(now["others"], counters[SENT_LEAST], kernel.least_pending(call.loop))
+        if iteration - known >= counters[DELAY_BOUND]:
             raise LawBroken("delay bound", f"row {row} commits at {iteration}, tau is known to be {known}")
         last[row] = iteration
-        plain.commit(graph, session, loop, row, iteration)
+        call.do()
 
-    def visit_commit(graph, session, loop, producer, entry, iteration, consumer, weight, born):
-        last = committed.get(now["columns"], {}).get(consumer, -1)
-        is_input = entry >= 0 and born > session.born[entry]
-        if not is_input and consumer != producer and iteration < last:
-            raise LawBroken("R3", f"row {consumer} gathers a commit at {iteration} after its own at {last}")
-        plain.visit_commit(graph, session, loop, producer, entry, iteration, consumer, weight, born)
+    @around(kernel, "visit_commit")
+    def visit_commit(call):
+        last = committed.get(now["columns"], {}).get(call.consumer, -1)
+        entry = call.session.record[call.producer] - 1
+        is_input = entry >= 0 and call.born > call.session.born[entry]
+        if not is_input and call.consumer != call.producer and call.iteration < last:
+            raise LawBroken(
+                "R3", f"row {call.consumer} gathers a commit at {call.iteration} after its own at {last}"
+            )
+        call.do()
 
-    def begins_branch(fork):
-        def begin(*arguments):
-            committed.pop(arguments[4].tobytes(), None)  # columns may have been those of an earlier branch
-            return fork(*arguments)
+    for fork in ("fork", "fork_fresh"):
 
-        return begin
+        @around(kernel, fork)
+        def begin(call):
+            committed.pop(call.branch.tobytes(), None)  # columns may have been those of an earlier branch
+            return call.do()
 
-    kernel.LoopColumns_at, kernel._advance = columns_at, advance
-    kernel.commit, kernel.visit_commit = commit, visit_commit
-    kernel.fork, kernel.fork_fresh = begins_branch(plain.fork), begins_branch(plain.fork_fresh)
     return kernel

@@ -7,7 +7,8 @@ its interpreted twin (`interpreted.py`), which does exactly what the compiled on
 import numpy as np
 import pytest
 
-from tests.loops.interpreted import interpreted, judged, on_kernel
+from tests.loops.interpreted import around, interpreted, judged, on_kernel
+from tornado.errors import InternalError
 from tornado.loops import bundle, waves
 from tornado.loops import loop_columns as names
 from tornado.loops.branch_processor import BranchProcessor
@@ -38,29 +39,12 @@ def takes_any_offer_during_a_wave(kernel, patch):
 
 
 @sabotage
-def takes_any_update_during_a_wave(kernel, patch):
-    """No feasibility condition for what is announced while the vertex is marked."""
-    plain = kernel.consider
-
-    def consider(graph, session, loop, row, *offer):
-        marked = loop.flags[row] & names.MARKED
-        loop.flags[row] &= ~np.uint8(names.MARKED)
-        plain(graph, session, loop, row, *offer)
-        loop.flags[row] |= marked
-
-    kernel.consider = consider
-
-
-@sabotage
 def does_not_recheck_after_a_removal(kernel, patch):
-    plain = kernel.apply_removal
-
-    def apply_removal(graph, session, loop, producer, slot):
-        queued = loop.counters[names.RECHECKS]
-        plain(graph, session, loop, producer, slot)
-        loop.counters[names.RECHECKS] = queued
-
-    kernel.apply_removal = apply_removal
+    @around(kernel, "apply_removal")
+    def apply_removal(call):
+        queued = call.loop.counters[names.RECHECKS]
+        call.do()
+        call.loop.counters[names.RECHECKS] = queued
 
 
 @sabotage
@@ -76,7 +60,9 @@ def settles_before_the_wave_has_ended(kernel, patch):
 
 @sabotage
 def never_chooses_again_after_a_wave(kernel, patch):
-    kernel.settle = lambda loop, wave: None
+    @around(kernel, "settle")
+    def settle(call):
+        call.loop.counters[names.MARKS] = 0
 
 
 # The session
@@ -93,14 +79,14 @@ def commits_with_acknowledgements_missing(kernel, patch):
 
 @sabotage
 def commits_earlier_than_its_consumers(kernel, patch):
-    """Ignores the iterations in acknowledgements, and those of its own worker's consumers."""
+    """Ignores the iterations that its consumers have reached."""
 
-    def push_if_ready(session, row):
-        if session.record[row] > 0:
-            session.reached[session.record[row] - 1] = -1
-        forgetful(session, row)
-
-    forgetful, kernel.push_if_ready = kernel.push_if_ready, push_if_ready
+    @around(kernel, "push_if_ready")
+    def push_if_ready(call):
+        entry = call.session.record[call.row] - 1
+        if entry >= 0:
+            call.session.reached[entry] = -1
+        call.do()
 
 
 @sabotage
@@ -136,13 +122,11 @@ def forgets_that_a_consumer_is_gone(kernel, patch):
 @sabotage
 def does_not_gather_what_it_put_off(kernel, patch):
     """Inputs that came while the vertex prepared are forgotten at its commit."""
-    plain = kernel.finish_commit
 
-    def finish_commit(graph, session, loop):
-        loop.flags[loop.counters[names.CURSOR_ROW]] &= ~np.uint8(names.REGATHER)
-        plain(graph, session, loop)
-
-    kernel.finish_commit = finish_commit
+    @around(kernel, "finish_commit")
+    def finish_commit(call):
+        call.loop.flags[call.loop.counters[names.CURSOR_ROW]] &= ~np.uint8(names.REGATHER)
+        call.do()
 
 
 # The delay bound
@@ -150,22 +134,18 @@ def does_not_gather_what_it_put_off(kernel, patch):
 
 @sabotage
 def goes_beyond_the_delay_bound(kernel, patch):
-    plain = kernel.advance_bounded
-
-    def advance_bounded(graph, session, loop, parameters, others, cap, fuel):
-        return plain(graph, session, loop, parameters, NEVER, cap, fuel)
-
-    kernel.advance_bounded = advance_bounded
+    @around(kernel, "advance_bounded")
+    def advance_bounded(call):
+        call.others = NEVER
+        return call.do()
 
 
 @sabotage
 def begins_a_synchronous_round_early(kernel, patch):
-    plain = kernel.advance_synchronous
-
-    def advance_synchronous(graph, session, loop, parameters, horizon, cap, fuel):
-        return plain(graph, session, loop, parameters, NEVER, cap, fuel)
-
-    kernel.advance_synchronous = advance_synchronous
+    @around(kernel, "advance_synchronous")
+    def advance_synchronous(call):
+        call.horizon = NEVER
+        return call.do()
 
 
 # Workers
@@ -186,7 +166,7 @@ def does_not_subscribe(kernel, patch):
 
 @sabotage
 def leaves_messages_under_way_out_of_the_snapshot(kernel, patch):
-    patch.setattr(BranchProcessor, "keep", lambda self, sender, messages: None)
+    patch.setattr(BranchProcessor, "keep", lambda self, *what: None)
 
 
 @sabotage
@@ -209,13 +189,10 @@ def buries_no_edge(kernel, patch):
 
 @sabotage
 def reads_edges_that_came_after_the_fork(kernel, patch):
-    plain = kernel._fork
-
-    def fork(graph, session, loop, branch_session, branch, *parameters):
-        branch.counters[names.VERSION] = names.NEVER
-        plain(graph, session, loop, branch_session, branch, *parameters)
-
-    kernel._fork = fork
+    @around(kernel, "_fork")
+    def fork(call):
+        call.branch.counters[names.VERSION] = NEVER
+        call.do()
 
 
 @sabotage
@@ -226,31 +203,24 @@ def forks_in_the_middle_of_a_wave(kernel, patch):
 
 @sabotage
 def forgets_marks_in_a_snapshot(kernel, patch):
-    plain = kernel._fork
-
-    def fork(graph, session, loop, branch_session, branch, *parameters):
-        plain(graph, session, loop, branch_session, branch, *parameters)
-        for row in range(branch.counters[names.ROWS_SEEN]):
-            branch.flags[row] &= ~np.uint8(names.MARKED)
-        branch.counters[names.MARKS] = 0
-
-    kernel._fork = fork
+    @around(kernel, "_fork")
+    def fork(call):
+        call.do()
+        for row in range(call.branch.counters[names.ROWS_SEEN]):
+            call.branch.flags[row] &= ~np.uint8(names.MARKED)
+        call.branch.counters[names.MARKS] = 0
 
 
 def drop_messages(kernel, kind, keep=0):
-    """Send no message of a kind to another worker; or all but one in `keep` of them."""
-    plain = kernel.send
+    """Send no message of a kind to another worker; or drop one in `keep` of them."""
     count = 0
 
-    def send(loop, worker, sent, identifier, value, number):
+    @around(kernel, "send")
+    def send(call):
         nonlocal count
-        if sent == kind:
-            count += 1
-            if not keep or count % keep == 0:
-                return
-        plain(loop, worker, sent, identifier, value, number)
-
-    kernel.send = send
+        count += call.kind == kind
+        if call.kind != kind or (keep and count % keep):
+            call.do()
 
 
 @pytest.fixture
@@ -274,6 +244,10 @@ def test_the_simulation_notices_a_loop_that(broken_rule, monkeypatch, impatient)
     with np.errstate(over="ignore"):
         convicted = first_conviction(on_kernel(kernel))
     assert convicted, f"{MOST_SEEDS} seeds passed with a loop that {broken_rule}"
+    cause = convicted[1]
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    assert isinstance(cause, InternalError), f"not convicted, but failed: {cause!r}"
     print(f"a loop that {broken_rule}: {convicted[1]}")
 
 

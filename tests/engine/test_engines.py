@@ -1,0 +1,144 @@
+"""Engines: hosts are stepped while they have something to do, waiting ends, failures are reported, a seed is a schedule."""
+
+import threading
+import time
+
+import pytest
+
+from tornado.engine import SimulationEngine, ThreadEngine
+from tornado.errors import ProtocolViolation
+
+
+class Countdown:
+    """A host that has something to do so many times, and remembers who stepped it."""
+
+    def __init__(self, log, name, left, fails_at=None):
+        self.log, self.name, self.left, self.fails_at = log, name, left, fails_at
+        self.event = threading.Event()
+        self.threads = set()
+        self.is_closed = False
+
+    def step(self):
+        self.threads.add(threading.get_ident())
+        if self.left == 0:
+            return False
+        self.left -= 1
+        self.log.append(self.name)
+        if self.left == self.fails_at:
+            raise ValueError(f"{self.name} at {self.left}")
+        return True
+
+    def wait(self, timeout_s):
+        woken = self.event.wait(timeout_s)
+        self.event.clear()
+        return woken
+
+    def wake(self):
+        self.event.set()
+
+    def close(self):
+        self.is_closed = True
+
+
+def started(engine, counts, **options):
+    log, failures = [], []
+    hosts = [Countdown(log, name, left, **options) for name, left in enumerate(counts)]
+    engine.start(hosts, lambda index, error: failures.append((index, str(error))))
+    return hosts, log, failures
+
+
+ENGINES = {"threads": ThreadEngine, "simulation": lambda workers: SimulationEngine(workers, seed=3)}
+every_engine = pytest.mark.parametrize("make", ENGINES.values(), ids=ENGINES.keys())
+
+
+def finish(engine, hosts):
+    def is_over():
+        engine.notify()
+        return all(host.left == 0 for host in hosts)
+
+    assert engine.wait_for(is_over, 10.0)
+
+
+@every_engine
+def test_every_host_is_stepped_until_it_has_nothing_left(make):
+    engine = make(3)
+    hosts, log, failures = started(engine, [5, 0, 9])
+    finish(engine, hosts)
+    engine.close()
+    assert sorted(log) == [0] * 5 + [2] * 9
+    assert not failures
+    assert all(host.is_closed for host in hosts)
+    assert all(len(host.threads) <= 1 for host in hosts)
+
+
+@every_engine
+def test_a_failing_step_is_reported_with_the_host_and_the_host_is_stepped_on(make):
+    engine = make(2)
+    hosts, _, failures = started(engine, [4, 4], fails_at=2)
+    finish(engine, hosts)
+    engine.close()
+    assert sorted(failures) == [(0, "0 at 2"), (1, "1 at 2")]
+
+
+def test_threads_wait_until_woken_and_no_longer():
+    engine = ThreadEngine(1)
+    hosts, _, _ = started(engine, [0])
+    time.sleep(0.05)
+    begun = time.monotonic()
+    hosts[0].left = 1
+    hosts[0].wake()
+    while hosts[0].left:
+        assert time.monotonic() - begun < 0.4
+        time.sleep(0.001)
+    engine.close()
+
+
+def test_waiting_for_what_does_not_happen_ends_in_time():
+    engine = ThreadEngine(1)
+    started(engine, [0])
+    begun = time.monotonic()
+    assert not engine.wait_for(lambda: False, 0.05)
+    assert time.monotonic() - begun < 1.0
+    assert engine.wait_for(lambda: True, 0.0)
+    engine.close()
+
+
+def test_closing_ends_who_waits():
+    engine = ThreadEngine(1)
+    started(engine, [0])
+    answers = []
+    waiting = threading.Thread(target=lambda: answers.append(engine.wait_for(lambda: False, 30.0)))
+    waiting.start()
+    time.sleep(0.05)
+    engine.close()
+    waiting.join(5.0)
+    assert answers == [False]
+
+
+def schedule(seed):
+    engine = SimulationEngine(4, seed=seed)
+    hosts, log, _ = started(engine, [20, 20, 20, 20])
+    finish(engine, hosts)
+    return log
+
+
+def test_a_seed_is_a_schedule():
+    assert schedule(7) == schedule(7)
+    assert len({tuple(schedule(seed)) for seed in range(10)}) == 10
+
+
+def test_a_simulation_that_is_stuck_names_its_seed(monkeypatch):
+    monkeypatch.setattr("tornado.engine.simulation._PATIENCE", 50)
+    engine = SimulationEngine(2, seed=41)
+    started(engine, [3, 3])
+    with pytest.raises(ProtocolViolation, match="seed 41: 2 workers did not get there in 50 steps"):
+        engine.wait_for(lambda: False, None)
+
+
+def test_a_simulation_steps_only_when_told():
+    engine = SimulationEngine(1, seed=1)
+    hosts, log, _ = started(engine, [10])
+    assert not log
+    engine.step(4)
+    assert log == [0] * 4
+    assert hosts[0].left == 6

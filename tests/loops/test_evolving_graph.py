@@ -1,0 +1,183 @@
+"""The evolving graph against the plain model, at the newest version and at every version that is leased."""
+
+import random
+
+import numpy as np
+import pytest
+
+import tornado.loops.graph
+from apps.sssp import ShortestPaths
+from tornado import EdgeBatch
+from tornado.loops.graph import EvolvingGraph
+from tornado.loops.main_processor import MainProcessor
+from tornado.testing import GraphModel
+
+
+class Twin:
+    """A graph on one worker and its model, given the same records one batch at a time."""
+
+    def __init__(self, seed, vertices):
+        kernel = ShortestPaths.kernel()
+        self.random = random.Random(seed)
+        self.vertices = [self.random.getrandbits(64) - (1 << 63) for _ in range(vertices)]
+        self.kernel = kernel
+        self.processor = MainProcessor(
+            kernel=kernel,
+            arguments=(self.vertices[0],),
+            delay_bound=64,
+            worker=0,
+            workers=1,
+            on_applied=lambda version, records: None,
+        )
+        self.graph = self.processor.graph
+        self.model = GraphModel()
+        self.inserted = []
+        self.leases = {}
+
+    def apply(self, count):
+        rows = [self.row() for _ in range(count)]
+        src, dst, weight, op = zip(*rows, strict=True)
+        batch = EdgeBatch.of(src, dst, np.array(weight, np.float64), op=np.array(op, np.int8))
+        self.model.apply(batch)
+        first = 0
+        state = self.processor.state
+        while first < count:
+            self.processor.kernel.finish_cursor(self.graph.addresses, *state.addresses)
+            self.graph.make_room(count - first)
+            first = self.kernel.apply_records(
+                self.graph.addresses, *state.addresses, self.processor.arguments,
+                batch.src, batch.dst, batch.weight, batch.op, first, 1 << 20,
+            )  # fmt: skip
+            self.kernel.finish_scans(
+                self.graph.addresses, *state.addresses, self.processor.arguments, 1 << 30
+            )
+
+    def row(self):
+        chance = self.random
+        if not self.inserted or chance.random() < 0.55:
+            edge = chance.choice(self.vertices), chance.choice(self.vertices), float(chance.randrange(4))
+            self.inserted.append(edge)
+            return (*edge, 1)
+        place = chance.randrange(len(self.inserted))
+        src, dst, weight = self.inserted[place]
+        kind = chance.random()
+        if kind < 0.1:
+            return src, dst, weight + 1, 2
+        del self.inserted[place]
+        return src, dst, weight if kind < 0.5 else np.nan, -1
+
+    def lease(self):
+        lease, version = self.graph.lease()
+        assert version == len(self.model)
+        self.leases[lease] = version
+
+    def release(self, lease):
+        del self.leases[lease]
+        self.graph.release(lease)
+
+    def check(self):
+        self.compare(None)
+        for version in set(self.leases.values()):
+            self.compare(version)
+        statistics = self.graph.statistics()
+        assert statistics.edges == len(self.model.edges())
+        assert statistics.missing_removals == self.model.missing_removals()
+        assert statistics.sequence == len(self.model)
+        assert statistics.leases == len(self.leases)
+        assert self.leases or statistics.graves == 0
+
+    def compare(self, version):
+        found = self.graph.edges() if version is None else self.graph.edges(version)
+        order = np.argsort(found[3], kind="stable")
+        src, dst, weight = (column[order].tolist() for column in found[:3])
+        expected = self.model.edges(prefix=version)
+        assert src == expected.src.tolist(), version
+        assert dst == expected.dst.tolist(), version
+        assert weight == expected.weight.tolist(), version
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_graph_is_that_of_the_model_at_every_version_leased(seed, monkeypatch):
+    monkeypatch.setattr(
+        tornado.loops.graph, "_SLIDE_FUEL", 200
+    )  # small graphs are compacted in several steps, too
+    twin = Twin(seed, vertices=random.Random(seed).choice([2, 5, 20, 200]))
+    for _ in range(60):
+        kind = twin.random.random()
+        if kind < 0.6:
+            twin.apply(twin.random.choice([1, 3, 40]))
+        elif kind < 0.75:
+            twin.lease()
+        elif kind < 0.9 and twin.leases:
+            twin.release(twin.random.choice(list(twin.leases)))
+        else:
+            # Now and then in steps, with records between them.
+            twin.graph.compact(steps=twin.random.choice([1, 2, None]))
+        twin.check()
+
+
+def test_the_ring_of_graves_grows_while_somebody_reads_and_shrinks_when_nobody_does():
+    twin = Twin(1, vertices=50)
+    twin.apply(4000)
+    first_size = twin.graph.columns.grave_died.size
+    twin.lease()
+    twin.apply(100)
+    twin.lease()
+    for _ in range(25):
+        twin.apply(6000)
+    assert twin.graph.columns.grave_died.size > 32 * first_size
+    twin.check()
+    oldest, newer = sorted(twin.leases)
+    twin.release(oldest)
+    twin.check()
+    twin.apply(500)
+    twin.check()
+    twin.release(newer)
+    twin.check()
+    assert twin.graph.columns.grave_died.size == first_size
+
+
+def test_graves_that_no_lease_needs_are_forgotten_from_the_oldest_on():
+    twin = Twin(2, vertices=10)
+    graves = []
+    for _ in range(6):
+        twin.apply(200)
+        twin.lease()
+    twin.apply(200)
+    for lease in sorted(twin.leases):
+        twin.release(lease)
+        twin.check()
+        graves.append(twin.graph.statistics().graves)
+    assert graves == sorted(graves, reverse=True)
+    assert graves[0] > graves[-1] == 0
+
+
+def test_compaction_gives_idle_blocks_back_and_keeps_every_edge():
+    twin = Twin(3, vertices=100)
+    twin.apply(5000)
+    twin.lease()
+    for src, dst, weight in twin.inserted[: len(twin.inserted) * 9 // 10]:
+        batch = EdgeBatch.of([src], [dst], [weight], op=-1)
+        twin.model.apply(batch)
+        twin.graph.make_room(1)
+        twin.kernel.apply_records(
+            twin.graph.addresses, *twin.processor.state.addresses, twin.processor.arguments,
+            batch.src, batch.dst, batch.weight, batch.op, 0, 1 << 20,
+        )  # fmt: skip
+    assert twin.graph.waste() > 0.3
+    before = twin.graph.waste()
+    twin.graph.compact()
+    assert twin.graph.waste() < before / 2
+    twin.check()
+    twin.apply(2000)
+    twin.check()
+
+
+def test_a_new_graph_is_empty_and_releasing_twice_is_an_error():
+    graph = EvolvingGraph(ShortestPaths.kernel())
+    assert [len(column) for column in graph.edges()] == [0, 0, 0, 0]
+    lease, version = graph.lease()
+    assert version == 0
+    graph.release(lease)
+    with pytest.raises(KeyError):
+        graph.release(lease)

@@ -1,0 +1,154 @@
+"""Other selective programs than shortest paths, written here, equal oracles of their own."""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from tests.loops.streaming import TIMEOUT_S
+from tornado import SelectiveProgram
+from tornado.errors import InvalidArgument, UnknownField
+from tornado.loops import BranchState, Master
+from tornado.testing import GraphModel, batches, mixed, random_multigraph
+
+
+@dataclass(frozen=True)
+class WidestPaths(SelectiveProgram):
+    """The greatest weight w such that a path from `source` has no edge below w."""
+
+    source: int
+    rank: ClassVar[str] = "highest"
+    worst: ClassVar[float] = -math.inf
+
+    @staticmethod
+    def initial(vertex, source):
+        return math.inf if vertex == source else -math.inf
+
+    @staticmethod
+    def offer(value, weight):
+        return min(value, weight)
+
+    @staticmethod
+    def better(value, other):
+        return value > other
+
+    @staticmethod
+    def priority(value):
+        return -value
+
+
+@dataclass(frozen=True)
+class Hops(SelectiveProgram):
+    """Edges on the shortest path from any of two sources, up to a limit."""
+
+    source: int
+    other: int = -1
+    most: int = 5
+
+    @staticmethod
+    def initial(vertex, source, other, most):
+        return 0.0 if vertex in (source, other) else np.inf
+
+    @staticmethod
+    def offer(value, weight):
+        return value + 1.0
+
+    @staticmethod
+    def better(value, other):
+        return value < other
+
+
+@dataclass(frozen=True)
+class LeastLabel(SelectiveProgram):
+    """The least id that reaches a vertex: weakly connected components where every edge is there both ways."""
+
+    @staticmethod
+    def initial(vertex):
+        return np.float64(vertex)
+
+    @staticmethod
+    def offer(value, weight):
+        return value
+
+    @staticmethod
+    def better(value, other):
+        return value < other
+
+
+def fixed_point(program, edges):
+    """The plainest of all: relax every edge until nothing changes."""
+    triples = list(zip(edges.src.tolist(), edges.dst.tolist(), edges.weight.tolist(), strict=True))
+    values = defaultdict(lambda: program.worst)
+    for vertex in {end for src, dst, _ in triples for end in (src, dst)}:
+        values[vertex] = program.initial(vertex, *program.arguments())
+    changed = True
+    while changed:
+        changed = False
+        for src, dst, weight in triples:
+            if values[src] != program.worst:
+                offer = program.offer(values[src], weight)
+                if program.better(offer, values[dst]):
+                    values[dst] = offer
+                    changed = True
+    return values
+
+
+PROGRAMS = [WidestPaths(source=0), Hops(source=0, other=7), LeastLabel()]
+
+
+@pytest.mark.parametrize("bound", [1, 64, None])
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: type(program).__name__)
+def test_a_program_comes_to_its_fixed_point(program, workers, bound):
+    model = GraphModel()
+    stream = mixed(random_multigraph(60, 500, seed=workers), seed=4)
+    with Master(workers=workers) as master:
+        loop = master.start(program, "of a test", bound)
+        records = 0
+        for batch in batches(stream, 100):
+            loop.admit(batch, "stream", records := records + len(batch))
+            model.apply(batch)
+            branch = loop.fork()
+            assert branch.wait(TIMEOUT_S)
+            assert branch.state is BranchState.CONVERGED, branch.error
+            expected = fixed_point(program, model.edges())
+            ids, values = branch.values().arrays()
+            wanted = [
+                expected[vertex] if vertex in expected else program.initial(vertex, *program.arguments())
+                for vertex in ids.tolist()
+            ]
+            assert values.tolist() == wanted
+            check_top(branch.values(), ids, values, program)
+            branch.release()
+
+
+def check_top(found, ids, values, program):
+    reached = values != program.worst
+    sign = -1 if program.rank == "highest" else 1
+    order = np.lexsort((ids[reached], sign * values[reached]))[:10]
+    top_ids, top_values = found.top(10)
+    assert top_ids.tolist() == ids[reached][order].tolist()
+    assert top_values.tolist() == values[reached][order].tolist()
+
+
+def test_a_branch_with_other_parameters_has_its_own_answer():
+    stream = random_multigraph(40, 200, seed=3)
+    with Master(workers=2) as master:
+        loop = master.start(WidestPaths(source=0), "widest")
+        loop.admit(stream.records(), "stream", len(stream))
+        for source in (1, 2, 3):
+            branch = loop.fork(parameters={"source": source})
+            assert branch.wait(TIMEOUT_S)
+            expected = fixed_point(WidestPaths(source=source), stream)
+            ids, values = branch.values().arrays()
+            assert values.tolist() == [expected[vertex] for vertex in ids.tolist()]
+        with pytest.raises(UnknownField, match="WidestPaths has no parameter 'target'"):
+            loop.fork(parameters={"target": 2})
+
+
+def test_a_delay_bound_below_one_is_refused():
+    with Master() as master, pytest.raises(InvalidArgument, match="delay bound 0 is not possible"):
+        master.start(WidestPaths(source=0), "widest", 0)
