@@ -14,7 +14,7 @@ import platformdirs
 
 APPLICATION_NAME = "tornado-loops"
 
-# Named after the distribution, not after the import name: TORNADO_* is what people set for the web framework.
+# Named after the distribution: these folders are not the web framework's, which has the same import name.
 DATA_DIR_VARIABLE = "TORNADO_LOOPS_DATA_DIR"
 CACHE_DIR_VARIABLE = "TORNADO_LOOPS_CACHE_DIR"
 

@@ -16,7 +16,7 @@ def test_the_same_seed_gives_the_same_runs(tornado):
     document = json.loads(first.out)
     assert (document["seed"], document["runs"]) == (11, 40)
     assert document["commits"] > 40
-    assert set(document["kinds"]) == {"counting", "shortest paths"}
+    assert set(document["kinds"]) == {"counting", "loops", "shortest paths"}
     assert tornado("sim", "--seed", "11", "--runs", "40", "--json").out == first.out
 
 

@@ -209,7 +209,10 @@ MUTANTS = {
         "pass",
     ),
     "does not witness stamps": ("session.counters[CLOCK] = max(session.counters[CLOCK], number)", "pass"),
-    "holds nothing": ("if preparing >= 0 and iteration + 1 >= loop.counters[LIMIT]:", "if False:"),
+    "holds nothing": (
+        "return session.record[consumer] != 0 and iteration + 1 >= loop.counters[LIMIT]",
+        "return False",
+    ),
 }
 
 

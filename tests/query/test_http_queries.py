@@ -1,4 +1,4 @@
-"""Queries over real sockets: what `interface.md` promises of `/v1/queries`, and what becomes of mistakes."""
+"""Queries over real sockets: what `/v1/queries` promises, and what becomes of mistakes."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The Python session, as `interface.md` shows it."""
+"""The Python session, as a user calls it."""
 
 import asyncio
 import math

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import StoreError, TornadoError
+from ..errors import NotSupported, StoreError, TornadoError
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
 from ..query.formats import snapshot_dict
@@ -249,6 +249,8 @@ class _Job:
     def _checkpoint(self) -> None:
         try:
             self._deployment.checkpoint()
+        except NotSupported:
+            return  # a general program has no stored form
         except StoreError as error:
             # The loop goes on without the store: nothing admitted is lost while the process lives.
             _say_error(error, as_json=self._as_json)

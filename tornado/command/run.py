@@ -42,7 +42,7 @@ from .plan import RunPlan
     show_default=True,
     help="What a vertex id is.",
 )
-@click.option("--workers", type=click.IntRange(min=1, max=1024), help="Default: the cores of this machine.")
+@click.option("--workers", type=click.IntRange(min=1, max=64), help="Default: the cores of this machine.")
 @click.option(
     "--engine",
     type=click.Choice(["threads", "processes", "spark"]),

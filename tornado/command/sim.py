@@ -1,4 +1,4 @@
-"""`tornado sim`: seeded random schedules of the three-phase protocol, each judged by its laws and its right answer.
+"""`tornado sim`: seeded random schedules of the protocol and of whole loops, each judged by its laws and its right answer.
 
 Run k of `--seed N` has the seed N + k, and everything about it follows from that number: the graph, its changes, the workers,
 the delay bound, the schedule. So a failure is repeated by `tornado sim --seed THAT --runs 1`.
@@ -28,7 +28,7 @@ _REPORT_PERIOD_S = 2.0
 @click.option("--runs", type=click.IntRange(min=1), default=100, show_default=True, help="How many runs.")
 @json_option
 def sim_command(*, seed: int, runs: int, as_json: bool) -> int:
-    """Simulate RUNS random runs of the protocol; exits with 1 at the first that breaks a law, and names its seed."""
+    """Simulate RUNS random runs of the protocol and of the loops; exits with 1 at the first that breaks a law, and names its seed."""
     commits = prepares = 0
     kinds: Counter[str] = Counter()
     with Interruption() as interruption:
@@ -36,15 +36,16 @@ def sim_command(*, seed: int, runs: int, as_json: bool) -> int:
         for number in range(seed, seed + runs):
             interruption.check()
             try:
-                kind, committed, prepared = simulate_protocol(number)
+                outcomes = [simulate_protocol(number), simulate_loops(number)]
             except Exception as error:
                 again = f"tornado sim --seed {number} --runs 1"
                 raise InternalError(
                     f"seed {number}: {type(error).__name__}: {error}", hint=f"To repeat it: {again}"
                 ) from error
-            kinds[kind] += 1
-            commits += committed
-            prepares += prepared
+            for kind, committed, prepared in outcomes:
+                kinds[kind] += 1
+                commits += committed
+                prepares += prepared
             if as_json and time.monotonic() - reported_s >= _REPORT_PERIOD_S:
                 reported_s = time.monotonic()
                 say_event("progress", runs=number - seed + 1, of=runs, commits=commits)
@@ -58,6 +59,14 @@ def sim_command(*, seed: int, runs: int, as_json: bool) -> int:
             f"({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})"
         )
     return ExitCode.DONE
+
+
+def simulate_loops(seed: int) -> tuple[str, int, int]:
+    """Simulate main loops and branches on simulated workers; see `simulate_protocol` for what it returns and raises."""
+    from ..simulation import simulate
+
+    run = simulate(seed)
+    return "loops", run.updates, run.prepares
 
 
 def simulate_protocol(seed: int) -> tuple[str, int, int]:

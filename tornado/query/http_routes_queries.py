@@ -1,4 +1,4 @@
-"""`/v1/queries`: questions as resources. See `interface.md` for what each path promises.
+"""`/v1/queries`: questions as resources.
 
 Answers that cost no time are made on the event loop, where the branch's callback wakes them: no thread stands between. What
 reads the store, ranks or renders a whole result goes to the thread pool of the framework.

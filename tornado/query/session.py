@@ -81,7 +81,7 @@ class Session:
         *,
         ids: Literal["int", "string"] | IdCodec = "int",
     ) -> LoopHandle:
-        """Start a main loop; where the store is durable and has a snapshot of this name, it goes on from there.
+        """Start a main loop. Where the store is durable, what was pushed to a loop of this name before is in it again.
 
         Parameters
         ----------
