@@ -131,3 +131,9 @@ def test_a_branch_with_other_parameters_has_its_own_answer():
 def test_a_delay_bound_below_one_is_refused():
     with Master() as master, pytest.raises(InvalidArgument, match="delay bound 0 is not possible"):
         master.start(WidestPaths(source=0), "widest", 0)
+
+
+@pytest.mark.parametrize("delay_bound", [2**70, 1.5, True, "4"])
+def test_a_delay_bound_that_is_no_whole_number_of_iterations_is_refused_before_anything_starts(delay_bound):
+    with Master() as master, pytest.raises(InvalidArgument, match="must be a whole number from 1 to"):
+        master.start(WidestPaths(source=0), "widest", delay_bound)

@@ -19,6 +19,8 @@ from ..errors import InvalidArgument, UnknownField
 from ..ingest.records import EdgeBatch
 from .compile import load_kernel
 
+_GREATEST_DELAY_BOUND = 1 << 40  # far beyond any loop's iterations, and safe to add to one
+
 
 class VertexProgram:
     """The common part of all programs: a frozen dataclass whose fields are the parameters of the analysis.
@@ -66,6 +68,11 @@ class VertexProgram:
         InvalidArgument
             For a bound below 1 or outside `delay_bounds`.
         """
+        if delay_bound is not None and (type(delay_bound) is not int or delay_bound > _GREATEST_DELAY_BOUND):
+            raise InvalidArgument(
+                f"delay bound is {delay_bound!r} but must be a whole number from 1 to {_GREATEST_DELAY_BOUND}, or None for "
+                "unbounded"
+            )
         least, greatest = self.delay_bounds
         given = math.inf if delay_bound is None else delay_bound
         if given < max(1, least) or given > (math.inf if greatest is None else greatest):
