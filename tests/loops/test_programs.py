@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.loops.streaming import TIMEOUT_S
-from tornado import SelectiveProgram
-from tornado.errors import InvalidArgument, UnknownField
+from tornado import EdgeBatch, SelectiveProgram
+from tornado.errors import ConnectionLost, InvalidArgument, UnknownField
 from tornado.loops import BranchState, Master
 from tornado.testing import GraphModel, batches, mixed, random_multigraph
 
@@ -137,3 +137,16 @@ def test_a_delay_bound_below_one_is_refused():
 def test_a_delay_bound_that_is_no_whole_number_of_iterations_is_refused_before_anything_starts(delay_bound):
     with Master() as master, pytest.raises(InvalidArgument, match="must be a whole number from 1 to"):
         master.start(WidestPaths(source=0), "widest", delay_bound)
+
+
+@pytest.mark.parametrize("source", [2**64, -(2**63) - 1, 1.5, True, "1"])
+def test_a_parameter_that_is_not_what_its_field_declares_is_refused_before_anything_starts(source):
+    with Master() as master, pytest.raises(InvalidArgument, match=r"source is .* but must be an integer"):
+        master.start(WidestPaths(source=source), "widest")
+
+
+def test_a_closed_loop_admits_nothing_and_says_so():
+    with Master() as master:
+        loop = master.start(WidestPaths(source=0), "widest")
+    with pytest.raises(ConnectionLost, match="loop widest was closed"):
+        loop.admit(EdgeBatch.of([0], [1], [1.0]), "pushed", 1)

@@ -25,7 +25,8 @@ def iterations_of(parts: Sequence[_Remembers], *, last: int) -> list[IterationSt
     every = every[every[:, 0] >= 0]
     numbers, places = np.unique(every[:, 0], return_inverse=True)
     sums = np.zeros((len(numbers), 3))
-    np.add.at(sums, places, every[:, 1:])
+    with np.errstate(over="ignore"):  # a sum of changes too large for a number is infinite
+        np.add.at(sums, places, every[:, 1:])
     return [
         IterationStatistics(int(number), int(updates), int(prepares), float(residual))
         for number, (updates, prepares, residual) in list(zip(numbers, sums, strict=True))[-last:]

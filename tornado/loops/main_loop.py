@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..engine import Engine
-from ..errors import InvalidArgument, QueueFull, TornadoError
+from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError
 from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
 from .branch import Branch
@@ -68,6 +68,7 @@ class MainLoop:
         self.delay_bound = delay_bound
         self.workers = len(hosts)
         self.error: BaseException | None = None
+        self._is_closed = False
         self.number = number
         make = self._maker()
         self._hosts = hosts
@@ -356,7 +357,8 @@ class MainLoop:
         self._engine.notify()
 
     def close(self) -> None:
-        """Cancel what still runs."""
+        """Cancel what still runs; nothing more is admitted."""
+        self._is_closed = True
         for branch in list(self._branches.values()):
             branch.cancel()
 
@@ -398,6 +400,11 @@ class MainLoop:
         return [processor for processor in found if processor is not None]
 
     def _raise_failure(self) -> None:
+        if self._is_closed:
+            raise ConnectionLost(
+                f"loop {self.name} was closed with its session; nothing was admitted",
+                hint="Open a session again.",
+            )
         if self.error is not None:
             if isinstance(self.error, TornadoError):
                 raise self.error

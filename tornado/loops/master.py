@@ -84,6 +84,7 @@ class Master:
                 hint="Derive it from one of them.",
             )
         program.check_delay_bound(delay_bound)
+        program.check_parameters()
         loop = kind(store=self.store, **self._placed(name, program, delay_bound))
         self.loops[name] = self._running[loop.number] = loop
         for host in self._hosts:

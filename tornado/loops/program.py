@@ -60,6 +60,24 @@ class VertexProgram:
             )
         return dataclasses.replace(self, **changed)  # type: ignore[type-var]
 
+    def check_parameters(self) -> None:
+        """Refuse parameters that are not what their fields are declared to be.
+
+        Raises
+        ------
+        InvalidArgument
+            For an ``int`` field with anything but a 64-bit integer, or a ``float`` field with anything but a number.
+        """
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            declared = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
+            if declared == "int" and (type(value) is not int or not -(2**63) <= value < 2**63):
+                raise InvalidArgument(
+                    f"{type(self).__name__}.{field.name} is {value!r} but must be an integer from -2^63 to 2^63-1"
+                )
+            if declared == "float" and type(value) not in {int, float}:
+                raise InvalidArgument(f"{type(self).__name__}.{field.name} is {value!r} but must be a number")
+
     def check_delay_bound(self, delay_bound: int | None) -> None:
         """Refuse a delay bound that the program does not converge for.
 
