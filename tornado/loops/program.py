@@ -71,11 +71,14 @@ class VertexProgram:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             declared = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
-            if declared == "int" and (type(value) is not int or not -(2**63) <= value < 2**63):
+            is_bool = isinstance(value, bool | np.bool_)
+            if declared == "int" and (
+                is_bool or not isinstance(value, int | np.integer) or not -(2**63) <= value < 2**63
+            ):
                 raise InvalidArgument(
                     f"{type(self).__name__}.{field.name} is {value!r} but must be an integer from -2^63 to 2^63-1"
                 )
-            if declared == "float" and type(value) not in {int, float}:
+            if declared == "float" and (is_bool or not isinstance(value, int | float | np.number)):
                 raise InvalidArgument(f"{type(self).__name__}.{field.name} is {value!r} but must be a number")
 
     def check_delay_bound(self, delay_bound: int | None) -> None:
