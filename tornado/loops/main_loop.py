@@ -116,6 +116,11 @@ class MainLoop:
         InvalidArgument
             When the program cannot take a record; nothing was admitted.
         """
+        if self._is_closed:
+            raise ConnectionLost(
+                f"loop {self.name} was closed with its session; nothing was admitted",
+                hint="Open a session again.",
+            )
         refused, reason = self.program.check(batch)
         if refused.any():
             first = int(np.flatnonzero(refused)[0])
@@ -400,11 +405,6 @@ class MainLoop:
         return [processor for processor in found if processor is not None]
 
     def _raise_failure(self) -> None:
-        if self._is_closed:
-            raise ConnectionLost(
-                f"loop {self.name} was closed with its session; nothing was admitted",
-                hint="Open a session again.",
-            )
         if self.error is not None:
             if isinstance(self.error, TornadoError):
                 raise self.error
