@@ -261,5 +261,42 @@ def test_tornado_open_opens_a_session(tmp_path):
         paths.insert([1, 2, 2], [2, 3, 4], [1.0, 2.0, 9.0])
         assert paths.name == "shortest_paths"
         assert paths.query(vertices=[3]).values == {3: 3.0}
-    with pytest.raises(InvalidArgument, match="workers is 0"):
-        tornado.open(workers=0)
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True, np.True_, "2", np.float64(2)], ids=repr)
+def test_a_number_of_workers_that_is_no_whole_number_from_1_is_refused(workers):
+    import tornado
+
+    with pytest.raises(InvalidArgument, match=r"whole number from 1.*Leave it out") as refused:
+        tornado.open(workers=workers)
+    assert f"workers is {workers!r} " in str(refused.value)
+
+
+def test_an_integer_of_numpy_is_a_number_of_workers():
+    import tornado
+
+    with tornado.open(workers=np.int64(1)) as session:
+        assert session.master.workers == 1
+
+
+@pytest.mark.parametrize(
+    "vertices", [3, np.int64(3), np.array(3), True, 2.5, "3", b"3", np.array("Rome")], ids=repr
+)
+def test_a_vertex_that_is_in_no_list_is_refused_with_what_to_write(paths, vertices):
+    paths.insert([1], [3])
+    for ask in (paths.query, paths.read):
+        with pytest.raises(InvalidArgument, match=r"must be a list of vertices.*Write \[") as refused:
+            ask(vertices=vertices)
+        assert repr(vertices) in refused.value.message
+
+
+def test_integers_of_numpy_are_integers_in_a_question_and_truth_values_are_not(paths):
+    paths.insert([1, 1], [3, 4], [2.0, 1.0])
+    assert paths.query(vertices=[np.int64(3), np.uint8(4)]).values == {3: 2.0, 4: 1.0}
+    assert paths.query(top=np.int64(2), max_iterations=np.int32(10**9)).values == {1: 0.0, 4: 1.0}
+    assert paths.query(min_offsets={"insert": np.int64(2)}).values == paths.query().values
+    for vertex in (True, np.True_):
+        with pytest.raises(InvalidArgument, match=r"vertices\[1\] is .*True.*64-bit integers"):
+            paths.query(vertices=[3, vertex])
+    with pytest.raises(InvalidArgument, match=r"top is .*True.* whole number"):
+        paths.query(top=np.True_)

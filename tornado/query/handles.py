@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..errors import InvalidArgument, ResultUnavailable
 from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
@@ -198,7 +200,9 @@ class LoopHandle:
 
     def read(self, vertices: Sequence[Any] | None = None, *, top: int | None = None) -> QueryResult:
         """Read the main loop as it is, at once: approximate while changes are being worked in."""
-        request = QueryRequest(loop=self.name, mode=Mode.APPROXIMATE, vertices=_vertices(vertices), top=top)
+        request = QueryRequest(
+            loop=self.name, mode=Mode.APPROXIMATE, vertices=_vertices(vertices), top=_plain(top)
+        )
         return result_of(self._service.submit(request))
 
     def query(
@@ -241,12 +245,12 @@ class LoopHandle:
         request = QueryRequest(
             loop=self.name,
             vertices=_vertices(vertices),
-            top=top,
+            top=_plain(top),
             deadline_s=deadline_s,
-            max_iterations=max_iterations,
+            max_iterations=_plain(max_iterations),
             parameters=dict(parameters or {}),
-            at=at,
-            min_offsets=None if min_offsets is None else dict(min_offsets),
+            at=_plain(at),
+            min_offsets=min_offsets and {source: _plain(least) for source, least in min_offsets.items()},
         )
         return QueryHandle(self._service, self._service.submit(request))
 
@@ -305,14 +309,21 @@ def result_of(query: Query) -> QueryResult:
 def _vertices(vertices: Sequence[Any] | None) -> tuple[Any, ...] | None:
     if vertices is None:
         return None
-    if isinstance(vertices, str | bytes):
+    plain: Callable[[], Any] | None = getattr(vertices, "tolist", None) or getattr(
+        vertices, "to_pylist", None
+    )
+    listed: Any = vertices if plain is None else plain()
+    if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
+        # A scalar of NumPy has a `tolist` too, and gives no list.
         raise InvalidArgument(
             f"vertices is {vertices!r}, but must be a list of vertices", hint="Write [vertex]."
         )
-    plain: Callable[[], list[Any]] | None = getattr(vertices, "tolist", None) or getattr(
-        vertices, "to_pylist", None
-    )
-    return tuple(vertices if plain is None else plain())
+    return tuple(listed)
+
+
+def _plain(number: Any) -> Any:
+    """Return an integer of NumPy as one of Python, and anything else as it is."""
+    return int(number) if isinstance(number, np.integer) else number
 
 
 def _columns_of(table: Any, weight: Any) -> tuple[Any, Any, Any]:

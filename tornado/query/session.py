@@ -18,6 +18,8 @@ import re
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
 from ..config import DEFAULT_DELAY_BOUND, DEFAULT_HTTP_HOST, Settings, default_workers
 from ..errors import InvalidArgument
 from ..storage.contract import VersionedStore
@@ -190,7 +192,7 @@ def open(
     Raises
     ------
     InvalidArgument
-        When the URL or the number of workers is not allowed.
+        When the URL is not allowed, or the number of workers is no whole number from 1.
     StoreError
         When the store cannot be opened.
     """
@@ -198,15 +200,11 @@ def open(
     from ..storage import open_store
 
     settings = settings or Settings()
-    workers = default_workers() if workers is None else workers
-    if workers < 1:
-        raise InvalidArgument(
-            f"workers is {workers} but must be at least 1", hint="Leave it out to use all cores."
-        )
+    count = default_workers() if workers is None else _checked_workers(workers)
     with ExitStack() as opened:
         store = open_store(url)
         opened.callback(store.close)
-        master = Master(store, workers, engine=engine)
+        master = Master(store, count, engine=engine)
         opened.callback(master.close)
         session = Session(
             master,
@@ -253,3 +251,11 @@ def loop_name(class_name: str) -> str:
     'shortest_paths'
     """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+
+
+def _checked_workers(workers: Any) -> int:
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
+        raise InvalidArgument(
+            f"workers is {workers!r} but must be a whole number from 1", hint="Leave it out to use all cores."
+        )
+    return int(workers)
