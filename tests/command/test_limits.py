@@ -92,7 +92,7 @@ def test_at_the_deadline_the_best_value_so_far_is_written_and_the_exit_code_is_3
     assert (tmp_path / "out.csv").read_text() == "vertex,value\n1,0.0\n2,\n"
     assert branch.released
     *_, result, limit = _events(capsys)
-    assert (result["state"], result["stopped_by"], result["certificate"]) == ("deadline", "deadline_s", None)
+    assert (result["state"], result["stopped_by"], result["certificate"]) == ("deadline", "deadline", None)
     assert "best value so far" in limit["message"]
 
 

@@ -189,7 +189,7 @@ class _Job:
             if time.monotonic() >= until_s:
                 branch.stop()
                 branch.wait(_STOPPING_S)
-                return "deadline_s"
+                return "deadline"
             progress = branch.progress()
             reporter.show(
                 self._reading("converging", iteration=progress.iteration, residual=progress.residual)
