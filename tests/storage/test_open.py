@@ -47,6 +47,14 @@ def test_a_folder_that_is_not_absolute_is_refused_with_the_three_slashes(url):
         open_store(url)
 
 
+@pytest.mark.parametrize("url", ["lmdb://", "lmdb:///", "lmdb:////", "lmdb:///%2F", "LMDB://"])
+def test_slashes_without_a_folder_are_refused(url, monkeypatch):
+    # Whatever becomes of this rule, a test makes no store at the root of somebody's disk.
+    monkeypatch.setattr("tornado.storage.lmdb_store.LmdbStore", lambda folder: pytest.fail(f"opens {folder}"))
+    with pytest.raises(InvalidArgument, match=f"'{url}' names no folder.*lmdb:///SOME/FOLDER"):
+        open_store(url)
+
+
 def test_a_second_owner_is_refused_and_told_who_has_the_store(tmp_path):
     with LmdbStore(tmp_path), pytest.raises(StoreLocked, match=f"in use by process {os.getpid()}.*--store"):
         LmdbStore(tmp_path)

@@ -57,8 +57,10 @@ def open_store(url: str) -> VersionedStore:
 
 
 def _folder(url: str, rest: str) -> Path:
-    if rest in ("", "//"):
+    if not rest:
         return data_dir() / STORE_FOLDER_NAME
+    if not unquote(rest).strip("/"):
+        raise InvalidArgument(f"store {url!r} names no folder", hint=f"Use {_VALID}.")
     if not rest.startswith("///"):
         raise InvalidArgument(
             f"store {url!r} names no absolute folder", hint="Write three slashes: lmdb:///SOME/FOLDER."
