@@ -98,11 +98,13 @@ def _plan(line, columns, separator, header, strings):
     optional = False
     if columns is None and is_header and named:
         places = {name: known.index(name) for name in ("src", "dst", "weight", "op") if name in known}
+        most = len(known)
     elif columns is None:
-        places, optional = {"src": 0, "dst": 1, "weight": 2}, True
+        places, optional, most = {"src": 0, "dst": 1, "weight": 2}, True, 3
     else:
+        most = None
         places = {name: columns.index(name) for name in ("src", "dst", "weight", "op") if name in columns}
-    return (separator, places, optional or "weight" not in places), is_header
+    return (separator, places, optional or "weight" not in places, most), is_header
 
 
 def _split(line, separator, count=None):
@@ -131,10 +133,15 @@ def _split(line, separator, count=None):
 
 
 def _record(line, plan, strings, longest):
-    separator, places, optional = plan
+    separator, places, optional, most = plan
     if len(line) > longest:
         raise Bad(f"line is longer than {longest} bytes")
-    fields = _split(line, separator, max(places.values()) + 1)
+    if most is None:
+        fields = _split(line, separator, max(places.values()) + 1)
+    else:
+        fields = _split(line, separator)
+        if any(one != b"" for one in fields[most:]):
+            raise Bad(f"more than {most} columns: name the ones to use (--columns)")
     got = {name: fields[place] if place < len(fields) else b"" for name, place in places.items()}
     src = _vertex(got["src"], "src", strings)
     dst = _vertex(got["dst"], "dst", strings)

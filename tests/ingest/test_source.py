@@ -139,6 +139,43 @@ def test_columns_that_make_no_sense_are_refused(columns, message):
     assert TextFormat.parse_columns(" dst, SRC,-,-,op") == ("dst", "src", "-", "-", "op")
 
 
+@pytest.mark.parametrize("separator", [",", "\t", ";", " "])
+@pytest.mark.parametrize(
+    ("header", "most"),
+    [(None, 3), ("src dst", 2), ("from to note time", 4), ("one two three four five", 3)],
+)
+def test_a_line_with_more_columns_than_are_known_is_rejected_with_its_number(
+    tmp_path, separator, header, most
+):
+    def line(*fields):
+        return separator.join(fields) + "\n"
+
+    text = line(*header.split()) if header else ""
+    good = ["1", "2", "3", "4", "5"][:most]
+    bad = line(*good, "+")
+    text += line(*good) + bad + line(*good) + line(*good, "", " ") + line(*good[:2]) + line(*good, "", "x")
+    (tmp_path / "edges.txt").write_text(text)
+    [parsed] = FileSource(tmp_path / "edges.txt").batches()
+    first = 2 if header else 1
+    assert parsed.positions.tolist() == [first, first + 2, first + 3, first + 4]
+    assert [(one.position, one.reason) for one in parsed.rejected] == [
+        (number, f"more than {most} columns: name the ones to use (--columns)")
+        for number in (first + 1, first + 5)
+    ]
+    assert parsed.rejected[0].record == bad.removesuffix("\n")
+
+
+def test_columns_that_are_named_say_which_to_use_and_the_rest_of_a_line_is_free(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_bytes(b'1,2,8,+\n2,3,9,-,more\n3,4,7,"never closed\n')
+    [parsed] = FileSource(path, text_format=TextFormat(columns=("src", "dst"))).batches()
+    assert (parsed.batch.dst.tolist(), parsed.batch.weight.tolist(), parsed.rejected) == (
+        [2, 3, 4],
+        [1.0, 1.0, 1.0],
+        (),
+    )
+
+
 def test_other_signs_can_be_chosen(tmp_path):
     path = tmp_path / "edges.txt"
     path.write_bytes(b"1 2 a\n1 2 D\n1 2 +\n")

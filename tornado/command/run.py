@@ -32,7 +32,8 @@ from .plan import RunPlan
 @click.option(
     "--columns",
     metavar="NAMES",
-    help="Names of the columns in order, out of src,dst,weight,op,time; `-` skips one. Default: src,dst[,weight], or the header.",
+    help="Names of the columns in order, out of src,dst,weight,op,time; `-` skips one, and what follows them "
+    "is ignored. Default: the header or src,dst[,weight], and a line with more columns is rejected.",
 )
 @click.option("--undirected", is_flag=True, help="Each line is an edge in both directions.")
 @click.option(

@@ -7,6 +7,7 @@ is understood as soon as one line is there, and reading it again understands it 
 - *Header*: the line is one if it names a source and a destination column (`HEADER_NAMES`), or, where ids are integers, if
   it has at least two fields and all begin with a letter. Without `columns` from the caller, recognised names decide the columns.
 - Otherwise columns are `src,dst[,weight]`.
+- Without `columns` from the caller, a line that has more columns than these is rejected: nobody said what the others mean.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ HEADER_NAMES: Final[dict[str, str]] = {
 """Header names (in any case) and the columns they mean; a column of any other name is skipped."""
 
 COLUMN_NAMES: Final = ("src", "dst", "weight", "op", "time")
+_ASSUMED_COLUMNS: Final = ("src", "dst", "weight")
 _OP_WORD_LIMIT: Final = 8
 
 
@@ -53,7 +55,8 @@ class TextFormat:
     Attributes
     ----------
     columns : tuple of str, optional
-        Column names in order, of `src`, `dst`, `weight`, `op`, `time`; `-` skips one. What follows them is ignored.
+        Column names in order, of `src`, `dst`, `weight`, `op`, `time`; `-` skips one. What follows them is ignored; without
+        them a line with more columns than are known is rejected.
     separator : str, optional
         `,`, tab, `;` or a space (which means runs of spaces and tabs).
     header : bool, optional
@@ -160,7 +163,8 @@ class Layout:
             )
         line = LineLayout.of(
             sep,
-            columns or ("src", "dst", "weight"),
+            columns or _ASSUMED_COLUMNS,
+            most_columns=None if wanted.columns is not None else len(columns or _ASSUMED_COLUMNS),
             weight_optional=columns is None,
             string_ids=string_ids,
             operations=wanted.operations,

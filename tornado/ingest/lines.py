@@ -9,7 +9,9 @@ The compiled tokenizer (`tokenizer.py`) parses the lines it is sure about to the
   (ASCII, no underscores), or `inf`, `infinity`, `nan`. A string id is UTF-8 and not empty.
 - An empty or missing weight: "any weight" of a removal; 1.0 where the weight column is only assumed (`src,dst[,weight]`) or
   there is none; otherwise a fault, as is NaN on anything but a removal.
-- Faults are looked for in the order line length, quotes, src, dst, op, weight: the first one is the reason.
+- A line may have no more columns than its header or, without one, than `src,dst,weight`, but for empty ones at its end: an
+  operation that was passed over would be a wrong answer. Where the caller named the columns, the rest of a line is not looked at.
+- Faults are looked for in the order line length, quotes, columns, src, dst, op, weight: the first one is the reason.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ class LineLayout:
         The byte between fields; 0 means runs of blanks.
     src, dst, weight, op : int
         Field numbers from 0; -1 for a column that is not there.
+    most_columns : int or None
+        A line with more of them is rejected; None is any number.
     weight_optional : bool
         An insertion without a weight has weight 1.0.
     string_ids : bool
@@ -63,6 +67,7 @@ class LineLayout:
     dst: int
     weight: int
     op: int
+    most_columns: int | None
     weight_optional: bool
     string_ids: bool
     operations: Mapping[bytes, int]
@@ -76,6 +81,7 @@ class LineLayout:
         separator: int,
         columns: Sequence[str],
         *,
+        most_columns: int | None,
         weight_optional: bool,
         string_ids: bool,
         operations: Mapping[str, int],
@@ -93,6 +99,7 @@ class LineLayout:
             place("dst"),
             place("weight"),
             place("op"),
+            most_columns,
             weight_optional or "weight" not in columns,
             string_ids,
             words,
@@ -103,7 +110,7 @@ class LineLayout:
 
     @property
     def needed(self) -> int:
-        """Number of leading fields that are read at all."""
+        """Number of leading fields that have a meaning."""
         return max(self.src, self.dst, self.weight, self.op) + 1
 
 
@@ -127,9 +134,12 @@ def parse_line(line: bytes, layout: LineLayout) -> ParsedLine:
     if len(line) > layout.max_line_bytes:
         raise RecordError(f"line is longer than {layout.max_line_bytes} bytes")
     try:
-        fields = split_fields(line, layout.separator, limit=layout.needed)
+        limit = layout.needed if layout.most_columns is None else None
+        fields = split_fields(line, layout.separator, limit=limit)
     except ValueError as error:
         raise RecordError(str(error)) from None
+    if layout.most_columns is not None and any(fields[layout.most_columns :]):
+        raise RecordError(f"more than {layout.most_columns} columns: name the ones to use (--columns)")
 
     def text(place: int) -> bytes:
         return fields[place] if 0 <= place < len(fields) else b""

@@ -120,6 +120,7 @@ def _parse(lines: Lines, layout: LineLayout, interner: Interner | None, *, undir
         lines.stops,
         layout.separator,
         np.array([layout.src, layout.dst, layout.weight, layout.op]),
+        layout.most_columns or 0,
         layout.weight_optional,
         layout.string_ids,
         layout.op_words,

@@ -286,6 +286,17 @@ def _field(data: Bytes, position: int, stop: int, separator: int) -> tuple[int, 
 
 
 @_compiled
+def _has_more(data: Bytes, position: int, stop: int, separator: int) -> bool:
+    """Whether the rest of a line is more than empty fields."""
+    at = position
+    while at < stop and (
+        data[at] == _SPACE or data[at] == _TAB or (separator != 0 and data[at] == separator)
+    ):
+        at += 1
+    return at < stop
+
+
+@_compiled
 def _weight(data: Bytes, low: int, high: int, code: int, optional: bool) -> tuple[int, float, int]:  # noqa: FBT001
     """A weight field as (status, value, where its digits begin); of a SLOW_WEIGHT the value is its sign."""
     if low == high:
@@ -309,6 +320,7 @@ def parse_lines(
     stops: Ints,
     separator: int,
     places: Ints,
+    most: int,
     optional: bool,  # noqa: FBT001
     string_ids: bool,  # noqa: FBT001
     words: NDArray[np.uint64],
@@ -329,6 +341,8 @@ def parse_lines(
         As in `lines.LineLayout`.
     places : int64[4]
         Field numbers of src, dst, weight and op; -1 for none.
+    most : int
+        The most columns of a line; 0 is any number.
     src, dst, weight, op : written
         The columns; ids only where they are integers.
     spans : int64[k, 6], written
@@ -336,7 +350,7 @@ def parse_lines(
     status : int8[k], written
         CLEAN, SLOW_WEIGHT or CAREFUL.
     """
-    needed = max(places[0], places[1], places[2], places[3]) + 1
+    seen = max(places[0], places[1], places[2], places[3], most - 1) + 1
     low = np.zeros(4, np.int64)
     high = np.zeros(4, np.int64)
     for line in range(len(starts)):
@@ -348,7 +362,7 @@ def parse_lines(
         low[:] = stop
         high[:] = stop
         clear = True
-        for number in range(needed):
+        for number in range(seen):
             begin, end, position = _field(data, position, stop, separator)
             if begin < 0:
                 clear = False
@@ -357,7 +371,7 @@ def parse_lines(
                 if places[which] == number:
                     low[which] = begin
                     high[which] = end
-        if not clear:
+        if not clear or (most > 0 and _has_more(data, position, stop, separator)):
             continue
         if string_ids:
             if low[0] == high[0] or low[1] == high[1]:
