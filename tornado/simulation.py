@@ -195,6 +195,9 @@ class _Simulation:
         self.source = self.ids[0]
         self.master = Master(workers=self.workers, engine=self.engine)
         self.loop = self.master.start(judged(source=self.source), "simulated", self.delay_bound)
+        if seed % 2:
+            for part in _compiled(self.loop._processors()):
+                part.state.always_prepare()
         self.model = GraphModel()
         self.records = [0]  # by version
         self.seen: list[set[int]] = [set()]

@@ -82,7 +82,12 @@ class KernelSession:
         self.root = pairs[workers.index(worker)][1]
         self.graph = EvolvingGraph(kernel)
         self.state = LoopState(
-            worker=workers.index(worker), workers=len(workers), delay_bound=delay_bound, rows=64, edges=1024
+            worker=workers.index(worker),
+            workers=len(workers),
+            delay_bound=delay_bound,
+            always_prepares=True,
+            rows=64,
+            edges=1024,
         )
         self.frontier = Frontier(0, 0)
         self.arrived = {name: deque() for name in workers}  # B=1: updates that wait for the own round

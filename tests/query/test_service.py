@@ -259,10 +259,33 @@ def test_queries_that_wait_and_want_the_same_share_one_branch(fake, slow, open_s
 
 def test_a_running_branch_takes_nobody_who_came_after_its_cut(fake, slow, open_service):
     service = open_service(fake)
-    ask(service)
+    first = ask(service, vertices=(3,))
     slow.admit(EdgeBatch.of([1], [3], [0.5]), "edges.csv", 5)
-    ask(service)
+    second = ask(service, vertices=(3,))
+    assert (first.state, second.state) == (QueryState.RUNNING, QueryState.QUEUED)
+    fake.gate.set()
+    assert all(query.wait(20) for query in (first, second))
+    assert (rows(first), rows(second)) == ({3: 3.0}, {3: 0.5})
     assert len(slow.branches) == 2
+
+
+def test_a_query_for_another_branch_does_not_wait_for_those_that_wait_for_one_like_theirs(
+    fake, slow, open_service
+):
+    service = open_service(fake)
+    alike = [ask(service) for _ in range(3)]
+    other = ask(service, parameters={"source": 5})
+    hurried = ask(service, deadline_s=0.5)
+    assert [query.state for query in (*alike, other, hurried)] == [
+        QueryState.RUNNING,
+        QueryState.QUEUED,
+        QueryState.QUEUED,
+        QueryState.RUNNING,
+        QueryState.RUNNING,
+    ]
+    fake.gate.set()
+    assert all(query.wait(20) for query in (*alike, other, hurried))
+    assert len(slow.branches) == 4
 
 
 def test_a_running_branch_of_a_stored_snapshot_takes_more_queries(fake, slow, open_service):

@@ -81,8 +81,10 @@ class ThreadEngine:
     def _run(self, index: int, host: Host, on_failure: Callable[[int, BaseException], None]) -> None:
         while not self._is_closing:
             try:
-                if not host.step() and not host.wait(_WAIT_S):
-                    host.idle()
+                if not host.step():
+                    self.notify()  # whoever waits for it to have nothing to do
+                    if not host.wait(_WAIT_S):
+                        host.idle()
             except Exception as error:  # noqa: BLE001  whatever it is, the loop it happened in is reported as failed
                 on_failure(index, error)
         host.close()

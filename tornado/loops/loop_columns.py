@@ -57,6 +57,8 @@ ITERATION = 31  # greatest iteration committed here
 INVALIDATIONS = 32
 CAP = 35  # nothing commits above
 LIMIT = 34  # frontier + delay bound, as last known: nothing commits at or above
+ALWAYS_PREPARES = 36  # 1: also where the last allowed iteration would do without
+OVERTAKEN = 37  # such commits that came to a consumer whose iteration was greater already
 SENT_LEAST = 33  # the least iteration at which what is in the outboxes causes work
 LOOP_COUNTERS = 40
 

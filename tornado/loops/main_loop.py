@@ -32,7 +32,7 @@ from .stored_values import StoredValues
 from .values import Part, Values
 from .warm import warm
 
-BACKLOG_LIMIT_RECORDS = 1 << 18
+BACKLOG_LIMIT_RECORDS = 1 << 16
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", SelectiveProgram, StoredSnapshot, int | None], Branch]

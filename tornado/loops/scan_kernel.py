@@ -40,6 +40,7 @@ from .loop_columns import (
     MARKS,
     NEXT_WAVE,
     NO_PARENT,
+    OVERTAKEN,
     OWN,
     PREPARE,
     PREPARES,
@@ -166,8 +167,11 @@ def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
     for slot in range(first, stop):
         if latest or graph.edge_born[slot] <= version:
             consumer = np.int64(graph.edge_consumer[slot])
-            if not synchronous and loop.reached[consumer] < iteration and consumer != producer:
-                raise_reached(loop, consumer, iteration)
+            if not synchronous and consumer != producer:
+                if loop.reached[consumer] < iteration:
+                    raise_reached(loop, consumer, iteration)
+                elif loop.reached[consumer] > iteration:
+                    loop.counters[OVERTAKEN] += 1
             candidate = offer(producer_value, graph.edge_weight[slot])
             if better(candidate, loop.candidate[consumer]) and consumer != producer:
                 raise_reached(loop, consumer, iteration)

@@ -21,6 +21,7 @@ import numpy as np
 from ..protocol.session_kernel import OPEN_RECORDS, pop_ready, push_if_ready
 from .graph_columns import SEQUENCE
 from .loop_columns import (
+    ALWAYS_PREPARES,
     ASKED,
     BLOCKED,
     CAP,
@@ -47,6 +48,7 @@ from .loop_columns import (
     SELF_PARENT,
     SENT_LEAST,
     SUBSCRIBED,
+    UNBOUNDED,
     VERSION,
     WAVES,
     WORKERS,
@@ -153,6 +155,7 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
     """Delay bound above 1: vertices in the program's order, each on its own, none further ahead than the bound allows."""
     bound = loop.counters[DELAY_BOUND]
     cap = loop.counters[CAP]
+    has_last = bound < UNBOUNDED and not loop.counters[ALWAYS_PREPARES]
     while fuel > 0:
         fuel = drain(graph, session, loop, parameters, fuel)
         if fuel <= 0:
@@ -198,6 +201,10 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
                 np.float64(loop.reached[row] + 1),
                 row,
             )
+        elif has_last and loop.subscribers[row] != np.uint64(0) and session.counters[OPEN_RECORDS] == 0:
+            # Consumers elsewhere would have to be asked for their iterations; none is above the last that is allowed (section 4.4).
+            commit(graph, session, loop, row, limit - 1)
+            set_cursor(loop, SCAN_COMMIT, row, limit - 1)
         elif loop.subscribers[row] != np.uint64(0) or session.preparing_producers[row] > 0:
             begin_prepare(graph, session, loop, row)
         elif (

@@ -27,6 +27,8 @@ class LoopState:
         Index of this worker and how many there are.
     delay_bound
         B of the paper; None is unbounded.
+    always_prepares
+        Ask consumers on other workers by PREPARE even where a commit at the last allowed iteration needs no answer.
     rows, edges
         How many of this worker's graph there is address space for.
     """
@@ -37,6 +39,7 @@ class LoopState:
         worker: int,
         workers: int,
         delay_bound: int | None,
+        always_prepares: bool = False,
         rows: int = MOST_ROWS,
         edges: int = MOST_ROWS,
     ) -> None:
@@ -95,6 +98,7 @@ class LoopState:
             counters=np.zeros(LOOP_COUNTERS, np.int64),
             best=np.zeros(2, np.float64),
         )
+        self.always_prepares = always_prepares
         self._reset_counters(worker, workers, delay_bound)
         self.addresses = addresses_of(self.session), addresses_of(self.columns)
 
@@ -129,6 +133,12 @@ class LoopState:
         counters[names.SOLO] = int(workers == 1)
         counters[names.SENT_LEAST] = NEVER
         counters[names.CAP] = UNBOUNDED
+        counters[names.ALWAYS_PREPARES] = int(self.always_prepares)
+
+    def always_prepare(self) -> None:
+        """From now on, see `always_prepares`; branches that are forked later do the same."""
+        self.always_prepares = True
+        self.columns.counters[names.ALWAYS_PREPARES] = 1
 
     def progress(self) -> PartStatistics:
         """How far the loop is."""

@@ -200,15 +200,15 @@ class Dispatcher:
         """Fork for those who wait, as far as there is room."""
         while True:
             with self._lock:
-                waiting = self._airfield.waiting
-                loop = waiting[0].loop if waiting and not self._closed else None
-            if loop is None:
+                flight = None if self._closed else self._airfield.next_waiting()
+            if flight is None:
                 return
-            memory_allows = self._memory_allows(loop)
+            memory_allows = self._memory_allows(flight.loop)
             with self._lock:
-                if not (waiting and self._airfield.has_slot(memory_allows=memory_allows)):
+                flight = self._airfield.next_waiting()
+                if flight is None or not self._airfield.has_slot(memory_allows=memory_allows):
                     return
-                flight = self._airfield.take_off()
+                self._airfield.take_off(flight)
             self.in_pool(partial(self._fork, flight))
 
     def _memory_allows(self, name: str) -> bool:
