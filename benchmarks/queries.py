@@ -93,7 +93,7 @@ class _Measured:
             asked = self._ask(count=self.settings.queries, clients=1)
         report, seconds = self.report, asked["seconds"]
         report.add(f"{what}, {self.name}", rate, "edges/s")
-        report.add("  edges admitted meanwhile", fed.rate(), "edges/s")
+        report.add(f"  edges admitted meanwhile, {what}, {self.name}", fed.rate(), "edges/s")
         p50 = report.spread(f"  exact query for ten vertices over HTTP, {what}, {self.name}", seconds)
         report.add(f"    queries, {what}, {self.name}", len(seconds), "")
         report.add(
