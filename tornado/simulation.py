@@ -457,7 +457,7 @@ class _Simulation:
                 for processor in _compiled([one.processor])
             ]
             for branch, processor in candidates:
-                if processor.state.addresses[1] is loop:
+                if hasattr(processor, "state") and processor.state.addresses[1] is loop:
                     others = [other for other in self.master._hosts if other is not host]
                     if branch is None:
                         return processor, [
