@@ -13,13 +13,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS
 from ..errors import StoreLocked
 from ..ingest.interner import Interner
 from ..ingest.quarantine import Quarantine
 from ..loops import Master
+from ..loops.general_program import GeneralProgram
 from ..query.contract import MainLoopView
 from ..query.handles import LoopHandle
 from ..query.ids import IdCodec, IntIds, StringIds
+from ..query.logged_admission import LoggedAdmission
 from ..query.push import Pusher
 from ..query.push_log import StorePushLog
 from ..query.service import QueryService
@@ -55,6 +58,10 @@ class Placement:
         Where rejected records go; None puts them beside the store.
     address : Address or None
         Where to serve; None serves nothing.
+    checkpoint_every_s : float or None
+        How often a snapshot is stored; None leaves it to the default where there can be any, and 0 is never.
+    keep_snapshots : int
+        How many snapshots are left in the store.
     """
 
     loop: str
@@ -64,6 +71,8 @@ class Placement:
     string_ids: bool = False
     quarantine: str | None = None
     address: Address | None = None
+    checkpoint_every_s: float | None = None
+    keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
 
 
 class Deployment:
@@ -75,11 +84,15 @@ class Deployment:
         Where and how.
     make_program : callable
         See `MakeProgram`.
+    on_checkpoint_failure : callable, optional
+        Told of what made a periodic checkpoint fail.
 
     Attributes
     ----------
     loop : MainLoopView
         The endless one.
+    logged : LoggedAdmission
+        That loop, as a source sees it that gives its records once.
     codec : IdCodec
         Between ids outside and inside.
     interner : Interner or None
@@ -91,13 +104,21 @@ class Deployment:
     """
 
     loop: MainLoopView
+    logged: LoggedAdmission
     service: QueryService
     server: HttpServer | None
     quarantine: Quarantine
     _handle: LoopHandle
 
-    def __init__(self, placement: Placement, make_program: MakeProgram) -> None:
+    def __init__(
+        self,
+        placement: Placement,
+        make_program: MakeProgram,
+        *,
+        on_checkpoint_failure: Callable[[Exception], None] | None = None,
+    ) -> None:
         self._placement = placement
+        self._on_checkpoint_failure = on_checkpoint_failure
         self._make_program = make_program
         self._stack = contextlib.ExitStack()
         self.interner: Interner | None = None
@@ -129,8 +150,17 @@ class Deployment:
         master = Master(store, placement.workers)
         session = stack.enter_context(Session(master, pusher=pusher))
         self.service = session.service
-        self._handle = session.start(program, placement.loop, placement.delay_bound, ids=ids)
+        self._handle = session.start(
+            program,
+            placement.loop,
+            placement.delay_bound,
+            ids=ids,
+            checkpoint_every_s=_period(placement, store, program),
+            keep_snapshots=placement.keep_snapshots,
+            on_checkpoint_failure=self._on_checkpoint_failure,
+        )
         self.loop = self._handle.loop
+        self.logged = LoggedAdmission(self.loop, pusher)
         # Last: what an earlier run had acknowledged is in the loop before anybody can push more.
         self.server = None
         if placement.address is not None:
@@ -143,6 +173,14 @@ class Deployment:
     def _intern(self, name: str) -> int:
         assert self.interner is not None
         return int(self.interner.intern([name])[0])
+
+
+def _period(placement: Placement, store: VersionedStore, program: Any) -> float | None:
+    """How often snapshots are stored; whoever did not ask for it has them where there can be any."""
+    if placement.checkpoint_every_s is None:
+        possible = store.durable and not isinstance(program, GeneralProgram)
+        return DEFAULT_CHECKPOINT_EVERY_S if possible else None
+    return placement.checkpoint_every_s or None
 
 
 def _open_store(placement: Placement) -> VersionedStore:

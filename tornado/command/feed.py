@@ -22,6 +22,8 @@ class Feed:
     ----------
     loop : Admitting
         Where records go.
+    logged : Admitting
+        Where those of sources go that give their records once.
     sources : sequence of Source
         Read in this order, and closed.
     quarantine : Quarantine
@@ -31,9 +33,18 @@ class Feed:
     """
 
     def __init__(
-        self, loop: Admitting, sources: Sequence[Source], quarantine: Quarantine, *, check: Check
+        self,
+        loop: Admitting,
+        sources: Sequence[Source],
+        quarantine: Quarantine,
+        *,
+        logged: Admitting,
+        check: Check,
     ) -> None:
-        self._ingesters = [Ingester(loop, source, quarantine, check=check) for source in sources]
+        self._ingesters = [
+            Ingester(loop if source.rewindable else logged, source, quarantine, check=check)
+            for source in sources
+        ]
         self._waiting = list(reversed(self._ingesters))
         self._running: Ingester | None = None
 

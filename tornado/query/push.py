@@ -1,21 +1,21 @@
-"""Edges that are pushed (over HTTP, or by `insert`) instead of read from a source: numbering and admission, one call at a time.
+"""Edges that are pushed (HTTP, `insert`, standard input), not read again at a restart: numbering and admission, in order.
 
 A pushed source has no position of its own, so its offset is counted here: records accepted and quarantined since the loop
-began, going on from what the loop's newest snapshot names. One lock per (loop, source) keeps offsets in the order of
-admission. Where the store is durable a log takes the records first (`PushLog`), so that what was acknowledged outlives a
+began, going on from what the snapshot names that the loop began with. One lock per (loop, source) keeps offsets in the order
+of admission. Where the store is durable a log takes the records first (`PushLog`), so that what was acknowledged outlives a
 crash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Interner
 from ..ingest.parsed import ParsedBatch
 from ..ingest.quarantine import Quarantine
@@ -160,11 +160,38 @@ class Pusher:
         if self._log is not None and interner is not None:
             self._log.names.save(loop, interner)
 
-    def restore(self, loop: MainLoopView) -> int:
-        """Admit again what was pushed after the snapshot that a loop has recovered; return how many records.
+    def admit(
+        self, loop: MainLoopView, source: str, batch: EdgeBatch, offset: int, timeout_s: float | None = None
+    ) -> int:
+        """Admit a batch of a source that counts its records itself and gives them once; return the version.
 
-        What its snapshot has is forgotten here and nowhere else: a snapshot that is stored while the loop runs makes the log
-        shorter only where the next start recovers from it.
+        Parameters
+        ----------
+        offset : int
+            What the source has reached with the batch, rejected records included; the batch may be empty.
+        timeout_s : float, optional
+            How long to wait for a loop that lags.
+
+        Raises
+        ------
+        QueueFull
+            When it still does; nothing was admitted or logged.
+        """
+        with self._lock(loop.name, source):
+            if len(batch) and not loop.wait_room(timeout_s):
+                raise QueueFull(f"loop {loop.name!r} lags; nothing of this batch was admitted")
+            return self._admit(loop, source, batch, offset)
+
+    def forget(self, loop: str, offsets: Mapping[str, int]) -> None:
+        """Let the log go of what the oldest snapshot that is kept has: its offset of each source."""
+        if self._log is None:
+            return
+        for source in self._log.sources(loop):
+            with self._lock(loop, source):
+                self._log.forget(loop, source, up_to=offsets.get(source, 0))
+
+    def restore(self, loop: MainLoopView) -> int:
+        """Admit again what was pushed after the snapshot that a loop began with; return how many records.
 
         To be called when the loop has started. Whatever is pushed before that, or meanwhile, waits for it; a second call
         does nothing.
@@ -185,7 +212,6 @@ class Pusher:
         for source in log.sources(loop.name):
             with self._lock(loop.name, source):
                 before = loop.offsets().get(source, 0)
-                log.forget(loop.name, source, up_to=before)
                 for offset, batch in log.replay(loop.name, source, after=before):
                     if len(batch):
                         # However long the loop takes: there is nobody to refuse it to.

@@ -2,8 +2,8 @@
 
 Files are read again after a crash; what was pushed exists nowhere else. So a batch is written here first, as one version of
 a line of its own (`LOOP/pushed/SOURCE`), and admitted afterwards. At the next start the batches behind the offset of the
-loop's recovered snapshot are admitted again, in order. Versions count appends, not records, so that a batch that the loop
-refused can be overwritten by an empty one.
+snapshot that the loop begins with are admitted again, in order; what the oldest snapshot kept has is let go of. Versions count
+appends, not records, so that a batch that the loop refused can be overwritten by an empty one.
 
 At least once: a crash between the write and the acknowledgement leaves a batch that its sender may send again.
 """
