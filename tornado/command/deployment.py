@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS
 from ..errors import StoreLocked
 from ..ingest.interner import Interner
+from ..ingest.known_files import KnownFiles
 from ..ingest.quarantine import Quarantine
+from ..ingest.source import FileSource, Source
 from ..loops import Master
 from ..loops.general_program import GeneralProgram
 from ..query.contract import MainLoopView
@@ -109,6 +111,7 @@ class Deployment:
     server: HttpServer | None
     quarantine: Quarantine
     _handle: LoopHandle
+    _store: VersionedStore
 
     def __init__(
         self,
@@ -137,7 +140,7 @@ class Deployment:
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         placement = self._placement
-        store = _open_store(placement)
+        store = self._store = _open_store(placement)
         stack.callback(store.close)
         self.quarantine = stack.enter_context(_open_quarantine(placement, store))
         pusher = Pusher(quarantine=self.quarantine, log=StorePushLog(store) if store.durable else None)
@@ -165,6 +168,22 @@ class Deployment:
         self.server = None
         if placement.address is not None:
             self.server = session.serve(placement.address.host, placement.address.port)
+
+    def recognise(self, sources: Sequence[Source]) -> None:
+        """Check that files of which records are in are those that were read, where the store is durable.
+
+        Raises
+        ------
+        InvalidArgument
+            When one is not.
+        """
+        if not self._store.durable:
+            return
+        known = KnownFiles(self._store, self._placement.loop)
+        offsets = self.loop.offsets()
+        for source in sources:
+            if isinstance(source, FileSource) and source.rewindable:
+                known.recognise(source, offsets.get(source.name, 0))
 
     def checkpoint(self) -> int:
         """Write a snapshot of the loop, with what it counts on, and return its version."""

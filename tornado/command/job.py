@@ -90,6 +90,12 @@ class _Job:
         self._as_json = as_json
         text_format = TextFormat(columns=plan.columns, undirected=plan.undirected)
         sources = open_sources(plan.edges, text_format=text_format, interner=deployment.interner)
+        try:
+            deployment.recognise(sources)
+        except BaseException:
+            for source in sources:
+                source.close()
+            raise
         self._feed = Feed(
             deployment.loop,
             sources,
@@ -139,11 +145,9 @@ class _Job:
             return
         snapshot = restored.snapshot
         offsets = ", ".join(f"{source}: {offset:,}" for source, offset in sorted(snapshot.offsets.items()))
-        values = (
-            "" if restored.is_converged else f"; values are computed anew, as {restored.program} left them"
-        )
+        values = "" if restored.is_converged else f"; its values are of {restored.program} and computed anew"
         say_note(
-            f"goes on from the snapshot of version {snapshot.version}, {offsets or 'nothing read'}{values}",
+            f"goes on from the snapshot of version {snapshot.version} ({offsets or 'nothing read'}){values}",
             as_json=self._as_json,
             event="restored",
             snapshot=snapshot_dict(NamedSnapshot.of(snapshot)),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from typing import Any
 
-from ..errors import InvalidArgument, NotSupported
+from ..errors import InvalidArgument, NotSupported, StoreError
 from .contract import MainLoopView
 from .push import Pusher
 
@@ -31,13 +31,13 @@ class CheckpointStatistics:
     Attributes
     ----------
     stored, failed : int
-        How many were written, or found nothing new, and how many could not be.
+        How many were written, or found nothing new, and how many could not be, or could not forget older ones.
     version : int or None
         Of the newest stored snapshot; after a restart the one that the loop began with.
     age_s : float or None
         Since the cut of the last one that succeeded here.
     duration_s : float or None
-        How long that one took.
+        How long the last one took that had something new.
     last_error : str or None
         Why the last one failed; None where it did not.
     """
@@ -107,17 +107,27 @@ class Checkpoints:
         """
         with self._taking:
             begun_s = self._clock()
+            written = False
+
+            def before_write() -> None:
+                nonlocal written
+                written = True
+                self._pusher.save_names(self._loop.name)
+
             try:
-                version = self._loop.checkpoint(before_write=lambda: self._pusher.save_names(self._loop.name))
-                self._booked(version, begun_s)
-                self._forget_older()
+                version = self._loop.checkpoint(before_write=before_write)
             except NotSupported:
                 raise
             except Exception as error:
-                with self._lock:
-                    self._failed += 1
-                    self._last_error = str(error)
+                self._book_failure(error)
                 raise
+            self._book(version, begun_s, written=written)
+            try:
+                self._forget_older()
+            except StoreError as error:
+                # The snapshot is stored all the same; what it leaves behind goes with the next one.
+                self._book_failure(error)
+                self._on_failure(error)
             return version
 
     def start(self, every_s: float) -> None:
@@ -154,13 +164,19 @@ class Checkpoints:
                 if not self._stopped.is_set():
                     self._on_failure(error)
 
-    def _booked(self, version: int, begun_s: float) -> None:
+    def _book(self, version: int, begun_s: float, *, written: bool) -> None:
         with self._lock:
             self._stored += 1
             self._version = version
             self._cut_at_s = begun_s
-            self._duration_s = self._clock() - begun_s
+            if written:
+                self._duration_s = self._clock() - begun_s
             self._last_error = None
+
+    def _book_failure(self, error: Exception) -> None:
+        with self._lock:
+            self._failed += 1
+            self._last_error = str(error)
 
     def _forget_older(self) -> None:
         if self._keep is None:
