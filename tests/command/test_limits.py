@@ -61,7 +61,13 @@ def job(tmp_path):
             program=SimpleNamespace(check=None), statistics=lambda: statistics, fork=lambda **_: branch
         )
         deployment = SimpleNamespace(
-            loop=loop, logged=loop, recognise=len, interner=None, quarantine=Quarantine(None), server=None
+            loop=loop,
+            logged=loop,
+            recognise=len,
+            is_gone_on_from=False,
+            interner=None,
+            quarantine=Quarantine(None),
+            server=None,
         )
         options = {
             **dict.fromkeys(

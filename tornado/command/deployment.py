@@ -169,6 +169,11 @@ class Deployment:
         if placement.address is not None:
             self.server = session.serve(placement.address.host, placement.address.port)
 
+    @property
+    def is_gone_on_from(self) -> bool:
+        """Whether a later run can begin where this one ends: the store is durable and was named."""
+        return self._store.durable and self._placement.store is not None
+
     def recognise(self, sources: Sequence[Source]) -> None:
         """Check that files of which records are in are those that were read, where the store is durable.
 

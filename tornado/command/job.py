@@ -120,6 +120,8 @@ class _Job:
                     self._stay(reporter)
                 elif self._plan.output is None:
                     self._settle(reporter)
+                elif code is ExitCode.DONE and self._deployment.is_gone_on_from:
+                    self._checkpoint()
             return code
         finally:
             self._feed.stop()
