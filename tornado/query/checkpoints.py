@@ -63,7 +63,8 @@ class Checkpoints:
     in_use : callable, optional
         Returns the versions that queries under way name: these are not forgotten.
     on_failure : callable, optional
-        Told of what made a periodic one fail; left out, it is logged.
+        Told of what made a periodic one fail, once until another one succeeds or fails for another reason; left out, it is
+        logged.
     clock : callable
         Seconds.
     """
@@ -94,6 +95,7 @@ class Checkpoints:
         self._cut_at_s: float | None = None
         self._duration_s: float | None = None
         self._last_error: str | None = None
+        self._reported: str | None = None
 
     def take(self) -> int:
         """Write a snapshot of now, forget what is not to be kept, and return its version.
@@ -127,7 +129,7 @@ class Checkpoints:
             except StoreError as error:
                 # The snapshot is stored all the same; what it leaves behind goes with the next one.
                 self._book_failure(error)
-                self._on_failure(error)
+                self._report(error)
             return version
 
     def start(self, every_s: float) -> None:
@@ -161,8 +163,9 @@ class Checkpoints:
             try:
                 self.take()
             except Exception as error:  # noqa: BLE001  counted and reported; the loop and the next checkpoint go on
-                if not self._stopped.is_set():
-                    self._on_failure(error)
+                self._report(error)
+            else:
+                self._reported = None
 
     def _book(self, version: int, begun_s: float, *, written: bool) -> None:
         with self._lock:
@@ -184,6 +187,12 @@ class Checkpoints:
         oldest = self._loop.trim_snapshots(keep=self._keep, in_use=self._in_use())
         if oldest is not None:
             self._pusher.forget(self._loop.name, dict(oldest.offsets))
+
+    def _report(self, error: Exception) -> None:
+        reason = repr(error)
+        if reason != self._reported and not self._stopped.is_set():
+            self._reported = reason  # a disk that stays full must not fill the log too
+            self._on_failure(error)
 
     def _say(self, error: Exception) -> None:
         _log.warning("no checkpoint of loop %s was stored, and the loop goes on: %s", self._loop.name, error)

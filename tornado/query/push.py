@@ -187,8 +187,7 @@ class Pusher:
         if self._log is None:
             return
         for source in self._log.sources(loop):
-            with self._lock(loop, source):
-                self._log.forget(loop, source, up_to=offsets.get(source, 0))
+            self._log.forget(loop, source, up_to=offsets.get(source, 0))
 
     def restore(self, loop: MainLoopView) -> int:
         """Admit again what was pushed after the snapshot that a loop began with; return how many records.
