@@ -153,7 +153,7 @@ def test_another_source_computes_anew_on_the_graph_that_is_there(tmp_path):
     path = tmp_path / "roads.csv"
     write_lines(path, file)
     options = ["--store", f"lmdb://{tmp_path}/store"]
-    code, _ = run(tmp_path, *options, "--edges", path)
+    code, _ = run(tmp_path, *options, "--edges", path, "--output", tmp_path / "distances.csv")
     assert code == 0
     with Service(tmp_path, *options, source=7) as service:
         restored = service.restored

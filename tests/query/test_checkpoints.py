@@ -1,5 +1,6 @@
 """Checkpoints of a loop: in the right order, every so often, counted where they fail, and no more of them than wanted."""
 
+import contextlib
 import threading
 
 import pytest
@@ -216,3 +217,62 @@ def test_checkpoints_end_with_their_session_while_one_is_under_way(store):
             paths.insert([vertex], [vertex + 1])
     assert [thread.name for thread in threading.enumerate() if "checkpoints" in thread.name] == []
     assert store.versions("shortest_paths")
+
+
+class Dying:
+    """A store whose process is killed at its n-th change: that one and all after it never happen."""
+
+    def __init__(self, store, changes):
+        self._store = store
+        self.left = changes
+        self.durable = True
+
+    def __getattr__(self, name):
+        found = getattr(self._store, name)
+        if name not in {"write", "delete_before", "drop"}:
+            return found
+
+        def change(*arguments, **options):
+            if self.left <= 0:
+                raise Killed
+            self.left -= 1
+            return found(*arguments, **options)
+
+        return change
+
+
+class Killed(BaseException):
+    """Nobody catches it."""
+
+
+@pytest.mark.usefixtures("compiled_paths")
+def test_a_crash_at_any_change_of_the_store_loses_nothing_that_was_acknowledged():
+    names = [f"town {number}" for number in range(14)]
+    before, changes = None, 0
+    while before != len(names) - 1:
+        with open_store("memory:") as store:
+            before, acknowledged = None, 0
+            with opened(Dying(store, changes)) as session, contextlib.suppress(Killed):
+                towns = session.start(ShortestPaths(source=names[0]), "towns", ids="string", keep_snapshots=2)
+                for place in range(13):
+                    towns.insert([names[place]], [names[place + 1]], [0.5])
+                    acknowledged = place + 1
+                    if place % 2:
+                        towns.checkpoint()
+                before = acknowledged
+            with opened(Dying(store, 1000), workers=1 + changes % 3) as session:
+                towns = session.start(ShortestPaths(source=names[0]), "towns", ids="string")
+                taken = towns.offsets().get("insert", 0)
+                assert taken - acknowledged in {0, 1}, changes
+                values = towns.query().values if taken else {}
+                assert values == {names[place]: place / 2 for place in range(taken + 1) if taken}, changes
+                assert towns.statistics().edges == taken
+                # And it goes on, and again from there.
+                towns.insert([names[taken]], ["beyond"], [1.0])
+                towns.checkpoint()
+            with opened(Dying(store, 1000)) as session:
+                towns = session.start(ShortestPaths(source=names[0]), "towns", ids="string")
+                assert towns.offsets() == {"insert": taken + 1}
+                assert towns.query(vertices=["beyond"]).values == {"beyond": taken / 2 + 1.0}
+        changes += 1
+    assert changes > 30

@@ -338,7 +338,12 @@ class MainLoop:
         converged = stored.program == identity_of(self.program)
         vertices = stored.vertices()
         restoration = Restoration(
-            vertices, number=self.number, hosts=self._hosts, engine=self._engine, kernel=self._kernel
+            vertices,
+            number=self.number,
+            hosts=self._hosts,
+            engine=self._engine,
+            kernel=self._kernel,
+            raise_failure=self._raise_failure,
         )
         restoration.place_vertices(with_values=converged)
         for edges in stored.edge_pages():

@@ -57,6 +57,8 @@ class Master:
         self.engine = engine
         self.loops: dict[str, MainLoop] = {}
         self._order = threading.Lock()
+        self._naming = threading.Lock()
+        self._starting: set[str] = set()  # names that are taken by loops which still load what is stored
         self._branch_numbers = itertools.count(1)
         self._loop_numbers = itertools.count()
         self._running: dict[int, MainLoop] = {}  # by number, those with a stored snapshot too
@@ -75,8 +77,17 @@ class Master:
         StoreCorrupt
             When that cannot be read.
         """
-        if name in self.loops:
-            raise InvalidArgument(f"a loop named {name!r} runs already; give this one another name")
+        with self._naming:
+            if name in self.loops or name in self._starting:
+                raise InvalidArgument(f"a loop named {name!r} runs already; give this one another name")
+            self._starting.add(name)
+        try:
+            return self._start(program, name, delay_bound)
+        finally:
+            with self._naming:
+                self._starting.discard(name)
+
+    def _start(self, program: VertexProgram, name: str, delay_bound: int | None) -> MainLoop:
         if isinstance(program, GeneralProgram):
             kind: type[MainLoop] = GeneralLoop
         elif isinstance(program, SelectiveProgram):

@@ -27,6 +27,8 @@ from .part import MainPart
 from .snapshot import Snapshot
 from .stored_snapshot import VertexColumns
 
+_LOOK_S = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Restored:
@@ -111,6 +113,8 @@ class Restoration:
         All of them; only read.
     number, hosts, engine, kernel
         Of the loop, which is installed and has admitted nothing.
+    raise_failure
+        Raises where the loop has failed.
     """
 
     def __init__(
@@ -121,11 +125,13 @@ class Restoration:
         hosts: Sequence[WorkerHost],
         engine: Engine,
         kernel: ModuleType,
+        raise_failure: Callable[[], None],
     ) -> None:
         self._vertices = vertices
         self._number = number
         self._hosts = hosts
         self._engine = engine
+        self._raise_failure = raise_failure
         owners = np.zeros(len(vertices.ids), np.int64)
         kernel.owners_of(vertices.ids, len(hosts), owners)
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
@@ -161,7 +167,8 @@ class Restoration:
 
         for host in self._hosts:
             host.post(Place(self._number, on_worker))
-        self._engine.wait_for(lambda: len(outcomes) == len(self._hosts), None)
+        while not self._engine.wait_for(lambda: len(outcomes) == len(self._hosts), _LOOK_S):
+            self._raise_failure()  # a worker that has died hands nothing back
         for outcome in outcomes:
             if outcome is not None:
                 raise outcome
