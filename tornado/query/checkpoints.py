@@ -11,6 +11,7 @@ A checkpoint that fails (a full disk) is counted and reported; the loop goes on,
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -182,9 +183,8 @@ class Checkpoints:
             self._last_error = str(error)
 
     def _forget_older(self) -> None:
-        if self._keep is None:
-            return
-        oldest = self._loop.trim_snapshots(keep=self._keep, in_use=self._in_use())
+        keep = sys.maxsize if self._keep is None else self._keep
+        oldest = self._loop.trim_snapshots(keep=keep, in_use=self._in_use())
         if oldest is not None:
             self._pusher.forget(self._loop.name, dict(oldest.offsets))
 
