@@ -64,6 +64,8 @@ class Placement:
         How often a snapshot is stored; None leaves it to the default where there can be any, and 0 is never.
     keep_snapshots : int
         How many snapshots are left in the store.
+    files_first : bool
+        Whether what was pushed to an earlier run waits for `Deployment.restore`.
     """
 
     loop: str
@@ -75,6 +77,7 @@ class Placement:
     address: Address | None = None
     checkpoint_every_s: float | None = None
     keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
+    files_first: bool = False
 
 
 class Deployment:
@@ -112,6 +115,7 @@ class Deployment:
     quarantine: Quarantine
     _handle: LoopHandle
     _store: VersionedStore
+    _pusher: Pusher
 
     def __init__(
         self,
@@ -143,7 +147,9 @@ class Deployment:
         store = self._store = _open_store(placement)
         stack.callback(store.close)
         self.quarantine = stack.enter_context(_open_quarantine(placement, store))
-        pusher = Pusher(quarantine=self.quarantine, log=StorePushLog(store) if store.durable else None)
+        pusher = self._pusher = Pusher(
+            quarantine=self.quarantine, log=StorePushLog(store) if store.durable else None
+        )
         ids: Literal["int"] | IdCodec = "int"
         if placement.string_ids:
             # With the names of an earlier run, before the program is made: its parameters may be vertices.
@@ -153,6 +159,8 @@ class Deployment:
         master = Master(store, placement.workers)
         session = stack.enter_context(Session(master, pusher=pusher))
         self.service = session.service
+        if placement.files_first and (acknowledged := pusher.hold(placement.loop)):
+            self.service.await_offsets(placement.loop, acknowledged)
         self._handle = session.start(
             program,
             placement.loop,
@@ -164,10 +172,14 @@ class Deployment:
         )
         self.loop = self._handle.loop
         self.logged = LoggedAdmission(self.loop, pusher)
-        # Last: what an earlier run had acknowledged is in the loop before anybody can push more.
+        # Last: what an earlier run had acknowledged is in the loop, or held, before anybody can push more.
         self.server = None
         if placement.address is not None:
             self.server = session.serve(placement.address.host, placement.address.port)
+
+    def restore(self) -> None:
+        """Admit what an earlier run had acknowledged, where that waits for files that are read first; once, however often called."""
+        self._pusher.release(self.loop)
 
     @property
     def is_gone_on_from(self) -> bool:

@@ -66,6 +66,7 @@ def run_job(plan: RunPlan, make_program: MakeProgram) -> int:
         address=plan.address,
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
+        files_first=bool(plan.edges),
     )
     with (
         Interruption() as interruption,
@@ -169,6 +170,10 @@ class _Job:
 
     def _step(self) -> bool:
         while True:
+            if self._feed.files_are_read:
+                # Not before: what was pushed to an earlier run may remove what the files bring. Not after what is live: it
+                # may have no end.
+                self._deployment.restore()
             try:
                 return self._feed.step()
             except TornadoError as error:
