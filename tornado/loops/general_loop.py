@@ -27,8 +27,6 @@ from .values import Values
 class GeneralLoop(MainLoop):
     """See the module and `MainLoop`. Its snapshots are copies in memory; none are stored."""
 
-    is_stored = False
-
     def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
         """Not for general programs: what a state is written as is not defined.
 

@@ -51,7 +51,6 @@ class MainLoop:
     """
 
     processor_type: ClassVar[type[MainProcessor]] = RestorableProcessor
-    is_stored: ClassVar[bool] = True  # whether there are snapshots of this kind of loop
 
     def __init__(
         self,

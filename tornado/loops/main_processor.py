@@ -81,7 +81,6 @@ class MainProcessor(SelectiveProcessor):
         )
         self.state = LoopState(worker=worker, workers=workers, delay_bound=delay_bound)
         self.branches: list[BranchProcessor] = []
-        self.applied_version = 0
         self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
         self._commands: deque[Share | BranchProcessor] = deque()
         self._forking: deque[BranchProcessor] = deque()  # recorded here, markers still missing
@@ -153,9 +152,8 @@ class MainProcessor(SelectiveProcessor):
         return False
 
     def _is_behind(self) -> bool:
-        if (
-            max(self._markers) >= 0
-        ):  # what its sender sent since waits for the fork, which waits for the records before it
+        # What the sender of a marker sent since waits for the fork, which waits for the records before it.
+        if max(self._markers) >= 0:
             return False
         counters = self.state.counters
         pending = counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]
@@ -190,8 +188,6 @@ class MainProcessor(SelectiveProcessor):
             records * RECORD_COST,
         )
         finished = share.following == len(share.sources)
-        if finished:
-            self.applied_version = share.version
         self._on_applied(share.following - first)
         return finished
 
