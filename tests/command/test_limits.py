@@ -60,11 +60,14 @@ def job(tmp_path):
         loop = SimpleNamespace(
             program=SimpleNamespace(check=None), statistics=lambda: statistics, fork=lambda **_: branch
         )
-        deployment = SimpleNamespace(loop=loop, interner=None, quarantine=Quarantine(None), server=None)
+        service = SimpleNamespace(watch_sources=lambda *_: None)
+        deployment = SimpleNamespace(
+            loop=loop, interner=None, quarantine=Quarantine(None), server=None, service=service
+        )
         options = {
-            **dict.fromkeys(
-                ["vertices", "points", "kafka", "topic", "columns", "workers", "store", "quarantine"]
-            ),
+            **dict.fromkeys(["vertices", "points", "columns", "workers", "store", "quarantine"]),
+            **dict.fromkeys(["kafka", "topic", "value_format", "when_deleted", "kafka_config"]),
+            "until_end": False,
             "edges": (),
             "undirected": False,
             "ids": "int",

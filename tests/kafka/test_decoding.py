@@ -112,7 +112,9 @@ def test_what_a_program_refuses_is_rejected_with_the_offset_of_its_message():
 
 def test_string_ids_are_interned():
     interner = Interner()
-    decoded = decoder("json", interner=interner).decode(chunk_of([b'{"src": "a", "dst": "b"}', b'{"src": 1, "dst": "b"}']))
+    decoded = decoder("json", interner=interner).decode(
+        chunk_of([b'{"src": "a", "dst": "b"}', b'{"src": 1, "dst": "b"}'])
+    )
     assert len(decoded.parsed.batch) == 1
     assert rejections(decoded) == [(101, "src is not a string: '1'")]
 

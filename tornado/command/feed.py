@@ -1,14 +1,15 @@
-"""The sources of a run, one after another in the order they were named.
+"""The sources of a run, one after another in the order they were named, and a live one behind them.
 
 One after another, so that the order of records is that of the command line; what is still being written (`-`, a named pipe)
-is best named last.
+is best named last. The live one begins when the others have ended, so that it may remove what they brought.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ingest.ingester import Admitting, Check, Ingester, IngesterState
+from ..ingest.ingester import Admitting, Check, Ingester, IngesterState, IngesterStatistics
+from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.quarantine import Quarantine
 from ..ingest.source import Source
 
@@ -28,11 +29,20 @@ class Feed:
         Where rejected records go.
     check : callable
         What the program refuses.
+    live : KafkaIngester, optional
+        The live source; starts with `start_live`.
     """
 
     def __init__(
-        self, loop: Admitting, sources: Sequence[Source], quarantine: Quarantine, *, check: Check
+        self,
+        loop: Admitting,
+        sources: Sequence[Source],
+        quarantine: Quarantine,
+        *,
+        check: Check,
+        live: KafkaIngester | None = None,
     ) -> None:
+        self._live = live
         self._ingesters = [Ingester(loop, source, quarantine, check=check) for source in sources]
         self._waiting = list(reversed(self._ingesters))
         self._running: Ingester | None = None
@@ -64,13 +74,38 @@ class Feed:
         if self._running is not None:
             self._running.wait(timeout_s=timeout_s)
 
+    def start_live(self) -> None:
+        """Begin to read the live source.
+
+        Raises
+        ------
+        TornadoError
+            It cannot be read.
+        """
+        if self._live is not None:
+            self._live.start()
+
+    def wait_live(self, timeout_s: float) -> bool:
+        """Wait for the end of the live source, for at most `timeout_s`; return whether it has ended."""
+        return self._live is None or self._live.wait(timeout_s=timeout_s)
+
+    @property
+    def live_error(self) -> Exception | None:
+        """What made the live source fail."""
+        return None if self._live is None else self._live.error
+
+    def statistics(self) -> list[IngesterStatistics]:
+        """Return a record of every source, of each partition of the live one."""
+        found = [ingester.statistics() for ingester in self._ingesters]
+        return found if self._live is None else [*found, *self._live.statistics()]
+
     def rejected(self) -> int:
         """Return how many records went to quarantine."""
-        return sum(ingester.statistics().rejected for ingester in self._ingesters)
+        return sum(one.rejected for one in self.statistics())
 
     def records(self) -> int:
         """Return how many records are in or in quarantine."""
-        return sum(ingester.statistics().records for ingester in self._ingesters)
+        return sum(one.records for one in self.statistics())
 
     def sources_done(self) -> float | None:
         """Return the share of sources that were read, where there are several."""
@@ -85,3 +120,5 @@ class Feed:
                 ingester.stop(timeout_s=_STOPPING_S)
         self._waiting.clear()
         self._running = None
+        if self._live is not None:
+            self._live.stop(timeout_s=_STOPPING_S)

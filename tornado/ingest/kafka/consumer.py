@@ -337,7 +337,8 @@ def _parts(records: Sequence[Any]) -> Iterable[Sequence[Any]]:
 
 def _described(error: BaseException) -> str:
     text = str(error).strip()
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    name = type(error).__name__
+    return text if text.startswith(name) else f"{name}: {text}" if text else name
 
 
 def main() -> None:
