@@ -92,6 +92,7 @@ class KafkaIngester:
         self._state = IngesterState.READY
         self._error: Exception | None = None
         self._last_error: str | None = None
+        self._trouble: str | None = None
         self._partitions: dict[int, _Partition] = {}
         self._restarts = 0
         self._began_s = 0.0
@@ -111,7 +112,7 @@ class KafkaIngester:
         """How often the client was started again."""
         return self._restarts
 
-    def start(self, *, timeout_s: float = 15.0) -> None:
+    def start(self, *, timeout_s: float = 10.0) -> None:
         """Begin to pump; returns when the client has its partitions.
 
         Raises
@@ -136,10 +137,10 @@ class KafkaIngester:
         until_s = time.monotonic() + timeout_s
         while not self._ready.wait(_POLL_S) and not self._ended.is_set():
             if time.monotonic() >= until_s:
-                last = self._last_error
+                trouble = self._trouble
                 self.stop()
                 raise ConnectionLost(
-                    last
+                    trouble
                     or f"the client of topic {self._settings.topic} did not begin within {timeout_s:g} s",
                     hint=f"`tornado doctor --kafka {','.join(self._settings.brokers)} --topic {self._settings.topic}` "
                     "names the cause.",
@@ -330,6 +331,7 @@ class KafkaIngester:
 
     def _note(self, message: str) -> None:
         with self._lock:
+            self._trouble = message
             self._last_error = f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}"
 
     def _end(self, state: IngesterState, error: Exception | None = None) -> None:
