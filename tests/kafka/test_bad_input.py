@@ -138,7 +138,7 @@ def test_a_broker_that_is_not_there_is_said_within_seconds():
     settings = settings_of(type("Nowhere", (), {"address": "127.0.0.1:1"}), "edges")
     with shortest_paths() as loop:
         ingester = KafkaIngester(loop, settings, Quarantine(None))
-        with pytest.raises(ConnectionLost, match="no Kafka broker answers at 127.0.0.1:1") as raised:
+        with pytest.raises(ConnectionLost, match="no Kafka broker answers at") as raised:
             ingester.start(timeout_s=4)
         assert "tornado doctor --kafka 127.0.0.1:1 --topic edges" in raised.value.hint
         assert ingester.wait(timeout_s=10)
