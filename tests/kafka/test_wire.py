@@ -2,7 +2,6 @@
 
 import io
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,11 +21,10 @@ def test_what_is_written_is_read_in_its_order(frames):
     assert read_frame(file) is None
 
 
-@pytest.mark.parametrize("kept", range(1, 40))
-def test_a_frame_that_is_cut_off_is_none(kept):
+def test_a_frame_that_is_cut_off_is_none():
     file = io.BytesIO()
     write_frame(file, {"kind": "chunk"}, [b"0123456789"])
     whole = file.getvalue()
-    assert len(whole) == 40 - 1
-    read = read_frame(io.BytesIO(whole[:kept]))
-    assert (read is None) == (kept < len(whole))
+    for kept in range(len(whole)):
+        assert read_frame(io.BytesIO(whole[:kept])) is None
+    assert read_frame(io.BytesIO(whole)) is not None
