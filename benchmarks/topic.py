@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import orjson
-from kafka import KafkaConsumer, TopicPartition
 
 from apps.sssp import ShortestPaths
 from tornado.ingest.kafka.ingester import KafkaIngester
+from tornado.ingest.kafka.library import KafkaConsumer, TopicPartition
 from tornado.ingest.kafka.producer import EdgeProducer
 from tornado.ingest.kafka.settings import KafkaSettings, ValueFormat
 from tornado.ingest.quarantine import Quarantine
@@ -131,6 +131,7 @@ def _bare(broker: KafkaBroker, topic: str, parse: Callable[[bytes], Any]) -> flo
     consumer = KafkaConsumer(
         bootstrap_servers=broker.address,
         group_id=None,
+        enable_auto_commit=False,
         max_poll_records=65_536,
         fetch_max_bytes=16 << 20,
         max_partition_fetch_bytes=4 << 20,

@@ -49,12 +49,7 @@ DOORWAYS = {
     "httpx": ["tornado/command/client.py"],
     "click": ["tornado/__main__.py", "tornado/command/*.py"],
     "rich": ["tornado/__main__.py", "tornado/command/*.py"],
-    "kafka": [
-        "tornado/ingest/kafka/consumer.py",
-        "tornado/ingest/kafka/diagnosis.py",
-        "tornado/ingest/kafka/producer.py",
-        "tornado/testing/kafka_broker.py",
-    ],
+    "kafka": ["tornado/ingest/kafka/library.py"],
     "psycopg2": [],
     "pyspark": [],
     "networkx": ["tornado/testing/*.py"],

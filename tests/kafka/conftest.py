@@ -1,5 +1,6 @@
 """One real broker for all tests of a session; what stops it starts it again on the same ports, with the same records."""
 
+import gc
 import itertools
 
 import pytest
@@ -14,6 +15,13 @@ def broker(tmp_path_factory):
     """A broker that answers."""
     with KafkaBroker(tmp_path_factory.mktemp("kafka")) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def _collected():
+    """What the client library leaves behind is found here and not in some later test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

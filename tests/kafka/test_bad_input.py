@@ -11,13 +11,20 @@ import pyarrow as pa
 import pytest
 
 from tests.kafka.chunks import arrow_message
-from tests.kafka.topics import answered, pumped, settings_of, shortest_paths, wait_until
+from tests.kafka.topics import (
+    LIBRARY_LEAVES_SOCKETS,
+    answered,
+    pumped,
+    settings_of,
+    shortest_paths,
+    wait_until,
+)
 from tornado.errors import ConnectionLost, InvalidArgument, SourceLost, TornadoError
 from tornado.ingest.kafka.consumer import PENDING_LIMIT_BYTES
 from tornado.ingest.kafka.ingester import KafkaIngester
 from tornado.ingest.quarantine import Quarantine
 
-pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths")]
+pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths"), LIBRARY_LEAVES_SOCKETS]
 
 
 def send(broker, name, count, **options):

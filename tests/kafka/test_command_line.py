@@ -12,11 +12,11 @@ import time
 import pytest
 
 from tests.end_to_end.running import CHECKOUT, Service, environment_in, run
-from tests.kafka.topics import check, replayed, wait_until
+from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, check, replayed, wait_until
 from tornado.command.client import ServiceClient
 from tornado.testing.kafka_broker import KafkaBroker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths")]
+pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths"), LIBRARY_LEAVES_SOCKETS]
 
 
 def tornado(folder, *arguments, timeout_s=120):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.kafka.topics import (
+    LIBRARY_LEAVES_SOCKETS,
     Sending,
     answered,
     check,
@@ -24,7 +25,7 @@ from tornado.ingest.ingester import IngesterState
 from tornado.ingest.kafka import ingester as ingester_module
 from tornado.testing import mixed, random_multigraph
 
-pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths")]
+pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths"), LIBRARY_LEAVES_SOCKETS]
 
 
 def stream(records, seed):

@@ -8,10 +8,11 @@ import time
 
 import numpy as np
 import pyarrow as pa
-from kafka import KafkaConsumer, TopicPartition
+import pytest
 
 from apps.sssp import ShortestPaths
 from tornado.ingest.kafka.ingester import KafkaIngester
+from tornado.ingest.kafka.library import KafkaConsumer, TopicPartition
 from tornado.ingest.kafka.producer import EdgeProducer
 from tornado.ingest.kafka.settings import KafkaSettings, ValueFormat, WhenDeleted
 from tornado.ingest.quarantine import Quarantine
@@ -20,6 +21,10 @@ from tornado.loops import Master
 from tornado.testing import GraphModel, exact_distances
 
 SOURCE = 1
+# One for each attempt to connect that is refused.
+LIBRARY_LEAVES_SOCKETS = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
+)
 
 
 def settings_of(broker, topic, value_format="json", when_deleted="stop", **options):
@@ -104,7 +109,7 @@ class Sending:
 
 def ends(broker, topic):
     """Where each partition ends, by source name."""
-    consumer = KafkaConsumer(bootstrap_servers=broker.address, group_id=None)
+    consumer = KafkaConsumer(bootstrap_servers=broker.address, group_id=None, enable_auto_commit=False)
     try:
         places = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic))]
         return {f"{topic}:{place.partition}": end for place, end in consumer.end_offsets(places).items()}
@@ -116,7 +121,7 @@ def replayed(broker, topic, value_format="json", begin=None):
     """All records of a topic as a plain client and Python read them: (partition, offset, src, dst, weight, op) rows."""
     read = {"json": _read_json, "csv": _read_csv, "arrow": _read_arrow}[value_format]
     stops = ends(broker, topic)
-    consumer = KafkaConsumer(bootstrap_servers=broker.address, group_id=None)
+    consumer = KafkaConsumer(bootstrap_servers=broker.address, group_id=None, enable_auto_commit=False)
     rows = []
     try:
         places = [TopicPartition(topic, int(name.rpartition(":")[2])) for name in stops]

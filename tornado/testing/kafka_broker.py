@@ -169,12 +169,21 @@ class KafkaBroker:
         while True:
             if self._process.poll() is not None:
                 raise ConnectionLost(f"the broker ended with {self._process.returncode}: {self.log_tail()}")
-            with contextlib.suppress(Exception), self.admin() as admin:
-                if self._advertised is not None or admin.list_topics() is not None:
-                    return
+            if self._answers():
+                return
             if time.monotonic() >= until_s:
                 raise ConnectionLost(f"the broker does not answer after {timeout_s:g} s: {self.log_tail()}")
             time.sleep(0.1)
+
+    def _answers(self) -> bool:
+        # Not before the port is open: the library leaves a socket behind for each attempt that is refused.
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        with contextlib.suppress(Exception), self.admin() as admin:
+            return self._advertised is not None or admin.list_topics() is not None
+        return False
 
     def kill(self) -> None:
         """End it at once, as a crash would; nothing happens where it does not run."""
@@ -202,7 +211,7 @@ class KafkaBroker:
 
     def delete_records(self, name: str, before: Mapping[int, int]) -> None:
         """Delete the records of partitions that stand before these offsets."""
-        from kafka import TopicPartition
+        from ..ingest.kafka.library import TopicPartition
 
         with self.admin() as admin:
             admin.delete_records({TopicPartition(name, number): offset for number, offset in before.items()})
@@ -210,7 +219,7 @@ class KafkaBroker:
     @contextlib.contextmanager
     def admin(self) -> Iterator[Any]:
         """A client that may do everything."""
-        from kafka import KafkaAdminClient
+        from ..ingest.kafka.library import KafkaAdminClient
 
         client = KafkaAdminClient(
             bootstrap_servers=self.address, bootstrap_timeout_ms=2000, request_timeout_ms=10_000
@@ -223,7 +232,7 @@ class KafkaBroker:
     @contextlib.contextmanager
     def producer(self, **options: Any) -> Iterator[Any]:
         """A client that sends; what it sent is in the topic when the context is left."""
-        from kafka import KafkaProducer
+        from ..ingest.kafka.library import KafkaProducer
 
         settings = {"linger_ms": 2, "max_request_size": 16 << 20, "batch_size": 1 << 17} | options
         client = KafkaProducer(bootstrap_servers=self.address, **settings)

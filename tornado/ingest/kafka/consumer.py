@@ -19,20 +19,20 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Final
 
-from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import (
+from .library import (
     AuthorizationError,
     CorruptRecordError,
     KafkaConfigurationError,
     KafkaConnectionError,
+    KafkaConsumer,
     KafkaError,
     KafkaTimeoutError,
     LogTruncationError,
     OffsetOutOfRangeError,
     SaslAuthenticationFailedError,
+    TopicPartition,
     UnsupportedCodecError,
 )
-
 from .wire import write_frame
 
 PENDING_LIMIT_BYTES: Final = 32 << 20

@@ -14,16 +14,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.errors import (
+from .library import (
     AuthorizationError,
+    KafkaAdminClient,
     KafkaConfigurationError,
+    KafkaConsumer,
     KafkaError,
     SaslAuthenticationFailedError,
     TopicAuthorizationFailedError,
+    TopicPartition,
     UnknownTopicOrPartitionError,
+    for_code,
 )
-
 from .settings import KafkaSettings, broker_address, source_name
 
 _CONNECTING_S: Final = 1.0
@@ -208,8 +210,6 @@ def _check_advertised(asked: list[str], advertised: list[tuple[str, int]]) -> St
 
 
 def _describe(admin: Any, settings: KafkaSettings) -> Any:
-    from kafka.errors import for_code
-
     found = next(iter(admin.describe_topics([settings.topic])))
     error = for_code(found.get("error_code", 0))
     if error is UnknownTopicOrPartitionError:

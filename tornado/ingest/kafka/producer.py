@@ -14,11 +14,15 @@ from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
-from kafka import KafkaAdminClient, KafkaProducer
-from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from ...errors import ConnectionLost, InvalidArgument
 from ..records import INSERT, REMOVE, REPLACE, SYMBOLS, EdgeBatch
+from .library import (
+    KafkaAdminClient,
+    KafkaError,
+    KafkaProducer,
+    TopicAlreadyExistsError,
+)
 from .settings import KafkaSettings, ValueFormat
 
 _BOOTSTRAP_MS: Final = 5000
