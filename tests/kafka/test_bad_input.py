@@ -19,7 +19,7 @@ from tests.kafka.topics import (
     shortest_paths,
     wait_until,
 )
-from tornado.errors import ConnectionLost, InvalidArgument, SourceLost, TornadoError
+from tornado.errors import ConnectionLost, InvalidArgument, QueueFull, SourceLost, TornadoError
 from tornado.ingest.kafka.consumer import PENDING_LIMIT_BYTES
 from tornado.ingest.kafka.ingester import KafkaIngester
 from tornado.ingest.quarantine import Quarantine
@@ -63,7 +63,7 @@ def test_bad_values_are_counted_and_quarantined_and_the_good_ones_between_them_a
     ]
     with broker.producer() as producer:
         for value in values:
-            producer.send(name, value)
+            producer.send(name, value, key=b"key")
     with (
         Quarantine(tmp_path / "rejected.jsonl") as quarantine,
         shortest_paths() as loop,
@@ -214,7 +214,8 @@ class GatedLoop:
         self._offsets = {}
 
     def admit(self, batch, source, offset, timeout_s=None):
-        assert self.gate.wait(60)
+        if not self.gate.wait(timeout_s):
+            raise QueueFull("the gate is shut")
         self.edges += len(batch)
         self._offsets[source] = offset
 

@@ -63,7 +63,7 @@ def test_what_is_produced_is_read_to_its_end_into_a_result_file(broker, tmp_path
     assert by_name["input-ended"]["records"] == 5000
     offsets = by_name["result"]["snapshot"]["offsets"]
     assert sorted(offsets) == [f"{name}:{number}" for number in range(3)]
-    rows = list(csv.reader((tmp_path / "out.csv").open()))[1:]
+    rows = list(csv.reader((tmp_path / "out.csv").read_text().splitlines()))[1:]
     values = {int(vertex): float(value) if value else math.inf for vertex, value in rows}
     check((offsets, values), replayed(broker, name, value_format), name)
 

@@ -20,6 +20,7 @@ from .presentation import ExitCode, say_note
 _SLICES_PER_S = 50
 _LARGEST_SLICE = 10_000
 _NOTE_PERIOD_S = 1.0
+_STORMS_AT_ONCE = 20
 
 
 @click.command("produce")
@@ -179,10 +180,13 @@ def _town(side: int, seed: int) -> Iterator[EdgeBatch]:
     roads = road_network(side, side, seed=seed)
     yield roads.records()
     while True:
-        seed += 1
-        closed = closures(roads, max(1, len(roads) // 200), seed=seed)
-        yield closing(closed)
-        yield opening(closed)
+        # Several storms in a batch: small towns would otherwise give messages of a few edges.
+        changes = []
+        for _ in range(_STORMS_AT_ONCE):
+            seed += 1
+            closed = closures(roads, max(1, len(roads) // 200), seed=seed)
+            changes += [closing(closed), opening(closed)]
+        yield EdgeBatch.concat(changes)
 
 
 def _limited(batches: Iterator[EdgeBatch], records: int | None) -> Iterator[EdgeBatch]:

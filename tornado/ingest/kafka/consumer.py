@@ -40,6 +40,9 @@ PENDING_LIMIT_BYTES: Final = 32 << 20
 
 _CHUNK_BYTES: Final = 4 << 20
 _CHUNK_RECORDS: Final = 32_768
+_POLL_BYTES: Final = 8 << 20
+_FIRST_POLL_RECORDS: Final = 16
+_MOST_POLL_RECORDS: Final = 65_536
 _POLL_MS: Final = 100
 _WATCH_S: Final = 1.0
 _ANSWER_MS: Final = 2000
@@ -115,6 +118,7 @@ class _Client:
         self._options: dict[str, Any] = settings["client"]
         self._ends: dict[int, int] = {}
         self._paused = False
+        self._at_once = _FIRST_POLL_RECORDS
         self._consumer: KafkaConsumer = None
 
     def run(self) -> None:
@@ -157,7 +161,6 @@ class _Client:
                         "request_timeout_ms": 15_000,
                         "fetch_max_bytes": 16 << 20,
                         "max_partition_fetch_bytes": 4 << 20,
-                        "max_poll_records": 2 * _CHUNK_RECORDS,
                         "metrics_enabled": False,
                         **self._options,
                     }
@@ -252,7 +255,7 @@ class _Client:
 
     def _poll(self) -> dict[TopicPartition, list[Any]]:
         try:
-            return self._consumer.poll(timeout_ms=_POLL_MS) or {}
+            found = self._consumer.poll(timeout_ms=_POLL_MS, max_records=self._at_once) or {}
         except OffsetOutOfRangeError as error:
             self._reassign(error)
         except AuthorizationError as error:
@@ -273,6 +276,10 @@ class _Client:
         except (KafkaError, OSError) as error:
             self._trouble(f"{self._topic} cannot be read at the moment: {_described(error)}")
             time.sleep(_RETRY_S)
+        else:
+            if found:
+                self._at_once = _next_at_once(self._at_once, found.values())
+            return found
         return {}
 
     def _reassign(self, error: OffsetOutOfRangeError) -> None:
@@ -319,6 +326,17 @@ class _Client:
 
     def _trouble(self, message: str) -> None:
         self._link.send({"kind": "trouble", "message": message})
+
+
+def _next_at_once(at_once: int, found: Iterable[Sequence[Any]]) -> int:
+    """How many records to ask for, by the size of those that came: compressed ones are larger than what was fetched."""
+    count = size = 0
+    for records in found:
+        count += len(records)
+        # The size as it was sent, which is there without looking at each value's type.
+        size += sum(record.serialized_value_size for record in records)
+    room = _POLL_BYTES * count // max(size, 1)
+    return max(1, min(room, 4 * at_once, _MOST_POLL_RECORDS))
 
 
 def _parts(records: Sequence[Any]) -> Iterable[Sequence[Any]]:
