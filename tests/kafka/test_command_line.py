@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from tests.end_to_end.running import CHECKOUT, Service, environment_in, run
@@ -121,6 +122,74 @@ def test_a_service_answers_while_a_topic_streams_and_shows_where_it_is(broker, t
         entry = json.loads((tmp_path / "rejected.jsonl").read_text())
         assert (entry["topic"], entry["partition"], entry["source"]) == (name, 1, f"{name}:1")
         assert service.signal(signal.SIGINT) == 130
+
+
+def clients_of(service):
+    """The processes that a service has started."""
+    return psutil.Process(service._process.pid).children()
+
+
+def test_a_service_whose_topic_lost_records_says_so_and_answers_from_what_is_in(broker, topic, tmp_path):
+    name = topic()
+    with Service(tmp_path, "--kafka", broker.address, "--topic", name) as service:
+        service.wait_for("topic")
+        with broker.producer() as producer:
+            producer.send(name, b'{"src": 1, "dst": 2}')
+        wait_until(lambda: service.ask()["snapshot"]["offsets"] == {f"{name}:0": 1})
+        (client,) = clients_of(service)
+        client.suspend()
+        with broker.producer() as producer:
+            for _ in range(9):
+                producer.send(name, b'{"src": 1, "dst": 3}')
+        broker.delete_records(name, {0: 5})
+        client.kill()
+        error = service.wait_for("error", timeout_s=30)
+        assert error["code"] == "source-lost"
+        assert "4 records are lost" in error["message"]
+        assert "--when-deleted earliest" in error["hint"]
+        assert service.ask(vertices=[2])["result"]["values"] == [{"vertex": 2, "value": 1.0}]
+        loop = service.client.get("/v1/loops/sssp").json()
+        assert loop["sources"][f"{name}:0"]["state"] == "failed"
+        assert "4 records are lost" in loop["sources"][f"{name}:0"]["last_error"]
+
+
+def test_a_session_that_is_killed_leaves_no_client_behind(broker, topic, tmp_path):
+    with Service(tmp_path, "--kafka", broker.address, "--topic", topic()) as service:
+        service.wait_for("topic")
+        (client,) = clients_of(service)
+        service.signal(signal.SIGKILL)
+        gone, alive = psutil.wait_procs([client], timeout=10)
+    assert (len(gone), alive) == (1, [])
+
+
+def test_a_run_without_its_topic_fails_and_says_what_to_do(broker, tmp_path):
+    code, events = run(
+        tmp_path,
+        "--kafka",
+        broker.address,
+        "--topic",
+        "no-such-topic",
+        "--until-end",
+        "--output",
+        tmp_path / "out.csv",
+    )
+    assert code == 2
+    assert "has no topic 'no-such-topic'" in events[-1]["message"]
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_files_come_before_the_topic_which_may_remove_what_they_brought(broker, topic, tmp_path):
+    name = topic()
+    (tmp_path / "edges.csv").write_text("1,2,1\n2,3,1\n1,3,9\n")
+    with broker.producer() as producer:
+        producer.send(name, b'{"src": 2, "dst": 3, "op": "-"}')
+    code, events = run(
+        tmp_path,
+        *["--edges", tmp_path / "edges.csv", "--kafka", broker.address, "--topic", name],
+        *["--until-end", "--output", tmp_path / "out.csv"],
+    )
+    assert code == 0, events
+    assert (tmp_path / "out.csv").read_text().splitlines() == ["vertex,value", "1,0.0", "2,1.0", "3,9.0"]
 
 
 def findings(folder, brokers, name):
