@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -94,6 +95,8 @@ def produce_command(**options: Any) -> int:
             "--columns names the columns of files, and none is given", hint="Name files with --edges."
         )
     require_client()
+    # A broker that does not answer shows in what is under way; the library would repeat each line for minutes.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     from ..ingest.kafka.producer import EdgeProducer
 
     with EdgeProducer(
@@ -141,11 +144,12 @@ def _send(producer: Any, batches: Iterator[EdgeBatch], options: dict[str, Any]) 
             if sent.elapsed_s - noted_s >= _NOTE_PERIOD_S:
                 noted_s = sent.elapsed_s
                 say_note(
-                    f"{sent.edges:,} edges, {sent.edges / noted_s:,.0f}/s",
+                    f"{sent.edges:,} edges, {sent.edges / noted_s:,.0f}/s, {producer.under_way:,} messages under way",
                     as_json=options["as_json"],
                     event="progress",
                     edges=sent.edges,
                     messages=sent.messages,
+                    under_way=producer.under_way,
                     edges_per_s=round(sent.edges / noted_s, 1),
                 )
     return sent

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Final, Self
@@ -26,6 +27,8 @@ from .library import (
 from .settings import KafkaSettings, ValueFormat
 
 _BOOTSTRAP_MS: Final = 5000
+_UNDER_WAY_LIMIT: Final = 100_000
+_POLL_S: Final = 0.01
 _SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -74,6 +77,8 @@ class EdgeProducer:
                 allow_auto_create_topics=False,
                 bootstrap_timeout_ms=_BOOTSTRAP_MS,
                 max_block_ms=_BOOTSTRAP_MS,
+                # A broker that comes back is found at once; what was sent meanwhile goes out within two minutes or fails.
+                reconnect_backoff_max_ms=500,
                 **settings.client,
             )
             partitions = self._producer.partitions_for(settings.topic)
@@ -87,9 +92,12 @@ class EdgeProducer:
             )
         self._partitions = len(partitions)
         self._failure: BaseException | None = None
+        self._handed_over = 0
+        # Counted by the library's one thread alone.
+        self._done = 0
 
     def send(self, batch: EdgeBatch) -> int:
-        """Send the edges of a batch, in order; return the number of messages.
+        """Send the edges of a batch, in order; return the number of messages. Waits while too many are under way.
 
         Raises
         ------
@@ -103,11 +111,20 @@ class EdgeProducer:
         try:
             for partition, key, value in self._messages(batch, places):
                 future = self._producer.send(self._settings.topic, value=value, key=key, partition=partition)
+                future.add_callback(self._succeed)
                 future.add_errback(self._fail)
                 messages += 1
+                self._handed_over += 1
+                if self.under_way > _UNDER_WAY_LIMIT:
+                    self._wait_for_room()
         except (KafkaError, OSError) as error:
             raise _mapped(self._settings, error) from error
         return messages
+
+    @property
+    def under_way(self) -> int:
+        """How many messages the broker has not acknowledged yet."""
+        return self._handed_over - self._done
 
     def flush(self) -> None:
         """Wait until everything that was sent is with the broker.
@@ -140,8 +157,19 @@ class EdgeProducer:
         finally:
             self.close()
 
+    def _wait_for_room(self) -> None:
+        """The library itself would take any number of messages that cannot go out."""
+        while self.under_way > _UNDER_WAY_LIMIT // 2:
+            if self._failure is not None:
+                raise _mapped(self._settings, self._failure) from self._failure
+            time.sleep(_POLL_S)
+
+    def _succeed(self, _: object) -> None:
+        self._done += 1
+
     def _fail(self, error: BaseException) -> None:
         self._failure = self._failure or error
+        self._done += 1
 
     def _places(self, batch: EdgeBatch) -> list[int]:
         # Multiplied: neighbouring ids, as generators give them, would otherwise go round the partitions in step.
