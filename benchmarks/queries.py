@@ -75,6 +75,7 @@ class _Measured:
         half = min(alone, _EDGES_A_SECOND_A_WORKER * workers) / 2
         answers = self.one_by_one("half the rate that is asked for", half, judged=self.judged)
         answers += self.one_by_one("half of what it admits", alone / 2, judged=False)
+        answers += self.beside("ten at all times at half the rate that is asked for", half)
         for clients, pause_s, name in (
             (10, 0.5, "a burst of ten each half second"),
             (10, 0.0, "ten at all times"),
@@ -93,7 +94,7 @@ class _Measured:
             asked = self._ask(count=self.settings.queries, clients=1)
         report, seconds = self.report, asked["seconds"]
         report.add(f"{what}, {self.name}", rate, "edges/s")
-        report.add("  edges admitted meanwhile", fed.rate(), "edges/s")
+        report.add(f"  edges admitted meanwhile, {what}, {self.name}", fed.rate(), "edges/s")
         p50 = report.spread(f"  exact query for ten vertices over HTTP, {what}, {self.name}", seconds)
         report.add(f"    queries, {what}, {self.name}", len(seconds), "")
         report.add(
@@ -107,6 +108,20 @@ class _Measured:
             self.plain.bucket_s / p50,
             "x",
         )
+        return list(asked["answers"])
+
+    def beside(self, what: str, rate: float) -> list[dict[str, Any]]:
+        """Ask from ten clients while so many edges a second are to come in; return some of the answers."""
+        self.system.wait_idle(self.clock.left_s())
+        with _feeding(self.system, self.churn, rate) as fed:
+            asked = self._ask(clients=10, duration_s=self.feeding_s)
+        self.report.add(
+            f"admission slowed by queries, {what}, {self.name}",
+            1 - fed.rate() / rate,
+            "of the rate",
+            at_most=_SLOWED_BY,
+        )
+        self.report.spread(f"  exact query meanwhile, {what}, {self.name}", asked["seconds"])
         return list(asked["answers"])
 
     def at_once(self, what: str, clients: int, pause_s: float) -> list[dict[str, Any]]:

@@ -168,6 +168,30 @@ def test_what_was_acknowledged_outlives_a_kill(tmp_path, stream):
         assert check(service.ask(), history) == 3500
 
 
+def test_a_removal_of_what_a_file_brought_is_still_one_after_a_kill(tmp_path):
+    # Long enough that the service is asked while it reads the file again, if the machine is as fast as it should be.
+    rows = 200_000
+    lines = [f"{k},{k + 1},1" for k in range(1, rows)]
+    (tmp_path / "roads.csv").write_text("\n".join(["src,dst,weight", "1,9000001,5", *lines, ""]))
+    options = ["--store", f"lmdb://{tmp_path}/store", "--edges", tmp_path / "roads.csv"]
+    question = {"vertices": [9000001, 9000002]}
+    expected = [{"vertex": 9000001, "value": None}, {"vertex": 9000002, "value": 4.0}]
+    with Service(tmp_path, *options) as service:
+        service.wait_for("input-ended")
+        changes = '{"src": 1, "dst": 9000001, "op": "-"}\n{"src": 1, "dst": 9000002, "weight": 4}\n'
+        assert service.push(changes).json()["offsets"] == {"http": 2}
+        assert service.ask(**question)["result"]["values"] == expected
+        service.signal(signal.SIGKILL)
+    with Service(tmp_path, *options) as service:
+        # Pushed edges come after the file, and an answer after what was acknowledged.
+        answer = service.ask(**question)
+        assert answer["result"]["values"] == expected
+        assert answer["snapshot"]["offsets"] == {"http": 2, "roads.csv": rows}
+        service.wait_for("input-ended")
+        assert service.push('{"src": 2, "dst": 9000003}').json()["offsets"] == {"http": 3}
+        assert service.ask(vertices=[9000003])["result"]["values"] == [{"vertex": 9000003, "value": 2.0}]
+
+
 def test_names_are_the_same_vertices_after_a_kill(tmp_path):
     options = ["--ids", "string", "--store", f"lmdb://{tmp_path}/store", "--edges", tmp_path / "roads.csv"]
     roads = ["Rome,Bern,2", 'Bern,"Paris, Texas",1', "Oslo,Rome,1"]

@@ -11,6 +11,9 @@ from tornado.ingest.quarantine import Quarantine
 from tornado.ingest.records import REMOVE, EdgeBatch
 from tornado.query.push import Pusher
 from tornado.query.push_log import StorePushLog
+from tornado.query.query import QueryState
+from tornado.query.request import Mode, QueryRequest
+from tornado.query.service import QueryService
 from tornado.query.session import Session
 from tornado.query.stored_names import main_loops
 from tornado.storage import open_store
@@ -135,6 +138,56 @@ def test_what_is_pushed_before_the_loop_is_restored_comes_after_what_an_earlier_
     assert pusher.restore(loop) == 0
     values, _ = loop.approximation().lookup(np.array([11]))
     assert values.tolist() == [2.0]
+
+
+def test_what_was_pushed_waits_for_the_files_that_are_read_again(fake, store, log):
+    Pusher(log=log).insert(start_roads(fake), "http", EdgeBatch.of([1], [2], None, REMOVE))
+    pusher, anew = Pusher(log=StorePushLog(store)), fake_loops.Master()
+    assert pusher.hold("roads") == {"http": 1}
+    loop = anew.start(fake_loops.Fastest(1), "roads")
+    assert pusher.restore(loop) == 0
+    # Neither would be in its place: the edge is not there yet, and an offset would be given twice.
+    with pytest.raises(QueueFull, match=r"'roads' reads its files again.*Send the same again"):
+        pusher.push(loop, "http", parse_ndjson(b'{"src": 1, "dst": 7}\n'))
+    with pytest.raises(QueueFull, match="reads its files again"):
+        pusher.insert(loop, "insert", EdgeBatch.of([1], [7]))
+    assert (loop.offsets(), StorePushLog(store).reached("roads")) == ({}, {"http": 1})
+    loop.admit(EdgeBatch.of([1, 1], [2, 3]), "edges.csv", 2)
+    assert (pusher.release(loop), pusher.release(loop)) == (1, 0)
+    values, known = loop.approximation().lookup(np.array([2, 3]))
+    assert (values.tolist(), known.tolist()) == ([np.inf, 1.0], [True, True])
+    assert pusher.push(loop, "http", parse_ndjson(b'{"src": 1, "dst": 7}\n')).offsets == {"http": 2}
+
+
+def test_an_exact_question_waits_for_what_was_acknowledged_before_the_restart(fake):
+    loop = start_roads(fake)
+    service = QueryService(fake)
+    try:
+        service.await_offsets("roads", {"http": 2, "insert": 1})
+        query = service.submit(
+            QueryRequest(loop="roads", vertices=(9,), min_offsets={"http": 1, "edges.csv": 4})
+        )
+        assert service.submit(QueryRequest(loop="roads", mode=Mode.APPROXIMATE)).state is QueryState.CONVERGED
+        loop.admit(EdgeBatch.of([1], [8]), "http", 1)
+        loop.admit(EdgeBatch.of([1], [8]), "insert", 1)
+        assert not query.wait(0.05)
+        loop.admit(EdgeBatch.of([1], [9]), "http", 2)
+        assert query.wait(20)
+        assert query.status().snapshot.offsets == {"edges.csv": 4, "http": 2, "insert": 1}
+        version = loop.checkpoint()
+        assert service.submit(QueryRequest(loop="roads", at=version)).wait(20)
+        late = service.submit(QueryRequest(loop="roads", min_offsets={"http": 3}))
+        assert not late.wait(0.05)
+        service.cancel(late.id)
+    finally:
+        service.close()
+
+
+def test_a_loop_to_which_nothing_was_pushed_has_nothing_to_wait_for(store, log):
+    pusher = Pusher(log=log)
+    assert (pusher.hold("roads"), Pusher().hold("roads")) == ({}, {})
+    loop = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
+    assert pusher.push(loop, "http", parse_ndjson(b'{"src": 1, "dst": 7}\n')).offsets == {"http": 1}
 
 
 def started(store, *, source="Rome", ids="string"):

@@ -128,6 +128,7 @@ def test_an_unknown_loop_is_refused_with_those_that_run(service):
         ({"deadline_s": math.nan}, "deadline_s is nan"),
         ({"deadline_s": -1.0}, "deadline_s is -1"),
         ({"deadline_s": 1e9}, "deadline_s is 1000000000"),
+        ({"deadline_s": "30"}, "deadline_s is '30' but must be a number"),
         ({"max_iterations": 0}, "max_iterations is 0"),
         ({"vertices": (2**63,)}, r"vertices\[0\] is 9223372036854775808, which does not fit"),
         ({"vertices": (1, "two")}, r"vertices\[1\] is 'two'"),

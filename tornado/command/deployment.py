@@ -55,6 +55,8 @@ class Placement:
         Where rejected records go; None puts them beside the store.
     address : Address or None
         Where to serve; None serves nothing.
+    files_first : bool
+        Whether what was pushed to an earlier run waits for `Deployment.restore`.
     """
 
     loop: str
@@ -64,6 +66,7 @@ class Placement:
     string_ids: bool = False
     quarantine: str | None = None
     address: Address | None = None
+    files_first: bool = False
 
 
 class Deployment:
@@ -95,6 +98,7 @@ class Deployment:
     server: HttpServer | None
     quarantine: Quarantine
     _handle: LoopHandle
+    _pusher: Pusher
 
     def __init__(self, placement: Placement, make_program: MakeProgram) -> None:
         self._placement = placement
@@ -119,7 +123,9 @@ class Deployment:
         store = _open_store(placement)
         stack.callback(store.close)
         self.quarantine = stack.enter_context(_open_quarantine(placement, store))
-        pusher = Pusher(quarantine=self.quarantine, log=StorePushLog(store) if store.durable else None)
+        pusher = self._pusher = Pusher(
+            quarantine=self.quarantine, log=StorePushLog(store) if store.durable else None
+        )
         ids: Literal["int"] | IdCodec = "int"
         if placement.string_ids:
             # With the names of an earlier run, before the program is made: its parameters may be vertices.
@@ -129,12 +135,18 @@ class Deployment:
         master = Master(store, placement.workers)
         session = stack.enter_context(Session(master, pusher=pusher))
         self.service = session.service
+        if placement.files_first and (acknowledged := pusher.hold(placement.loop)):
+            self.service.await_offsets(placement.loop, acknowledged)
         self._handle = session.start(program, placement.loop, placement.delay_bound, ids=ids)
         self.loop = self._handle.loop
-        # Last: what an earlier run had acknowledged is in the loop before anybody can push more.
+        # Last: what an earlier run had acknowledged is in the loop, or held, before anybody can push more.
         self.server = None
         if placement.address is not None:
             self.server = session.serve(placement.address.host, placement.address.port)
+
+    def restore(self) -> None:
+        """Admit what an earlier run had acknowledged, where that waits for files that are read first; once, however often called."""
+        self._pusher.release(self.loop)
 
     def checkpoint(self) -> int:
         """Write a snapshot of the loop, with what it counts on, and return its version."""

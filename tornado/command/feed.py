@@ -44,11 +44,21 @@ class Feed:
     ) -> None:
         self._live = live
         self._ingesters = [Ingester(loop, source, quarantine, check=check) for source in sources]
+        self._live = [
+            ingester
+            for ingester, source in zip(self._ingesters, sources, strict=True)
+            if not source.rewindable
+        ]
         self._waiting = list(reversed(self._ingesters))
         self._running: Ingester | None = None
 
+    @property
+    def files_are_read(self) -> bool:
+        """Whether nothing is being read, and what comes next, if anything, is no file but live; changes with `step` only."""
+        return self._running is None and (not self._waiting or self._waiting[-1] in self._live)
+
     def step(self) -> bool:
-        """Start the next source when the one before it has ended; return whether there is more to come.
+        """Take leave of the source that has ended, or start the next one; return whether there is more to come.
 
         Raises
         ------
@@ -63,6 +73,7 @@ class Feed:
             self._running = None
             if running.error is not None:
                 raise running.error
+            return True
         if not self._waiting:
             return False
         self._running = self._waiting.pop()

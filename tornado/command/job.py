@@ -65,6 +65,7 @@ def run_job(plan: RunPlan, make_program: MakeProgram) -> int:
         string_ids=plan.ids == "string",
         quarantine=plan.quarantine,
         address=plan.address,
+        files_first=bool(plan.edges),
     )
     with (
         Interruption() as interruption,
@@ -182,6 +183,10 @@ class _Job:
 
     def _step(self) -> bool:
         while True:
+            if self._feed.files_are_read:
+                # Not before: what was pushed to an earlier run may remove what the files bring. Not after what is live: it
+                # may have no end.
+                self._deployment.restore()
             try:
                 return self._feed.step()
             except TornadoError as error:

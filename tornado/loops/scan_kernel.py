@@ -20,6 +20,7 @@ from ..protocol.session_kernel import (
 from .graph_columns import ANY_VERSION, BURIED_FIRST, GRAVE_MASK, SEQUENCE
 from .loop_columns import (
     ACKNOWLEDGE,
+    BLOCKED,
     CURSOR_KIND,
     CURSOR_NUMBER,
     CURSOR_PARENT,
@@ -323,6 +324,15 @@ def finish_gather(graph, session, loop):
 
 
 @nb.njit(cache=True)
+def put_off(loop, row, iteration):
+    """A dirty vertex must commit at an iteration beyond the bound, or later: it waits for the frontier."""
+    raise_reached(loop, row, iteration - 1)
+    loop.counters[BLOCKED] = push_heap(
+        loop.blocked_key, loop.blocked_row, loop.counters[BLOCKED], np.float64(iteration), row
+    )
+
+
+@nb.njit(cache=True)
 def finish_read(graph, session, loop):
     """All consumers are here: commit in one pass if none of them prepares, else open a session."""
     row = loop.counters[CURSOR_ROW]
@@ -330,8 +340,11 @@ def finish_read(graph, session, loop):
     loop.counters[CURSOR_KIND] = IDLE
     if loop.counters[CURSOR_SUPPORTED]:
         begin_prepare(graph, session, loop, row)
+    elif iteration >= loop.counters[LIMIT]:
+        put_off(loop, row, iteration)
     else:
         commit(graph, session, loop, row, iteration)
+        set_cursor(loop, SCAN_COMMIT, row, iteration)
 
 
 @nb.njit(cache=True)
@@ -463,10 +476,6 @@ def run_cursor(graph, session, loop, fuel):
             finish_gather(graph, session, loop)
         elif kind == SCAN_READ:
             finish_read(graph, session, loop)
-            if loop.counters[CURSOR_KIND] == IDLE:  # it has committed
-                set_cursor(
-                    loop, SCAN_COMMIT, loop.counters[CURSOR_ROW], loop.reached[loop.counters[CURSOR_ROW]]
-                )
         elif kind == SCAN_COMMIT:
             finish_commit(graph, session, loop)
         elif kind == SCAN_PREPARE:

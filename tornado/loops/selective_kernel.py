@@ -54,7 +54,7 @@ from .loop_columns import (
     WORKERS,
 )
 from .queue_kernel import drop_heap_top, least_pending, outbox_is_full, push_heap
-from .scan_kernel import begin_prepare, commit, drain, offer_along, run_cursor, settle
+from .scan_kernel import begin_prepare, commit, drain, offer_along, put_off, run_cursor, settle
 from .selective_program import WORST, better, initial, priority
 from .vertex_kernel import mark_dirty, raise_reached, recheck, set_cursor
 
@@ -145,9 +145,12 @@ def commit_at_once(graph, session, loop, row):
     iteration = loop.reached[row] + 1
     for slot in range(first, stop):
         iteration = max(iteration, loop.reached[graph.edge_consumer[slot]])
+    loop.counters[EDGES_VISITED] += stop - first
+    if iteration >= loop.counters[LIMIT]:
+        put_off(loop, row, iteration)
+        return
     commit(graph, session, loop, row, iteration)
     offer_along(graph, session, loop, row, iteration, first, stop, True)
-    loop.counters[EDGES_VISITED] += stop - first
 
 
 @nb.njit(cache=True)
@@ -194,13 +197,7 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
         if loop.flags[row] & DIRTY == 0 or session.record[row] != 0 or priority(loop.candidate[row]) != key:
             continue
         if loop.reached[row] + 1 >= limit:
-            loop.counters[BLOCKED] = push_heap(
-                loop.blocked_key,
-                loop.blocked_row,
-                loop.counters[BLOCKED],
-                np.float64(loop.reached[row] + 1),
-                row,
-            )
+            put_off(loop, row, loop.reached[row] + 1)
         elif has_last and loop.subscribers[row] != np.uint64(0) and session.counters[OPEN_RECORDS] == 0:
             # Consumers elsewhere would have to be asked for their iterations; none is above the last that is allowed (section 4.4).
             commit(graph, session, loop, row, limit - 1)

@@ -3,7 +3,7 @@
 A pushed source has no position of its own, so its offset is counted here: records accepted and quarantined since the loop
 began, going on from what the loop's newest snapshot names. One lock per (loop, source) keeps offsets in the order of
 admission. Where the store is durable a log takes the records first (`PushLog`), so that what was acknowledged outlives a
-crash.
+crash. After one, files that are named again are read first (`Pusher.hold`): a removal must find the edge that it removes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Interner
 from ..ingest.parsed import ParsedBatch
 from ..ingest.quarantine import Quarantine
@@ -51,6 +51,9 @@ class PushLog(Protocol):
 
     def sources(self, loop: str) -> list[str]:
         """Return the sources of a loop that have a log."""
+
+    def reached(self, loop: str) -> dict[str, int]:
+        """Return those sources with the offset that each has reached."""
 
     def replay(self, loop: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
         """Iterate over the batches that reach beyond an offset."""
@@ -94,6 +97,7 @@ class Pusher:
         self._interners: dict[str, Interner] = {}
         self._restoring: dict[str, Lock] = {}
         self._restored: set[str] = set()
+        self._held: set[str] = set()
 
     def push(self, loop: MainLoopView, source: str, parsed: ParsedBatch) -> Pushed:
         """Admit the good records of a body and quarantine the others. Blocks while the loop lags.
@@ -101,11 +105,12 @@ class Pusher:
         Raises
         ------
         QueueFull
-            When the loop did not take them in time; nothing was admitted, and the same body may be sent again.
+            When the loop did not take them in time, or reads its files again; nothing was admitted, and the same body may be
+            sent again.
         """
         bad, reason = loop.program.check(parsed.batch)
         parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason)
-        self.restore(loop)
+        self._require_restored(loop)
         with self._lock(loop.name, source):
             before = self._offset(loop, source)
             offset = before + parsed.records
@@ -122,7 +127,7 @@ class Pusher:
         InvalidArgument
             When the program refuses an entry.
         QueueFull
-            When the loop lags for longer than the timeout.
+            When the loop lags for longer than the timeout, or reads its files again.
         """
         bad, reason = loop.program.check(batch)
         refused = np.flatnonzero(bad)
@@ -131,7 +136,7 @@ class Pusher:
                 f"entry {refused[0]} is {describe(batch, int(refused[0]))}: {reason}",
                 hint="Mend that entry and repeat the call: none of it was taken.",
             )
-        self.restore(loop)
+        self._require_restored(loop)
         with self._lock(loop.name, source):
             return self._admit(loop, source, batch, self._offset(loop, source) + len(batch))
 
@@ -160,6 +165,28 @@ class Pusher:
         if self._log is not None and interner is not None:
             self._log.names.save(loop, interner)
 
+    def hold(self, loop: str) -> dict[str, int]:
+        """Let what the log has of a loop wait for `release`, and refuse what is pushed until then.
+
+        For a loop whose files are read again: what was pushed may remove what they bring. To be called before the loop starts;
+        one without a log is not held.
+
+        Returns
+        -------
+        dict of str to int
+            Which sources wait, and the offset up to which each was acknowledged.
+        """
+        reached = {} if self._log is None else self._log.reached(loop)
+        if reached:
+            self._held.add(loop)
+        return reached
+
+    def release(self, loop: MainLoopView) -> int:
+        """Restore a loop that was held, and take pushed records again; return how many were admitted."""
+        count = self._restore(loop)
+        self._held.discard(loop.name)
+        return count
+
     def restore(self, loop: MainLoopView) -> int:
         """Admit again what was pushed after the snapshot that a loop has recovered; return how many records.
 
@@ -167,8 +194,19 @@ class Pusher:
         shorter only where the next start recovers from it.
 
         To be called when the loop has started. Whatever is pushed before that, or meanwhile, waits for it; a second call
-        does nothing.
+        does nothing, and neither does one for a loop that is held.
         """
+        return 0 if loop.name in self._held else self._restore(loop)
+
+    def _require_restored(self, loop: MainLoopView) -> None:
+        if loop.name in self._held:
+            raise QueueFull(
+                f"loop {loop.name!r} reads its files again, and what was pushed before it was restarted comes after them",
+                hint="Send the same again later.",
+            )
+        self._restore(loop)
+
+    def _restore(self, loop: MainLoopView) -> int:
         if self._log is None or loop.name in self._restored:
             return 0
         with self._guard:

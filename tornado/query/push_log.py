@@ -2,7 +2,8 @@
 
 Files are read again after a crash; what was pushed exists nowhere else. So a batch is written here first, as one version of
 a line of its own (`LOOP/pushed/SOURCE`), and admitted afterwards. At the next start the batches behind the offset of the
-loop's recovered snapshot are admitted again, in order. Versions count appends, not records, so that a batch that the loop
+loop's recovered snapshot are admitted again, in the order of their source. Where they stood among the records of other sources
+is not kept: those of a file that is read again come first (`Pusher.hold`). Versions count appends, not records, so that a batch that the loop
 refused can be overwritten by an empty one.
 
 At least once: a crash between the write and the acknowledgement leaves a batch that its sender may send again.
@@ -72,6 +73,11 @@ class StorePushLog:
         """Return the sources of a loop that have a log."""
         prefix = _line(loop, "")
         return [line.removeprefix(prefix) for line in self._store.loops() if line.startswith(prefix)]
+
+    def reached(self, loop: str) -> dict[str, int]:
+        """Return the sources of a loop that have a log, each with the offset up to which it has been acknowledged."""
+        newest = {source: max(self._store.versions(_line(loop, source))) for source in self.sources(loop)}
+        return {source: self._offset(_line(loop, source), version) for source, version in newest.items()}
 
     def replay(self, loop: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
         """Iterate over the batches that reach beyond an offset, in order, each with the offset that it reaches.

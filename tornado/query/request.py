@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from ..config import Settings
 from ..errors import InvalidArgument
 
@@ -136,9 +138,11 @@ class QueryRequest:
                 hint="Leave them out, or ask with mode exact.",
             )
         deadline_s = limits.deadline_s if self.deadline_s is None else self.deadline_s
-        if not (math.isfinite(deadline_s) and 0 < deadline_s <= limits.max_deadline_s):
+        given: object = deadline_s
+        is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+        if not (is_number and math.isfinite(deadline_s) and 0 < deadline_s <= limits.max_deadline_s):
             raise InvalidArgument(
-                f"deadline_s is {deadline_s} but must be above 0 and at most {limits.max_deadline_s:g}"
+                f"deadline_s is {deadline_s!r} but must be a number above 0 and at most {limits.max_deadline_s:g}"
             )
         return deadline_s
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
 
@@ -63,6 +63,7 @@ class QueryService:
             results=self.limits.retained_results, size_bytes=self.limits.retained_size_bytes
         )
         self._codecs: dict[str, IdCodec] = {}
+        self._awaited: dict[str, dict[str, int]] = {}
         self._listeners: list[Callable[[Query], None]] = []
         self._sources: dict[str, Callable[[], Sequence[IngesterStatistics]]] = {}
         self._ended: Counter[str] = Counter()
@@ -108,6 +109,13 @@ class QueryService:
         """Return what the loop's program ranks by: "nearest" or "highest"."""
         rank = getattr(self.loop(loop).program, "rank", "nearest")
         return str(getattr(rank, "value", rank))
+
+    def await_offsets(self, loop: str, offsets: Mapping[str, int]) -> None:
+        """Let every exact question to a loop wait until it has so many records of these sources.
+
+        For a loop that is restored while it can be asked: whatever was acknowledged is in every snapshot taken from then on.
+        """
+        self._awaited[loop] = dict(offsets)
 
     def submit(self, request: QueryRequest) -> Query:
         """Let a question in.
@@ -217,6 +225,11 @@ class QueryService:
         check_parameters(loop.program, request.parameters, self.ids(request.loop))
         if request.at is not None:
             _require_stored(loop, request.at)
+        if request.mode is Mode.EXACT and request.at is None and request.loop in self._awaited:
+            wanted = request.min_offsets or {}
+            awaited = self._awaited[request.loop].items()
+            least = {source: max(offset, wanted.get(source, 0)) for source, offset in awaited}
+            request = replace(request, min_offsets={**wanted, **least})
         query = Query(secrets.token_hex(8), request, deadline_s)
         if request.mode is Mode.APPROXIMATE:
             ending = self._approximate(loop, request)
