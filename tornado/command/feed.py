@@ -1,7 +1,7 @@
-"""The sources of a run, one after another in the order they were named, and a live one behind them.
+"""The sources of a run, one after another in the order they were named, and a topic behind them.
 
 One after another, so that the order of records is that of the command line; what is still being written (`-`, a named pipe)
-is best named last. The live one begins when the others have ended, so that it may remove what they brought.
+is best named last. The topic begins when the others have ended, so that it may remove what they brought.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Feed:
         Where rejected records go.
     check : callable
         What the program refuses.
-    live : KafkaIngester, optional
-        The live source; starts with `start_live`.
+    topic : KafkaIngester, optional
+        What is read behind them; starts with `start_topic`.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class Feed:
         quarantine: Quarantine,
         *,
         check: Check,
-        live: KafkaIngester | None = None,
+        topic: KafkaIngester | None = None,
     ) -> None:
-        self._live = live
+        self._topic = topic
         self._ingesters = [Ingester(loop, source, quarantine, check=check) for source in sources]
         self._live = [
             ingester
@@ -85,30 +85,30 @@ class Feed:
         if self._running is not None:
             self._running.wait(timeout_s=timeout_s)
 
-    def start_live(self) -> None:
-        """Begin to read the live source.
+    def start_topic(self) -> None:
+        """Begin to read the topic.
 
         Raises
         ------
         TornadoError
             It cannot be read.
         """
-        if self._live is not None:
-            self._live.start()
+        if self._topic is not None:
+            self._topic.start()
 
-    def wait_live(self, timeout_s: float) -> bool:
-        """Wait for the end of the live source, for at most `timeout_s`; return whether it has ended."""
-        return self._live is None or self._live.wait(timeout_s=timeout_s)
+    def wait_topic(self, timeout_s: float) -> bool:
+        """Wait for the end of the topic, for at most `timeout_s`; return whether it has ended."""
+        return self._topic is None or self._topic.wait(timeout_s=timeout_s)
 
     @property
     def live_error(self) -> Exception | None:
-        """What made the live source fail."""
-        return None if self._live is None else self._live.error
+        """What made the topic fail."""
+        return None if self._topic is None else self._topic.error
 
     def statistics(self) -> list[IngesterStatistics]:
-        """Return a record of every source, of each partition of the live one."""
+        """Return a record of every source, of each partition of the topic."""
         found = [ingester.statistics() for ingester in self._ingesters]
-        return found if self._live is None else [*found, *self._live.statistics()]
+        return found if self._topic is None else [*found, *self._topic.statistics()]
 
     def rejected(self) -> int:
         """Return how many records went to quarantine."""
@@ -131,5 +131,5 @@ class Feed:
                 ingester.stop(timeout_s=_STOPPING_S)
         self._waiting.clear()
         self._running = None
-        if self._live is not None:
-            self._live.stop(timeout_s=_STOPPING_S)
+        if self._topic is not None:
+            self._topic.stop(timeout_s=_STOPPING_S)

@@ -89,9 +89,9 @@ class _Job:
         text_format = TextFormat(columns=plan.columns, undirected=plan.undirected)
         sources = open_sources(plan.edges, text_format=text_format, interner=deployment.interner)
         check = deployment.loop.program.check
-        live = None
+        topic = None
         if plan.kafka is not None:
-            live = KafkaIngester(
+            topic = KafkaIngester(
                 deployment.loop,
                 plan.kafka,
                 deployment.quarantine,
@@ -99,7 +99,7 @@ class _Job:
                 interner=deployment.interner,
                 until_end=plan.until_end,
             )
-        self._feed = Feed(deployment.loop, sources, deployment.quarantine, check=check, live=live)
+        self._feed = Feed(deployment.loop, sources, deployment.quarantine, check=check, topic=topic)
         deployment.service.watch_sources(plan.loop, self._feed.statistics)
 
     def run(self) -> int:
@@ -109,7 +109,7 @@ class _Job:
             self._announce()
             with reporter:
                 self._read(reporter)
-                self._read_live(reporter)
+                self._read_topic(reporter)
             code = ExitCode.DONE
             if self._plan.output is not None:
                 code = self._write_result(reporter, self._plan.output)
@@ -147,12 +147,12 @@ class _Job:
                 reporter.show(self._reading("reading"))
         reporter.show(self._reading("read"))
 
-    def _read_live(self, reporter: Reporter) -> None:
-        """Begin with the live source; where it has an end, read to it."""
+    def _read_topic(self, reporter: Reporter) -> None:
+        """Begin with the topic; where it has an end, read to it."""
         kafka = self._plan.kafka
         if kafka is None:
             return
-        self._feed.start_live()
+        self._feed.start_topic()
         say_note(
             f"reading topic {kafka.topic} at {','.join(kafka.brokers)}",
             as_json=self._as_json,
@@ -164,16 +164,16 @@ class _Job:
             },
         )
         shown_s = time.monotonic()
-        while self._plan.until_end and not self._feed.wait_live(min(reporter.period_s, 0.1)):
+        while self._plan.until_end and not self._feed.wait_topic(min(reporter.period_s, 0.1)):
             self._interruption.check()
             if time.monotonic() - shown_s >= reporter.period_s:
                 shown_s = time.monotonic()
                 reporter.show(self._reading("reading"))
-        self._report_live_failure()
+        self._report_topic_failure()
 
-    def _report_live_failure(self) -> bool:
-        """Raise what made the live source fail, or say it where there is still somebody to answer."""
-        error = self._feed.live_error
+    def _report_topic_failure(self) -> bool:
+        """Raise what made the topic fail, or say it where there is still somebody to answer."""
+        error = self._feed.topic_error
         if error is None:
             return False
         if not self._plan.serves or not isinstance(error, TornadoError):
@@ -286,7 +286,7 @@ class _Job:
         failed = False
         while not self._interruption.wait(0.1):
             now_s = time.monotonic()
-            failed = failed or self._report_live_failure()
+            failed = failed or self._report_topic_failure()
             if now_s - checked_s >= _CHECKPOINT_PERIOD_S:
                 checked_s = now_s
                 self._checkpoint()
