@@ -101,7 +101,7 @@ class Feed:
         return self._topic is None or self._topic.wait(timeout_s=timeout_s)
 
     @property
-    def live_error(self) -> Exception | None:
+    def topic_error(self) -> Exception | None:
         """What made the topic fail."""
         return None if self._topic is None else self._topic.error
 
