@@ -235,10 +235,14 @@ def test_a_loop_that_lags_pauses_the_partitions_and_bounds_what_waits(broker, to
             producer.send(name, value, partition=number % 2)
     loop = GatedLoop()
     with pumped(loop, settings_of(broker, name)) as ingester:
-        time.sleep(5)
-        waiting = sum(len(frame.payload) for frame in list(ingester._client._frames))
+
+        def waiting():
+            return sum(len(frame.payload) for frame in list(ingester._client._frames))
+
+        wait_until(lambda: waiting() > PENDING_LIMIT_BYTES // 2)
+        time.sleep(2)
         # What one poll brings comes on top.
-        assert PENDING_LIMIT_BYTES // 2 < waiting < 2 * PENDING_LIMIT_BYTES
+        assert waiting() < 2 * PENDING_LIMIT_BYTES
         assert sum(one.lag_records for one in ingester.statistics()) == 120
         loop.gate.set()
         wait_until(lambda: loop.offsets() == {f"{name}:0": 60, f"{name}:1": 60})
