@@ -77,7 +77,7 @@ rootLogger.appenderRef.console.ref = console
 """
 
 _POM: Final = """\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
+<project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>tornado-loops</groupId>
   <artifactId>kafka-broker</artifactId>
