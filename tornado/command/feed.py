@@ -29,6 +29,8 @@ class Feed:
         Where rejected records go.
     check : callable
         What the program refuses.
+    logged : Admitting, optional
+        Where records of sources go that give them once; left out, likewise into `loop`.
     topic : KafkaIngester, optional
         What is read behind them; starts with `start_topic`.
     """
@@ -40,10 +42,14 @@ class Feed:
         quarantine: Quarantine,
         *,
         check: Check,
+        logged: Admitting | None = None,
         topic: KafkaIngester | None = None,
     ) -> None:
         self._topic = topic
-        self._ingesters = [Ingester(loop, source, quarantine, check=check) for source in sources]
+        self._ingesters = [
+            Ingester(loop if source.rewindable else logged or loop, source, quarantine, check=check)
+            for source in sources
+        ]
         self._live = [
             ingester
             for ingester, source in zip(self._ingesters, sources, strict=True)
