@@ -14,14 +14,15 @@ CANDIDATES := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 # More for pytest: `make test ARGS="-k storage"`.
 ARGS ?=
 
-.PHONY: help setup check format format-check lint types test demo bench bench-smoke soak clean distclean
+.PHONY: help setup check format format-check lint types test demo bench bench-smoke bench-ingest soak clean distclean
 
 help:
 	@echo "make demo         a road network streams in, roads close, two questions get exact answers"
 	@echo "make test         set-up, checks, and all tests but the long ones"
 	@echo "make setup        the environment in $(VENV), with the command $(BIN)/tornado"
 	@echo "make check        format, lint and types (make format mends the first)"
-	@echo "make soak         the long tests; make bench the benchmarks, make bench-smoke their short version"
+	@echo "make soak         the long tests; make bench the benchmarks, make bench-smoke their short version,"
+	@echo "                  make bench-ingest those of sources that stream in"
 	@echo "make clean        removes caches and builds; make distclean the environment as well"
 
 setup: $(INSTALLED)
@@ -77,6 +78,9 @@ demo: $(INSTALLED)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m benchmarks $(ARGS) </dev/null
+
+bench-ingest: $(INSTALLED)
+	@$(BIN)/python -m benchmarks --only topic $(ARGS) </dev/null
 
 bench-smoke: $(INSTALLED)
 	@$(BIN)/python -m benchmarks --smoke $(ARGS) </dev/null

@@ -24,7 +24,18 @@ import numpy as np
 import psutil
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-_PACKAGES = ("numpy", "numba", "llvmlite", "fastapi", "starlette", "uvicorn", "pyarrow", "lmdb", "networkx")
+_PACKAGES = (
+    "numpy",
+    "numba",
+    "llvmlite",
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "pyarrow",
+    "lmdb",
+    "networkx",
+    "kafka-python",
+)
 
 
 class OutOfTime(Exception):

@@ -16,6 +16,7 @@
     ├── RecordError                         one input record is malformed; goes to quarantine, is not raised through
     ├── PeerError                           another process or the network
     │   ├── PortInUse                       somebody listens there already
+    │   ├── SourceLost                      a source no longer has the records that are to be read next
     │   └── ConnectionLost                  the other end is gone or never was
     ├── StoreError                          the place where snapshots are kept
     │   ├── StoreFull                       no room left; what was there before is intact
@@ -178,6 +179,12 @@ class PortInUse(PeerError):
 
     code = "port-in-use"
     default_hint = "Choose another port, or stop the process that holds this one."
+
+
+class SourceLost(PeerError):
+    """A source no longer has the records that are to be read next; nothing was passed over."""
+
+    code = "source-lost"
 
 
 class ConnectionLost(PeerError):

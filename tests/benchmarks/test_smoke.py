@@ -47,6 +47,13 @@ def test_the_command_runs_a_benchmark_in_a_process_of_its_own(tmp_path):
     assert (report["benchmark"], report["settings"]["scale"], report["failure"]) == ("scratch", 8, None)
 
 
+@pytest.mark.kafka
+def test_a_topic_is_read_in_the_smoke_run():
+    report = run_entry("topic", Settings(scale=0, smoke=True, limit_s=240.0))
+    assert report.failure is None
+    assert report.value("Arrow, decoded and staged") > 0
+
+
 def test_a_service_starts_twice_and_answers_exactly():
     report = run_entry("startup", Settings(scale=0, smoke=True, limit_s=240.0))
     assert report.failure is None

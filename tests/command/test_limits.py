@@ -68,11 +68,12 @@ def job(tmp_path):
             interner=None,
             quarantine=Quarantine(None),
             server=None,
+            service=SimpleNamespace(watch_sources=lambda *_: None),
         )
         options = {
-            **dict.fromkeys(
-                ["vertices", "points", "kafka", "topic", "columns", "workers", "store", "quarantine"]
-            ),
+            **dict.fromkeys(["vertices", "points", "columns", "workers", "store", "quarantine"]),
+            **dict.fromkeys(["kafka", "topic", "value_format", "when_deleted", "kafka_config"]),
+            "until_end": False,
             "edges": (),
             "undirected": False,
             "ids": "int",

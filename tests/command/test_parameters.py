@@ -10,6 +10,7 @@ import click
 import pytest
 
 from tornado.command import parameters
+from tornado.command.kafka_config import read_client_settings
 from tornado.command.parameters import PROGRAM_KEY, ProgramCommand, make_program, program_options
 from tornado.command.plan import Address, RunPlan, default_quarantine, default_stores, parse_delay_bound
 from tornado.command.programs import ProgramEntry
@@ -119,6 +120,10 @@ _OPTIONS = {
     "points": None,
     "kafka": None,
     "topic": None,
+    "value_format": None,
+    "when_deleted": None,
+    "until_end": False,
+    "kafka_config": None,
     "columns": None,
     "undirected": False,
     "ids": "int",
@@ -141,8 +146,6 @@ _OPTIONS = {
     ("changes", "said"),
     [
         ({"engine": "spark"}, "--engine spark is not supported"),
-        ({"kafka": "broker:9092"}, "--kafka"),
-        ({"topic": "edges"}, "--topic"),
         ({"points": "a.csv"}, "--points"),
         ({"vertices": "a.csv"}, "--vertices"),
         ({"store": "postgresql://host/db"}, "postgresql"),
@@ -157,6 +160,16 @@ def test_what_this_version_cannot_do_is_said_at_once(changes, said):
     ("changes", "said"),
     [
         ({"http": None}, "no input"),
+        ({"kafka": "broker:9092"}, "--kafka is given without --topic"),
+        ({"topic": "edges"}, "--topic is given without --kafka"),
+        ({"kafka": "broker", "topic": "edges"}, "'broker' is not HOST:PORT"),
+        ({"kafka": "broker:9092", "topic": "a b"}, "'a b' cannot exist"),
+        ({"kafka": "broker:9092", "topic": "edges", "columns": "src,dst"}, "format is json"),
+        ({"kafka": "broker:9092", "topic": "edges", "output": "-"}, "a topic does not end"),
+        ({"kafka": "broker:9092", "topic": "edges", "kafka_config": "no.json"}, "no.json cannot be read"),
+        ({"value_format": "csv"}, "--format is about a topic"),
+        ({"when_deleted": "earliest"}, "--when-deleted is about a topic"),
+        ({"until_end": True}, "--until-end is about a topic"),
         ({"output": "-"}, "--output is written when the input ends"),
         ({"edges": ("no-such.csv",)}, "no such file"),
         ({"edges": (".",)}, "is a folder"),
@@ -180,6 +193,30 @@ def test_a_plan_has_defaults_that_fit_the_machine():
     assert plan.delay_bound == 64
     assert plan.address == Address("127.0.0.1", 0)
     assert parse_delay_bound("unbounded") is None
+
+
+def test_a_plan_with_a_topic_is_endless_unless_it_ends_where_the_topic_does(tmp_path):
+    (tmp_path / "client.json").write_text('{"security_protocol": "SASL_PLAINTEXT"}')
+    changes = {
+        "kafka": "a:1,b:2",
+        "topic": "edges",
+        "http": None,
+        "kafka_config": str(tmp_path / "client.json"),
+    }
+    plan = RunPlan.of("sssp", _OPTIONS | changes)
+    assert plan.is_endless
+    assert plan.kafka.brokers == ("a:1", "b:2")
+    assert plan.kafka.client == {"security_protocol": "SASL_PLAINTEXT"}
+    assert not RunPlan.of("sssp", _OPTIONS | changes | {"until_end": True, "output": "-"}).is_endless
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("{", "no JSON"), ("[]", "no JSON object"), ('{"group_id": "x"}', "sets group_id")]
+)
+def test_a_file_of_client_settings_that_makes_no_sense_is_refused(tmp_path, text, said):
+    (tmp_path / "client.json").write_text(text)
+    with pytest.raises(InvalidArgument, match=said):
+        read_client_settings(str(tmp_path / "client.json"))
 
 
 def test_default_stores_lie_in_the_data_folder_with_the_quarantine_beside(monkeypatch, tmp_path):

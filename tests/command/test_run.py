@@ -177,7 +177,8 @@ def test_a_truncated_gzip_fails_and_names_the_file(tornado, tmp_path):
     ("arguments", "said"),
     [
         (["--engine", "spark"], "not supported in this version"),
-        (["--kafka", "broker:9092", "--topic", "edges"], "not supported in this version"),
+        (["--kafka", "broker:9092", "--topic", "edges"], "a topic does not end"),
+        (["--kafka", "broker:9092"], "--kafka is given without --topic"),
         (["--points", "points.csv"], "--points"),
         (["--sorce", "1"], "Parameters of sssp (ShortestPaths): --source"),
         (["--source", "x"], "--source"),

@@ -20,6 +20,7 @@ from .presentation import ExitCode
 _COMMANDS = {
     "demo": ("demo", "A road network streams in, roads close, and two questions get exact answers."),
     "run": ("run", "Run a program on a stream of edges: as a service, or to a result file."),
+    "produce": ("produce", "Send edges to a Kafka topic, from files or generated, at a rate."),
     "query": ("query", "Ask a running service."),
     "ls": ("listing", "List the loops, sources and queries of a running service."),
     "cancel": ("listing", "Cancel a query of a running service."),

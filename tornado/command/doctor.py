@@ -3,37 +3,60 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import click
 
+from ..errors import InvalidArgument
 from . import checks
 from .checks import Finding, Status
+from .kafka_checks import check_topic
 from .listing import json_option
 from .presentation import ExitCode
 
+_MACHINE = (
+    checks.check_python,
+    checks.check_import_name,
+    checks.check_dependencies,
+    checks.check_compiler,
+    checks.check_compiler_cache,
+    checks.check_port,
+    checks.check_store,
+    checks.check_memory,
+    checks.check_cores,
+)
 _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
 
 
 @click.command("doctor")
+@click.option(
+    "--kafka",
+    "brokers",
+    metavar="HOST:PORT[,…]",
+    help="Look at the way to a topic instead of at this machine.",
+)
+@click.option("--topic", metavar="NAME", help="The topic.")
+@click.option("--kafka-config", metavar="PATH", help="A JSON file with further settings of the client.")
 @json_option
-def doctor_command(*, as_json: bool) -> int:
+def doctor_command(*, brokers: str | None, topic: str | None, kafka_config: str | None, as_json: bool) -> int:
     """Check Python, the import name, the compiler, the port, the store, memory and cores.
 
-    Exits with 1 where a check fails; a warning is no failure.
+    With --kafka and --topic: whether the topic can be read, and if not, why not, in less than five seconds. Exits with
+    1 where a check fails; a warning is no failure.
     """
+    if (brokers is None) != (topic is None):
+        raise InvalidArgument(
+            "--kafka and --topic go together", hint="For example --kafka 127.0.0.1:9092 --topic edges."
+        )
+    found: Iterable[Finding]
+    if brokers is not None and topic is not None:
+        found = check_topic(brokers, topic, kafka_config)
+        fit = f"{topic} can be read"
+    else:
+        found = (check() for check in _MACHINE)
+        fit = "fit to run: try `tornado demo`"
     findings = []
-    for check in (
-        checks.check_python,
-        checks.check_import_name,
-        checks.check_dependencies,
-        checks.check_compiler,
-        checks.check_compiler_cache,
-        checks.check_port,
-        checks.check_store,
-        checks.check_memory,
-        checks.check_cores,
-    ):
-        finding = check()
+    for finding in found:
         findings.append(finding)
         if not as_json:
             _print(finding)
@@ -50,7 +73,7 @@ def doctor_command(*, as_json: bool) -> int:
         ]
         click.echo(json.dumps({"ok": not failed, "checks": lines}))
     else:
-        click.echo(f"to mend: {', '.join(failed)}" if failed else "fit to run: try `tornado demo`")
+        click.echo(f"to mend: {', '.join(failed)}" if failed else fit)
     return ExitCode.FAILED if failed else ExitCode.DONE
 
 

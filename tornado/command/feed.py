@@ -1,14 +1,15 @@
-"""The sources of a run, one after another in the order they were named.
+"""The sources of a run, one after another in the order they were named, and a topic behind them.
 
 One after another, so that the order of records is that of the command line; what is still being written (`-`, a named pipe)
-is best named last.
+is best named last. The topic begins when the others have ended, so that it may remove what they brought.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ingest.ingester import Admitting, Check, Ingester, IngesterState
+from ..ingest.ingester import Admitting, Check, Ingester, IngesterState, IngesterStatistics
+from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.quarantine import Quarantine
 from ..ingest.source import Source
 
@@ -30,6 +31,8 @@ class Feed:
         What the program refuses.
     logged : Admitting, optional
         Where records of sources go that give them once; left out, likewise into `loop`.
+    topic : KafkaIngester, optional
+        What is read behind them; starts with `start_topic`.
     """
 
     def __init__(
@@ -40,7 +43,9 @@ class Feed:
         *,
         check: Check,
         logged: Admitting | None = None,
+        topic: KafkaIngester | None = None,
     ) -> None:
+        self._topic = topic
         self._ingesters = [
             Ingester(loop if source.rewindable else logged or loop, source, quarantine, check=check)
             for source in sources
@@ -86,13 +91,38 @@ class Feed:
         if self._running is not None:
             self._running.wait(timeout_s=timeout_s)
 
+    def start_topic(self) -> None:
+        """Begin to read the topic.
+
+        Raises
+        ------
+        TornadoError
+            It cannot be read.
+        """
+        if self._topic is not None:
+            self._topic.start()
+
+    def wait_topic(self, timeout_s: float) -> bool:
+        """Wait for the end of the topic, for at most `timeout_s`; return whether it has ended."""
+        return self._topic is None or self._topic.wait(timeout_s=timeout_s)
+
+    @property
+    def topic_error(self) -> Exception | None:
+        """What made the topic fail."""
+        return None if self._topic is None else self._topic.error
+
+    def statistics(self) -> list[IngesterStatistics]:
+        """Return a record of every source, of each partition of the topic."""
+        found = [ingester.statistics() for ingester in self._ingesters]
+        return found if self._topic is None else [*found, *self._topic.statistics()]
+
     def rejected(self) -> int:
         """Return how many records went to quarantine."""
-        return sum(ingester.statistics().rejected for ingester in self._ingesters)
+        return sum(one.rejected for one in self.statistics())
 
     def records(self) -> int:
         """Return how many records are in or in quarantine."""
-        return sum(ingester.statistics().records for ingester in self._ingesters)
+        return sum(one.records for one in self.statistics())
 
     def sources_done(self) -> float | None:
         """Return the share of sources that were read, where there are several."""
@@ -107,3 +137,5 @@ class Feed:
                 ingester.stop(timeout_s=_STOPPING_S)
         self._waiting.clear()
         self._running = None
+        if self._topic is not None:
+            self._topic.stop(timeout_s=_STOPPING_S)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NotSupported, StoreError, TornadoError
+from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
 from ..query.formats import snapshot_dict
@@ -97,13 +98,26 @@ class _Job:
             for source in sources:
                 source.close()
             raise
+        check = deployment.loop.program.check
+        topic = None
+        if plan.kafka is not None:
+            topic = KafkaIngester(
+                deployment.loop,
+                plan.kafka,
+                deployment.quarantine,
+                check=check,
+                interner=deployment.interner,
+                until_end=plan.until_end,
+            )
         self._feed = Feed(
             deployment.loop,
             sources,
             deployment.quarantine,
             logged=deployment.logged,
-            check=deployment.loop.program.check,
+            check=check,
+            topic=topic,
         )
+        deployment.service.watch_sources(plan.loop, self._feed.statistics)
 
     def run(self) -> int:
         """Read, write the result, stay: whatever the plan has of these."""
@@ -112,12 +126,13 @@ class _Job:
             self._announce()
             with reporter:
                 self._read(reporter)
+                self._read_topic(reporter)
             code = ExitCode.DONE
             if self._plan.output is not None:
                 code = self._write_result(reporter, self._plan.output)
             self._report_input()
             with reporter:
-                if self._plan.serves:
+                if self._plan.serves or self._plan.is_endless:
                     self._stay(reporter)
                 elif self._plan.output is None:
                     self._settle(reporter)
@@ -167,6 +182,40 @@ class _Job:
                 shown_s = time.monotonic()
                 reporter.show(self._reading("reading"))
         reporter.show(self._reading("read"))
+
+    def _read_topic(self, reporter: Reporter) -> None:
+        """Begin with the topic; where it has an end, read to it."""
+        kafka = self._plan.kafka
+        if kafka is None:
+            return
+        self._feed.start_topic()
+        say_note(
+            f"reading topic {kafka.topic} at {','.join(kafka.brokers)}",
+            as_json=self._as_json,
+            event="topic",
+            topic=kafka.topic,
+            brokers=list(kafka.brokers),
+            offsets={
+                one.source: one.offset for one in self._feed.statistics() if one.lag_records is not None
+            },
+        )
+        shown_s = time.monotonic()
+        while self._plan.until_end and not self._feed.wait_topic(min(reporter.period_s, 0.1)):
+            self._interruption.check()
+            if time.monotonic() - shown_s >= reporter.period_s:
+                shown_s = time.monotonic()
+                reporter.show(self._reading("reading"))
+        self._report_topic_failure()
+
+    def _report_topic_failure(self) -> bool:
+        """Raise what made the topic fail, or say it where there is still somebody to answer."""
+        error = self._feed.topic_error
+        if error is None:
+            return False
+        if not self._plan.serves or not isinstance(error, TornadoError):
+            raise error
+        _say_error(error, as_json=self._as_json)
+        return True
 
     def _step(self) -> bool:
         while True:
@@ -244,7 +293,7 @@ class _Job:
 
     def _report_input(self) -> None:
         rejected = self._feed.rejected()
-        if not self._plan.edges:
+        if not self._plan.edges and (self._plan.kafka is None or self._plan.is_endless):
             return
         where = self._deployment.quarantine.path
         say_note(
@@ -268,12 +317,15 @@ class _Job:
     def _stay(self, reporter: Reporter) -> None:
         self._checkpoint()
         shown_s = time.monotonic()
-        shown = self._reading("serving")
+        stage = "serving" if self._plan.serves else "reading"
+        shown = self._reading(stage)
+        failed = False
         while not self._interruption.wait(0.1):
             now_s = time.monotonic()
+            failed = failed or self._report_topic_failure()
             if now_s - shown_s >= reporter.period_s:
                 shown_s = now_s
-                reading = self._reading("serving")
+                reading = self._reading(stage)
                 # Lines are kept in logs: an idle service must not fill them.
                 if reading != shown or not self._as_json:
                     reporter.show(reading)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 from rich.console import Console
@@ -51,17 +50,27 @@ def cancel_command(identifier: str, url: str, as_json: bool) -> int:  # noqa: FB
 
 def _print_loops(loops: list[Document]) -> None:
     table = _table(
-        "loop", "program", "vertices", "edges", "version", "frontier", "residual", "source", "records in"
+        *("loop", "program", "vertices", "edges", "version", "frontier", "residual", "source", "records in"),
+        *("rejected", "lag", "rows/s", "last error"),
     )
     for loop in loops:
-        sources: dict[str, Any] = loop.get("sources") or loop.get("offsets") or {}
+        known: dict[str, Document] = loop.get("sources") or {}
+        offsets: dict[str, int] = {name: one["offset"] for name, one in known.items()} | (
+            loop.get("offsets") or {}
+        )
         first = True
-        for source, offset in sources.items() or [("none", 0)]:
+        for source, offset in sorted(offsets.items()) or [("none", 0)]:
             head = [
                 loop.get(key)
                 for key in ("name", "program", "vertices", "edges", "version", "iteration", "residual")
             ]
-            table.add_row(*[_cell(cell) if first else "" for cell in head], source, _cell(offset))
+            more = [
+                known.get(source, {}).get(key)
+                for key in ("rejected", "lag_records", "rows_per_s", "last_error")
+            ]
+            table.add_row(
+                *[_cell(cell) if first else "" for cell in head], source, _cell(offset), *map(_cell, more)
+            )
             first = False
     _print(table)
 

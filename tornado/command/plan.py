@@ -16,6 +16,8 @@ from urllib.parse import quote, unquote
 
 from ..config import data_dir, default_workers
 from ..errors import InvalidArgument, NotSupported
+from ..ingest.kafka.settings import KafkaSettings, ValueFormat, WhenDeleted, parse_brokers
+from .kafka_config import read_client_settings, require_client
 from .output import STANDARD_OUTPUT, check_output
 
 STANDARD_INPUT = "-"
@@ -70,6 +72,10 @@ class RunPlan:
         Files in the order given; `-` is standard input.
     columns : tuple of str or None
         Names of the columns; None detects them.
+    kafka : KafkaSettings or None
+        The topic that is read after the files.
+    until_end : bool
+        Whether the topic is read to the end it has now; otherwise for ever.
     delay_bound : int or None
         B of the paper; None is unbounded.
     store : str or None
@@ -88,6 +94,8 @@ class RunPlan:
     edges: tuple[str, ...]
     columns: tuple[str, ...] | None
     undirected: bool
+    kafka: KafkaSettings | None
+    until_end: bool
     ids: Literal["int", "string"]
     workers: int
     delay_bound: int | None
@@ -123,12 +131,18 @@ class RunPlan:
         edges = tuple(options["edges"])
         address = None if options["http"] is None else Address.parse(options["http"])
         output = options["output"]
-        if not edges and address is None:
+        kafka = _kafka(options)
+        if not edges and kafka is None and address is None:
             raise InvalidArgument(
                 "there is no input and nobody to ask",
-                hint="Name files with --edges, or serve with --http, or both.",
+                hint="Name files with --edges or a topic with --kafka and --topic, or serve with --http, or both.",
             )
-        if not edges and output is not None:
+        if output is not None and kafka is not None and not options["until_end"]:
+            raise InvalidArgument(
+                "--output is written when the input ends, and a topic does not end",
+                hint="With --until-end the topic is read to the end that it has when reading begins.",
+            )
+        if not edges and kafka is None and output is not None:
             raise InvalidArgument(
                 "--output is written when the input ends, and there is no input",
                 hint="Name files with --edges.",
@@ -142,6 +156,8 @@ class RunPlan:
             edges=_checked_files(edges),
             columns=None if options["columns"] is None else _parse_columns(options["columns"]),
             undirected=options["undirected"],
+            kafka=kafka,
+            until_end=options["until_end"],
             ids=options["ids"],
             workers=default_workers() if options["workers"] is None else options["workers"],
             delay_bound=parse_delay_bound(options["delay_bound"]),
@@ -155,6 +171,11 @@ class RunPlan:
             checkpoint_every_s=_checked_checkpoints(options["checkpoint_every"], options["store"]),
             keep_snapshots=options["keep_snapshots"],
         )
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the input has no end."""
+        return self.kafka is not None and not self.until_end
 
     @property
     def serves(self) -> bool:
@@ -225,11 +246,6 @@ def _refuse_unsupported(options: Mapping[str, Any]) -> None:
         raise NotSupported(
             f"--engine {options['engine']} is not supported in this version", hint="The engine is threads."
         )
-    if options["kafka"] is not None or options["topic"] is not None:
-        raise NotSupported(
-            "--kafka and --topic are not supported in this version",
-            hint="Read files or standard input (--edges -), or push over HTTP (POST /v1/loops/NAME/edges).",
-        )
     for option, what in (("points", "points"), ("vertices", "a list of vertices")):
         if options[option] is not None:
             raise NotSupported(
@@ -241,6 +257,40 @@ def _refuse_unsupported(options: Mapping[str, Any]) -> None:
         raise NotSupported(
             "--store postgresql: is not supported in this version", hint="Use lmdb:///DIR or memory:."
         )
+
+
+def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
+    brokers, topic = options["kafka"], options["topic"]
+    if brokers is None and topic is None:
+        for option, name in (("value_format", "--format"), ("when_deleted", "--when-deleted")):
+            if options[option] is not None:
+                raise InvalidArgument(
+                    f"{name} is about a topic, and none is read", hint="Name one with --kafka and --topic."
+                )
+        if options["until_end"]:
+            raise InvalidArgument(
+                "--until-end is about a topic, and none is read", hint="A file is always read to its end."
+            )
+        return None
+    if brokers is None or topic is None:
+        there, missing = ("--kafka", "--topic") if topic is None else ("--topic", "--kafka")
+        raise InvalidArgument(
+            f"{there} is given without {missing}", hint="For example --kafka 127.0.0.1:9092 --topic edges."
+        )
+    require_client()
+    value_format = ValueFormat(options["value_format"] or ValueFormat.JSON.value)
+    columns = None
+    if options["columns"] is not None and (value_format is ValueFormat.CSV or not options["edges"]):
+        columns = _parse_columns(options["columns"])
+    return KafkaSettings(
+        brokers=parse_brokers(brokers),
+        topic=topic,
+        value_format=value_format,
+        when_deleted=WhenDeleted(options["when_deleted"] or WhenDeleted.STOP.value),
+        columns=columns,
+        undirected=options["undirected"],
+        client={} if options["kafka_config"] is None else read_client_settings(options["kafka_config"]),
+    )
 
 
 def _checked_checkpoints(text: str | None, store: str | None) -> float | None:

@@ -27,8 +27,39 @@ from .plan import RunPlan
 )
 @click.option("--vertices", metavar="PATH", help="A file of vertices (no program of this version reads one).")
 @click.option("--points", metavar="PATH", help="A file of points (no program of this version reads one).")
-@click.option("--kafka", metavar="BROKERS", help="Not supported in this version.")
-@click.option("--topic", metavar="NAME", help="Not supported in this version.")
+@click.option(
+    "--kafka",
+    metavar="HOST:PORT[,…]",
+    help="Brokers of a topic that is read live, after the files if there are any.",
+)
+@click.option(
+    "--topic",
+    metavar="NAME",
+    help="The topic: all its partitions, from their start or where the store stands.",
+)
+@click.option(
+    "--format",
+    "value_format",
+    type=click.Choice(["json", "csv", "arrow"]),
+    help="How the messages of the topic are written: JSON objects, lines of CSV, or Arrow IPC streams of many "
+    "edges. Default: json.",
+)
+@click.option(
+    "--when-deleted",
+    type=click.Choice(["stop", "earliest"]),
+    help="Where the broker has deleted records that were to be read next: stop and say so, or go on without them at "
+    "the earliest one. Default: stop.",
+)
+@click.option(
+    "--until-end",
+    is_flag=True,
+    help="Read the topic to the end it has when reading begins, as if it were a file; otherwise for ever.",
+)
+@click.option(
+    "--kafka-config",
+    metavar="PATH",
+    help="A JSON file with further settings of the client (security_protocol, sasl_mechanism, ssl_cafile, …).",
+)
 @click.option(
     "--columns",
     metavar="NAMES",

@@ -47,7 +47,18 @@ def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch
     InvalidArgument
         The body is no Arrow stream, ends too early, or lacks a column or has one of a wrong type: none of it was taken.
     """
-    table = _read(body)
+    return parse_table(read_table(body), interner=interner)
+
+
+def parse_table(table: pa.Table, *, interner: Interner | None = None) -> ParsedBatch:
+    """Parse a table that was read already; see `parse_arrow`.
+
+    Raises
+    ------
+    InvalidArgument
+        It lacks a column, has one twice or one of a wrong type, or its lengths and offsets contradict each other.
+    """
+    _check(table)
     ids = {name: _id_column(table, name, string_ids=interner is not None) for name in ("src", "dst")}
     code = _op_column(table)
     weight, weight_null = _weight_column(table)
@@ -103,21 +114,37 @@ class _Faults:
         return self._reasons[int(self._first[row])]
 
 
-def _read(body: bytes) -> pa.Table:
+def read_table(body: bytes | memoryview) -> pa.Table:
+    """Read an Arrow IPC stream without copying its columns; what they hold is unchecked.
+
+    Raises
+    ------
+    InvalidArgument
+        The body is no Arrow stream, or ends too early.
+    """
     try:
-        table = pa.ipc.open_stream(body).read_all()
+        return pa.ipc.open_stream(body).read_all()
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise _no_stream(error) from error
+
+
+def _no_stream(error: Exception) -> InvalidArgument:
+    return InvalidArgument(
+        f"the body is no whole Arrow IPC stream: {error}", hint="Send it again; none of it was taken."
+    )
+
+
+def _check(table: pa.Table) -> None:
+    try:
         # Offsets and lengths come from outside: unchecked, a forged one reads memory that is not the body's.
         table.validate(full=True)
-    except (pa.ArrowException, ValueError, OSError) as error:
-        raise InvalidArgument(
-            f"the body is no whole Arrow IPC stream: {error}", hint="Send it again; none of it was taken."
-        ) from error
+    except (pa.ArrowException, ValueError) as error:
+        raise _no_stream(error) from error
     for name in _COLUMNS:
         if table.column_names.count(name) > 1:
             raise InvalidArgument(
                 f"the Arrow stream has the column {name!r} twice, but each can be there once"
             )
-    return table
 
 
 def _id_column(table: pa.Table, name: str, *, string_ids: bool) -> pa.ChunkedArray:

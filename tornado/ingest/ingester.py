@@ -84,7 +84,9 @@ class IngesterStatistics:
     read_ahead_batches : int
         Parsed and not yet admitted.
     last_error : str or None
-        Why it failed.
+        Why it failed, or what it had to overcome last.
+    lag_records : int or None
+        How many records the source has that are not in yet, where that is known.
     """
 
     source: str
@@ -97,6 +99,7 @@ class IngesterStatistics:
     rows_per_s: float
     read_ahead_batches: int
     last_error: str | None
+    lag_records: int | None = None
 
 
 class Ingester:

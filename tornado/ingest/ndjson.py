@@ -68,18 +68,34 @@ def parse_ndjson(
     >>> parsed.batch.weight.tolist(), parsed.rejected[0].reason
     ([1.0], "src is not an integer: '1.0'")
     """
-    data = np.frombuffer(body, np.uint8)
-    starts, stops, _, _ = find_lines(data, 1, max_line_bytes, False)
+    starts, stops, _, _ = find_lines(np.frombuffer(body, np.uint8), 1, max_line_bytes, False)
     lines = Lines(body, starts, stops, np.arange(1, len(starts) + 1), max_line_bytes)
+    return parse_object_lines(lines, interner=interner)
+
+
+def parse_object_lines(
+    lines: Lines, *, interner: Interner | None = None, undirected: bool = False
+) -> ParsedBatch:
+    """Parse lines that were found already, one object each; see `parse_ndjson`.
+
+    Parameters
+    ----------
+    lines : Lines
+        Where they are; `lines.limit` is the longest that is looked at.
+    interner : Interner, optional
+        Ids are strings and become numbers here; without it they are integers.
+    undirected : bool
+        Whether each object is an edge in both directions.
+    """
     columns = KernelColumns.for_lines(len(lines))
     parse_objects(
-        data,
-        starts,
-        stops,
+        np.frombuffer(lines.block, np.uint8),
+        lines.starts,
+        lines.stops,
         interner is not None,
         _OP_WORDS,
         _OP_CODES,
-        max_line_bytes,
+        lines.limit,
         columns.src,
         columns.dst,
         columns.weight,
@@ -87,8 +103,8 @@ def parse_ndjson(
         columns.spans,
         columns.status,
     )
-    define = partial(parse_object, string_ids=interner is not None, max_line_bytes=max_line_bytes)
-    return assemble(lines, columns, define, interner=interner)
+    define = partial(parse_object, string_ids=interner is not None, max_line_bytes=lines.limit)
+    return assemble(lines, columns, define, interner=interner, undirected=undirected)
 
 
 def parse_object(line: bytes, *, string_ids: bool, max_line_bytes: int = MAX_LINE_BYTES) -> ParsedLine:

@@ -1,7 +1,7 @@
 """The quarantine: records that could not be admitted, kept where a person can read, mend and send them again.
 
 One JSON line each: `{"source": "edges.csv", "position": 17, "record": "…", "reason": "…"}`; the position is a line number from
-1, or an offset. A record is written before the batch that passes over it is admitted, so after a crash it may stand here twice,
+1, or an offset (of a message of Kafka, whose lines have `topic` and `partition` as well). A record is written before the batch that passes over it is admitted, so after a crash it may stand here twice,
 and is never missing.
 
 Guarantees: lines are whole, also with several writers and after a full disk (what was written of a failed batch is taken back).
@@ -15,7 +15,7 @@ import json
 import os
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -64,8 +64,12 @@ class Quarantine:
         self._recent: deque[tuple[str, Rejection]] = deque(maxlen=MEMORY_LIMIT)
         self._file = None if self.path is None else _open_for_append(self.path)
 
-    def write(self, source: str, rejected: Iterable[Rejection]) -> None:
-        """Append a batch of rejections; when this returns they are with the operating system.
+    def write(
+        self, source: str, rejected: Iterable[Rejection], *, fields: Mapping[str, str | int] | None = None
+    ) -> None:
+        """Append a batch of rejections, each with further fields of its source if it has some.
+
+        When this returns they are with the operating system.
 
         Raises
         ------
@@ -82,7 +86,9 @@ class Quarantine:
                 if self._file is None:
                     raise InvalidArgument(f"the quarantine {self.path} is closed")
                 _append_whole(
-                    self._file, b"".join(encode_entry(source, entry) for entry in entries), self.path
+                    self._file,
+                    b"".join(encode_entry(source, entry, fields=fields) for entry in entries),
+                    self.path,
                 )
             self._recent.extend((source, entry) for entry in entries)
             self._counts[source] += len(entries)
@@ -123,13 +129,15 @@ class Quarantine:
         self.close()
 
 
-def encode_entry(source: str, entry: Rejection) -> bytes:
+def encode_entry(source: str, entry: Rejection, *, fields: Mapping[str, str | int] | None = None) -> bytes:
     """One line of the quarantine file.
 
     Text that no UTF-8 can hold (half a surrogate pair) is written as the JSON escape that Python's own escape happens to be.
     """
-    fields = {"source": source, "position": entry.position, "record": entry.record, "reason": entry.reason}
-    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    line = {"source": source, "position": entry.position, "record": entry.record, "reason": entry.reason}
+    return (
+        json.dumps(line | dict(fields or {}), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    )
 
 
 def _open_for_append(path: Path) -> int:

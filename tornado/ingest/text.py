@@ -104,7 +104,7 @@ def parsed_batches(
         for low in range(first + skipped, len(starts), max_records):
             part = slice(low, low + max_records)
             lines = Lines(block, starts[part], stops[part], positions[part], limit)
-            yield _parse(lines, layout, interner, undirected=wanted.undirected)
+            yield parse_text_lines(lines, layout, interner=interner, undirected=wanted.undirected)
     if left:
         raise SourceBroken(
             f"{name} has only {skip_records - left} records, but {skip_records} of them are in already",
@@ -112,7 +112,10 @@ def parsed_batches(
         )
 
 
-def _parse(lines: Lines, layout: LineLayout, interner: Interner | None, *, undirected: bool) -> ParsedBatch:
+def parse_text_lines(
+    lines: Lines, layout: LineLayout, *, interner: Interner | None = None, undirected: bool = False
+) -> ParsedBatch:
+    """Parse data lines that were found already; see `parsed_batches`."""
     columns = KernelColumns.for_lines(len(lines))
     parse_lines(
         np.frombuffer(lines.block, np.uint8),

@@ -116,6 +116,18 @@ class PushedBody(BaseModel):
     offsets: dict[str, int]
 
 
+class SourceBody(BaseModel):
+    """A source that is pumped into a loop: a file, or a partition of a topic."""
+
+    state: str
+    records: int
+    rejected: int
+    offset: int
+    lag_records: int | None
+    rows_per_s: float | None
+    last_error: str | None
+
+
 class LoopBody(BaseModel):
     """A main loop and its statistics."""
 
@@ -126,6 +138,7 @@ class LoopBody(BaseModel):
     ids: Literal["int", "string"]
     rank: str
     offsets: dict[str, int]
+    sources: dict[str, SourceBody]
     version: int
     iteration: int
     updates: int

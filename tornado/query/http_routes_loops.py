@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from ..errors import QueueFull
 from ..ingest.arrow import parse_arrow
+from ..ingest.ingester import IngesterStatistics
 from ..ingest.ndjson import parse_ndjson
 from ..ingest.parsed import ParsedBatch
 from . import problems
@@ -163,6 +164,19 @@ def _loop_dict(service: QueryService, loop: MainLoopView) -> dict[str, Any]:
         "program": str(statistics.program),
         "residual": number(statistics.residual),
         "offsets": dict(sorted(statistics.sources.items())),
+        "sources": {one.source: _source_dict(one) for one in service.sources(loop.name)},
         "ids": service.ids(loop.name).kind,
         "rank": service.rank(loop.name),
+    }
+
+
+def _source_dict(source: IngesterStatistics) -> dict[str, Any]:
+    return {
+        "state": source.state.value,
+        "records": source.records,
+        "rejected": source.rejected,
+        "offset": source.offset,
+        "lag_records": source.lag_records,
+        "rows_per_s": number(round(source.rows_per_s, 1)),
+        "last_error": source.last_error,
     }

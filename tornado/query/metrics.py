@@ -56,6 +56,15 @@ _LOOP_GAUGES = (
     ("tornado_edges", "Edges in the graph", "edges"),
     ("tornado_loop_memory_bytes", "Memory of the loop's state and graph", "memory_bytes"),
 )
+# Of each source that is pumped in; None is left out.
+_SOURCE_COUNTERS = (
+    ("tornado_source_records", "Records of a source that were read in this run", "records"),
+    ("tornado_source_rejected", "Records of a source that went to quarantine in this run", "rejected"),
+)
+_SOURCE_GAUGES = (
+    ("tornado_source_lag_records", "Records that the source has and the loop has not", "lag_records"),
+    ("tornado_source_rows_per_second", "Records a second over the last seconds", "rows_per_s"),
+)
 
 # Name, help, and the field of the statistics of a loop's checkpoints.
 _CHECKPOINT_COUNTERS = (
@@ -111,6 +120,7 @@ class _Statistics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield from self._loops()
+        yield from self._sources()
         yield from self._checkpoints()
         yield from self._queries()
         rejected = CounterMetricFamily(
@@ -145,6 +155,33 @@ class _Statistics(Collector):
             for source, offset in sorted(one.sources.items()):
                 offsets.add_metric([one.name, source], offset)
         yield offsets
+
+    def _sources(self) -> Iterator[Metric]:
+        found = [
+            (loop, source)
+            for loop in sorted(self._service.master.loops)
+            for source in self._service.sources(loop)
+        ]
+        for name, text, attribute in _SOURCE_COUNTERS:
+            counter = CounterMetricFamily(name, text, labels=["loop", "source"])
+            for loop, source in found:
+                counter.add_metric([loop, source.source], getattr(source, attribute))
+            yield counter
+        for name, text, attribute in _SOURCE_GAUGES:
+            gauge = GaugeMetricFamily(name, text, labels=["loop", "source"])
+            for loop, source in found:
+                if getattr(source, attribute) is not None:
+                    gauge.add_metric([loop, source.source], getattr(source, attribute))
+            yield gauge
+        errors = GaugeMetricFamily(
+            "tornado_source_last_error",
+            "1, with what a source had to overcome last, or failed of, as a label",
+            labels=["loop", "source", "error"],
+        )
+        for loop, source in found:
+            if source.last_error is not None:
+                errors.add_metric([loop, source.source, source.last_error], 1)
+        yield errors
 
     def _checkpoints(self) -> Iterator[Metric]:
         taken = [(name, one.statistics()) for name, one in sorted(self._service.checkpoints.items())]

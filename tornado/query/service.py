@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
 
 from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
+from ..ingest.ingester import IngesterStatistics
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, best, lookup, top
 from .checkpoints import Checkpoints
 from .contract import BranchView, MainLoopView, MasterView, ValuesView
@@ -71,6 +72,7 @@ class QueryService:
         self._codecs: dict[str, IdCodec] = {}
         self._awaited: dict[str, dict[str, int]] = {}
         self._listeners: list[Callable[[Query], None]] = []
+        self._sources: dict[str, Callable[[], Sequence[IngesterStatistics]]] = {}
         self._ended: Counter[str] = Counter()
         self._submitted = 0
         self._refused = 0
@@ -100,6 +102,15 @@ class QueryService:
     def ids(self, loop: str) -> IdCodec:
         """Return the codec of a loop's ids."""
         return self._codecs.get(loop) or _INT_IDS
+
+    def watch_sources(self, loop: str, statistics: Callable[[], Sequence[IngesterStatistics]]) -> None:
+        """Show where the sources of a loop are, to whoever lists loops or reads metrics."""
+        self._sources[loop] = statistics
+
+    def sources(self, loop: str) -> list[IngesterStatistics]:
+        """Return where the sources of a loop are that are pumped into it."""
+        statistics = self._sources.get(loop)
+        return [] if statistics is None else list(statistics())
 
     def rank(self, loop: str) -> str:
         """Return what the loop's program ranks by: "nearest" or "highest"."""

@@ -1,0 +1,267 @@
+"""A topic from the command line: produced, diagnosed, read to its end into a file, and served while it streams."""
+
+import csv
+import json
+import math
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from tests.end_to_end.running import CHECKOUT, Service, environment_in, run
+from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, Sending, check, ends, replayed, wait_until
+from tornado.command.client import ServiceClient
+from tornado.testing import mixed, random_multigraph
+from tornado.testing.kafka_broker import KafkaBroker
+
+pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths"), LIBRARY_LEAVES_SOCKETS]
+
+
+def tornado(folder, *arguments, timeout_s=120):
+    """Run `tornado ARGUMENTS` to its end; return exit code, standard output and events."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tornado", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        cwd=CHECKOUT,
+        env=environment_in(folder),
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def produce(folder, broker, name, *arguments):
+    code, _, err = tornado(
+        folder, "produce", "--kafka", broker.address, "--topic", name, "--json", *arguments
+    )
+    assert code == 0, err
+    return json.loads(err.splitlines()[-1])
+
+
+def unused(broker, name="produced"):
+    return f"{name}-{time.monotonic_ns()}"
+
+
+@pytest.mark.parametrize("value_format", ["json", "arrow"])
+def test_what_is_produced_is_read_to_its_end_into_a_result_file(broker, tmp_path, value_format):
+    name = unused(broker)
+    done = produce(
+        tmp_path, broker, name, *["--create", 3, "--records", 5000, "--side", 20, "--format", value_format]
+    )
+    assert (done["event"], done["edges"]) == ("produced", 5000)
+    assert done["messages"] == 5000 if value_format == "json" else done["messages"] < 500
+    code, events = run(
+        tmp_path,
+        *["--kafka", broker.address, "--topic", name, "--format", value_format],
+        *["--until-end", "--output", tmp_path / "out.csv"],
+    )
+    assert code == 0, events
+    by_name = {event["event"]: event for event in events}
+    assert by_name["input-ended"]["records"] == 5000
+    offsets = by_name["result"]["snapshot"]["offsets"]
+    assert sorted(offsets) == [f"{name}:{number}" for number in range(3)]
+    rows = list(csv.reader((tmp_path / "out.csv").read_text().splitlines()))[1:]
+    values = {int(vertex): float(value) if value else math.inf for vertex, value in rows}
+    check((offsets, values), replayed(broker, name, value_format), name)
+
+
+def test_files_are_replayed_at_a_rate(broker, tmp_path):
+    name = unused(broker)
+    (tmp_path / "edges.csv").write_text(
+        "src,dst,weight\n" + "".join(f"1,{n},0.5\n" for n in range(2, 302)) + "x,1,1\n"
+    )
+    began_s = time.monotonic()
+    done = produce(
+        tmp_path,
+        broker,
+        name,
+        *["--create", 1, "--edges", tmp_path / "edges.csv", "--rate", 300, "--format", "csv"],
+    )
+    assert done["edges"] == 300
+    assert time.monotonic() - began_s > 0.9
+    assert [row[2:] for row in replayed(broker, name, "csv")] == [(1, n, 0.5, 1) for n in range(2, 302)]
+
+
+def test_a_service_answers_while_a_topic_streams_and_shows_where_it_is(broker, tmp_path):
+    name = unused(broker)
+    produce(tmp_path, broker, name, "--create", 2, "--records", 1000, "--side", 30)
+    arguments = ["--kafka", broker.address, "--topic", name, "--quarantine", tmp_path / "rejected.jsonl"]
+    with Service(tmp_path, *arguments) as service:
+        service.wait_for("topic")
+        with broker.producer() as producer:
+            producer.send(name, b"nothing", partition=1)
+        produce(tmp_path, broker, name, "--records", 4000, "--side", 30, "--seed", 2)
+
+        def sources():
+            with ServiceClient(service.url) as client:
+                return client.loop("sssp")["sources"]
+
+        wait_until(lambda: sum(one["records"] for one in sources().values()) == 5001)
+        wait_until(lambda: all(one["lag_records"] == 0 for one in sources().values()))
+        found = sources()
+        assert {key: one["rejected"] for key, one in found.items()} == {f"{name}:0": 0, f"{name}:1": 1}
+        assert sum(one["offset"] for one in found.values()) == 5001
+        answer = service.ask(mode="exact")
+        assert answer["snapshot"]["offsets"] == {key: one["offset"] for key, one in found.items()}
+        _, listed, _ = tornado(tmp_path, "ls", "--url", service.url)
+        assert f"{name}:0" in listed
+        assert "lag" in listed
+        assert "rows/s" in listed
+        metrics = service.client.get("/metrics").text
+        for line in (
+            f'tornado_source_rejected_total{{loop="sssp",source="{name}:1"}} 1.0',
+            f'tornado_source_lag_records{{loop="sssp",source="{name}:0"}} 0.0',
+            f'tornado_source_offset{{loop="sssp",source="{name}:0"}} {float(found[f"{name}:0"]["offset"])}',
+            f'tornado_source_rows_per_second{{loop="sssp",source="{name}:1"}}',
+        ):
+            assert line in metrics
+        entry = json.loads((tmp_path / "rejected.jsonl").read_text())
+        assert (entry["topic"], entry["partition"], entry["source"]) == (name, 1, f"{name}:1")
+        assert service.signal(signal.SIGINT) == 130
+
+
+def clients_of(service):
+    """The processes that a service has started."""
+    return psutil.Process(service._process.pid).children()
+
+
+def test_a_service_whose_topic_lost_records_says_so_and_answers_from_what_is_in(broker, topic, tmp_path):
+    name = topic()
+    with Service(tmp_path, "--kafka", broker.address, "--topic", name) as service:
+        service.wait_for("topic")
+        with broker.producer() as producer:
+            producer.send(name, b'{"src": 1, "dst": 2}')
+        wait_until(lambda: service.ask()["snapshot"]["offsets"] == {f"{name}:0": 1})
+        (client,) = clients_of(service)
+        client.suspend()
+        with broker.producer() as producer:
+            for _ in range(9):
+                producer.send(name, b'{"src": 1, "dst": 3}')
+        broker.delete_records(name, {0: 5})
+        client.kill()
+        error = service.wait_for("error", timeout_s=30)
+        assert error["code"] == "source-lost"
+        assert "4 records are lost" in error["message"]
+        assert "--when-deleted earliest" in error["hint"]
+        assert service.ask(vertices=[2])["result"]["values"] == [{"vertex": 2, "value": 1.0}]
+        loop = service.client.get("/v1/loops/sssp").json()
+        assert loop["sources"][f"{name}:0"]["state"] == "failed"
+        assert "4 records are lost" in loop["sources"][f"{name}:0"]["last_error"]
+
+
+def test_a_session_that_is_killed_leaves_no_client_behind(broker, topic, tmp_path):
+    with Service(tmp_path, "--kafka", broker.address, "--topic", topic()) as service:
+        service.wait_for("topic")
+        (client,) = clients_of(service)
+        service.signal(signal.SIGKILL)
+        gone, alive = psutil.wait_procs([client], timeout=10)
+    assert (len(gone), alive) == (1, [])
+
+
+def test_a_session_that_is_killed_while_a_topic_streams_is_exact_when_it_is_started_again(
+    broker, topic, tmp_path
+):
+    name = topic(partitions=2)
+    records = mixed(random_multigraph(300, 3000, seed=9), seed=9)
+    arguments = ["--store", f"lmdb://{tmp_path}/store", "--kafka", broker.address, "--topic", name]
+    answers = []
+    with Sending(broker, name, records, seconds=6) as sending:
+        for _ in range(2):
+            with Service(tmp_path, *arguments) as service:
+                service.wait_for("topic")
+                wait_until(lambda: sum(service.ask()["snapshot"]["offsets"].values()) > 100)
+                answers.append(service.ask())
+                service.signal(signal.SIGKILL)
+        assert sending.error is None
+    with Service(tmp_path, *arguments) as service:
+        service.wait_for("topic")
+        stops = ends(broker, name)
+        wait_until(lambda: service.ask()["snapshot"]["offsets"] == stops)
+        answers.append(service.ask())
+    rows = replayed(broker, name)
+    assert len(rows) == len(records)
+    for answer in answers:
+        values = {
+            row["vertex"]: math.inf if row["value"] is None else row["value"]
+            for row in answer["result"]["values"]
+        }
+        check((answer["snapshot"]["offsets"], values), rows, name)
+
+
+def test_a_run_without_its_topic_fails_and_says_what_to_do(broker, tmp_path):
+    code, events = run(
+        tmp_path,
+        "--kafka",
+        broker.address,
+        "--topic",
+        "no-such-topic",
+        "--until-end",
+        "--output",
+        tmp_path / "out.csv",
+    )
+    assert code == 2
+    assert "has no topic 'no-such-topic'" in events[-1]["message"]
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_files_come_before_the_topic_which_may_remove_what_they_brought(broker, topic, tmp_path):
+    name = topic()
+    (tmp_path / "edges.csv").write_text("1,2,1\n2,3,1\n1,3,9\n")
+    with broker.producer() as producer:
+        producer.send(name, b'{"src": 2, "dst": 3, "op": "-"}')
+    code, events = run(
+        tmp_path,
+        *["--edges", tmp_path / "edges.csv", "--kafka", broker.address, "--topic", name],
+        *["--until-end", "--output", tmp_path / "out.csv"],
+    )
+    assert code == 0, events
+    assert (tmp_path / "out.csv").read_text().splitlines() == ["vertex,value", "1,0.0", "2,1.0", "3,9.0"]
+
+
+def findings(folder, brokers, name):
+    began_s = time.monotonic()
+    code, out, err = tornado(folder, "doctor", "--kafka", brokers, "--topic", name, "--json")
+    assert time.monotonic() - began_s < 8, "five seconds, and what it takes to start on a busy machine"
+    assert err == ""
+    document = json.loads(out)
+    assert document["ok"] is (code == 0)
+    return document["checks"]
+
+
+def test_the_doctor_finds_a_topic_that_can_be_read(broker, topic, tmp_path):
+    name = topic(partitions=2)
+    checks = findings(tmp_path, broker.address, name)
+    assert [one["status"] for one in checks] == ["ok"] * len(checks)
+    assert checks[-1]["check"] == "records"
+    assert "0 records (offsets of 0: 0 to 0, 1: 0 to 0)" in checks[-1]["detail"]
+
+
+def test_the_doctor_names_the_cause(broker, topic, tmp_path):
+    topic()
+    *_, missing = findings(tmp_path, broker.address, "no-such-topic")
+    assert (missing["check"], missing["status"]) == ("topic", "fail")
+    assert "there is no topic 'no-such-topic'" in missing["detail"]
+    *_, refused = findings(tmp_path, "127.0.0.1:1", "edges")
+    assert (refused["check"], refused["status"]) == ("broker", "fail")
+    assert "connection refused" in refused["detail"]
+    *_, unknown = findings(tmp_path, "no-such-host.invalid:9092", "edges")
+    assert "name no-such-host.invalid is unknown" in unknown["detail"]
+    *_, controller = findings(tmp_path, f"127.0.0.1:{broker.controller_port}", "edges")
+    assert controller["status"] == "fail"
+    assert "wrong listener" in controller["remedy"].lower()
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        *_, silent = findings(tmp_path, f"127.0.0.1:{mute.getsockname()[1]}", "edges")
+    assert (silent["check"], silent["status"]) == ("protocol", "fail")
+
+
+def test_the_doctor_names_an_advertised_address_that_leads_nowhere(tmp_path):
+    with KafkaBroker(tmp_path / "kafka", advertised="127.0.0.1:1") as broker:
+        *_, found = findings(tmp_path, broker.address, "edges")
+    assert (found["check"], found["status"]) == ("advertised address", "fail")
+    assert "tells clients to come to 127.0.0.1:1: connection refused" in found["detail"]
+    assert "advertised.listeners" in found["remedy"]
