@@ -32,6 +32,7 @@ __all__ = [
     "VertexProgram",
     "__version__",
     "open",
+    "register_spark",
 ]
 
 # Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
@@ -42,6 +43,7 @@ _HOMES = {
     "TornadoError": ".errors",
     "VertexProgram": ".loops.program",
     "open": ".query.session",
+    "register_spark": ".ingest.spark",
 }
 
 
