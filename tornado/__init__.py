@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import TornadoError
     from .ingest.records import EdgeBatch
+    from .ingest.spark import register_spark
     from .loops.general_program import GeneralProgram
     from .loops.program import SelectiveProgram, VertexProgram
     from .query.session import open
