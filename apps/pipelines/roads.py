@@ -28,7 +28,9 @@ def lines_of_files(spark: SparkSession, folder: str, *, files_per_batch: int) ->
     """Return the lines of the files of a folder, those that come later too: `origin`, `position`, `record`."""
     lines = spark.readStream.option("maxFilesPerTrigger", files_per_batch).text(folder)
     origin = f.col("_metadata.file_path")
-    return lines.select(origin.alias("origin"), f.lit(None).cast("long").alias("position"), lines.value.alias("record"))
+    return lines.select(
+        origin.alias("origin"), f.lit(None).cast("long").alias("position"), lines.value.alias("record")
+    )
 
 
 def lines_of_kafka(spark: SparkSession, brokers: str, topic: str) -> DataFrame:
@@ -42,7 +44,9 @@ def lines_of_kafka(spark: SparkSession, brokers: str, topic: str) -> DataFrame:
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", brokers)
     messages = reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
     origin = f.concat_ws(":", "topic", "partition").alias("origin")
-    return messages.select(origin, f.col("offset").alias("position"), f.col("value").cast("string").alias("record"))
+    return messages.select(
+        origin, f.col("offset").alias("position"), f.col("value").cast("string").alias("record")
+    )
 
 
 def towns_of(spark: SparkSession, path: str) -> DataFrame:
@@ -192,15 +196,21 @@ def _reason() -> Column:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Roads between named towns, from files or Kafka into a loop.")
+    parser = argparse.ArgumentParser(
+        description="Roads between named towns, from files or Kafka into a loop."
+    )
     sources = parser.add_mutually_exclusive_group(required=True)
-    sources.add_argument("--input", metavar="FOLDER", help="read the files of this folder, a JSON object a line")
+    sources.add_argument(
+        "--input", metavar="FOLDER", help="read the files of this folder, a JSON object a line"
+    )
     sources.add_argument("--kafka", metavar="BROKERS", help="read a topic; needs Spark's Kafka connector")
     parser.add_argument("--topic", default="roads", help="of Kafka (%(default)s)")
     parser.add_argument("--towns", required=True, metavar="CSV", help="the columns key,vertex")
     parser.add_argument("--url", default="http://127.0.0.1:8080", help="of the service (%(default)s)")
     parser.add_argument("--loop", default="sssp", help="that the edges are for (%(default)s)")
-    parser.add_argument("--checkpoint", required=True, metavar="FOLDER", help="where Spark keeps how far it is")
+    parser.add_argument(
+        "--checkpoint", required=True, metavar="FOLDER", help="where Spark keeps how far it is"
+    )
     parser.add_argument("--quarantine", required=True, metavar="FOLDER", help="the table of rejected records")
     parser.add_argument("--lateness", default="10 minutes", help="how late a record may be (%(default)s)")
     parser.add_argument("--files-per-batch", type=int, default=100, help="at most (%(default)s)")

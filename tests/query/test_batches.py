@@ -191,7 +191,9 @@ def test_what_lies_too_long_makes_room_and_what_does_not_is_a_limit(fake):
     staging = Staging(Pusher(), limit_bytes=3 * row_bytes, kept_s=10, clock=lambda: now_s[0])
     old, new = BatchKey("roads", "old", 0), BatchKey("roads", "new", 0)
     staging.stage(loop, old, "a", 0, parse_arrow(body([1, 1], [8, 9])))
-    with pytest.raises(QueueFull, match=r"50 bytes of batches wait.*50 more.*limit of 75.*maxFilesPerTrigger"):
+    with pytest.raises(
+        QueueFull, match=r"50 bytes of batches wait.*50 more.*limit of 75.*maxFilesPerTrigger"
+    ):
         staging.stage(loop, new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
     now_s[0] = 11.0
     assert staging.stage(loop, new, "a", 0, parse_arrow(body([1, 1], [8, 9])))

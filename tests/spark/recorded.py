@@ -64,4 +64,3 @@ class Recording:
         found = [math.inf if row["value"] is None else row["value"] for row in values]
         assert found == exact_distances(self.history.at(prefix), 1).lookup(ids).tolist()
         return prefix
-

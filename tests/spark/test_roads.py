@@ -75,7 +75,9 @@ def test_good_records_are_in_the_loop_once_and_bad_ones_in_the_quarantine(spark,
         values = {row["vertex"]: row["value"] for row in answer["result"]["values"]}
         assert values == {1: 0.0, 2: 26.5, 3: 36.5, 4: 86.5}
         # It goes on where it was, and knows what it has seen.
-        (incoming / "2.json").write_text("\n".join([road(3, "Spiez", "Brig", 50, 1), road(6, "Bern", "Brig", 80, 4)]))
+        (incoming / "2.json").write_text(
+            "\n".join([road(3, "Spiez", "Brig", 50, 1), road(6, "Bern", "Brig", 80, 4)])
+        )
         assert run(spark, tmp_path, towns, service.url) == source
         answer = service.ask(vertices=[4])
         assert (answer["snapshot"]["offsets"], answer["result"]["values"]) == (
@@ -103,5 +105,7 @@ def test_kafka_without_its_connector_is_an_error_that_says_how_to_get_it(spark, 
     given = roads._parser().parse_args(
         ["--kafka", "127.0.0.1:9092", "--towns", "t", "--checkpoint", "c", "--quarantine", "q"]
     )
-    with pytest.raises(ValueError, match=r"has no Kafka connector.*--packages org.apache.spark:spark-sql-kafka"):
+    with pytest.raises(
+        ValueError, match=r"has no Kafka connector.*--packages org.apache.spark:spark-sql-kafka"
+    ):
         roads._lines(spark, given)

@@ -69,12 +69,15 @@ def test_a_batch_that_spark_repeats_after_a_restart_is_in_once(spark, service, r
     source = finish(started(spark, recording, service.url, str(checkpoint)))
     before = service.client.get("/v1/loops/sssp").json()
     # As if the driver had died after the service took the batch, and before Spark wrote that down.
-    last = max((path for path in (checkpoint / "commits").iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+    last = max(
+        (path for path in (checkpoint / "commits").iterdir() if path.name.isdigit()),
+        key=lambda path: int(path.name),
+    )
     for path in (last, last.with_name(f".{last.name}.crc")):
         path.unlink(missing_ok=True)
     query = started(spark, recording, service.url, str(checkpoint))
     query.processAllAvailable()
-    assert [progress["batchId"] for progress in query.recentProgress][0] == int(last.name)
+    assert next(progress["batchId"] for progress in query.recentProgress) == int(last.name)
     after = service.client.get("/v1/loops/sssp").json()
     assert (after["offsets"], after["admitted"]) == (before["offsets"], before["admitted"])
     recording.write()
@@ -87,7 +90,9 @@ def test_a_task_that_is_killed_while_it_writes_changes_nothing(spark, service, r
     flag = tmp_path / "killed"
     spark.dataSource.register(killed_source(flag, when))
     recording.write()
-    source = finish(started(spark, recording, service.url, str(tmp_path / "state"), kind=f"tornado_killed_{when}"))
+    source = finish(
+        started(spark, recording, service.url, str(tmp_path / "state"), kind=f"tornado_killed_{when}")
+    )
     assert flag.exists()
     assert recording.check(service.ask(), source) == len(recording.stream)
     assert service.client.get("/v1/loops/sssp").json()["admitted"] == len(recording.stream)
@@ -107,9 +112,10 @@ def test_a_service_that_is_killed_while_a_stream_comes_in_has_every_batch_once(s
         killed_s = time.monotonic()
         try:
             finish(query)
-        except Exception as error:  # noqa: BLE001 - a StreamingQueryException, which only pyspark can name
+        except Exception as error:
             # What was sent and not yet committed went with the service: the query ends, and begins there again.
-            assert "Send the batch again" in str(error)
+            if "Send the batch again" not in str(error):
+                raise
             finish(started(spark, recording, service.url, checkpoint))
         print(f"exact again after {time.monotonic() - killed_s:.1f} s")
         assert recording.check(service.ask(), source) == len(recording.stream)

@@ -21,7 +21,14 @@ from . import problems
 from .contract import MainLoopView
 from .formats import ARROW, NDJSON, number, snapshot_dict
 from .http_models import LoopBody, LoopListBody, ProblemBody, PushedBody
-from .http_requests import Bodies, HttpLimits, JsonResponse, content_type, read_body, refuse_unknown_parameters
+from .http_requests import (
+    Bodies,
+    HttpLimits,
+    JsonResponse,
+    content_type,
+    read_body,
+    refuse_unknown_parameters,
+)
 from .ids import StringIds
 from .metrics import MEDIA_TYPE, Metrics
 from .problems import Problem

@@ -161,9 +161,7 @@ class Pusher:
             if self._is_repeated(loop.name, source, number):
                 return Pushed(0, 0, {source: before}, None, is_repeated=True)
             offset = before + len(batch) + len(rejected)
-            self.quarantine.write(
-                source, [replace(one, position=one.position + before) for one in rejected]
-            )
+            self.quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
             version = self._admit(loop, source, batch, offset, number=number)
             return Pushed(len(batch), len(rejected), {source: offset}, version)
 

@@ -121,7 +121,10 @@ class RemoteLoop:
             raise PeerError(
                 f"the query of loop {self.loop!r} ended as {asked['state']} after {asked['elapsed_s']:g} s"
                 + (f": {problem['detail']}" if "detail" in problem else ""),
-                hint=str(problem.get("hint") or "Give it longer with the option deadline_s, or read with mode approximate."),
+                hint=str(
+                    problem.get("hint")
+                    or "Give it longer with the option deadline_s, or read with mode approximate."
+                ),
             )
         return asked
 
@@ -183,5 +186,6 @@ def _problem(status: int, content: bytes, call: str) -> InvalidArgument | PeerEr
         return PeerError(f"{call} answered {status}", hint="Is it a tornado-loops service?")
     kind = InvalidArgument if 400 <= status < 500 and status != 429 else PeerError
     return kind(
-        str(document.get("detail") or f"{call} answered {status}"), hint=str(document.get("hint") or "") or None
+        str(document.get("detail") or f"{call} answered {status}"),
+        hint=str(document.get("hint") or "") or None,
     )

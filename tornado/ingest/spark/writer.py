@@ -67,7 +67,9 @@ class LoopStreamWriter(DataSourceStreamArrowWriter):
         query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
         if query is None or batch is None:
             raise InternalError(f"Spark names no query ({query}) or no batch ({batch}) to this task")
-        return send(self._options, self._columns, f"spark:{query}", int(batch), context.partitionId(), iterator)
+        return send(
+            self._options, self._columns, f"spark:{query}", int(batch), context.partitionId(), iterator
+        )
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
         """Have the batch admitted (on the driver); returns when it is in, and in the log of a durable store."""
