@@ -50,7 +50,7 @@ class LoopReader(DataSourceReader):
 def schema_of(ids: str) -> StructType:
     """Return the columns of a loop's values; a value is null where a vertex is out of reach."""
     kind = StringType() if ids == "string" else LongType()
-    return StructType([StructField("vertex", kind, nullable=False), StructField("value", DoubleType())])
+    return StructType([StructField("vertex", kind), StructField("value", DoubleType())])
 
 
 def _vertices(text: str | None, ids: str) -> list[int | str] | None:
