@@ -12,7 +12,7 @@ durable. After a restart a commit is refused, and the sender sends its batch aga
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -156,8 +156,11 @@ class Staging:
         QueueFull
             When the loop lags; nothing was admitted, and the same call may be made again.
         """
+        # Before it is asked whether the batch is in: the same commit under way elsewhere lets go of them when it is.
+        with self._lock:
+            here = dict(self._chunks.get(key, {}))
         if self._pusher.expects(loop, key.source, key.number):
-            batch, rejected = _assembled(self._named(key, parts))
+            batch, rejected = _assembled(_named(key, parts, here))
         else:
             batch, rejected = EdgeBatch.empty(), ()
         pushed = self._pusher.push_batch(loop, key.source, key.number, batch, rejected)
@@ -171,19 +174,6 @@ class Staging:
         """Let go of the parts of a batch; what is committed stays so."""
         with self._lock:
             self._chunks.pop(key, None)
-
-    def _named(self, key: BatchKey, parts: Sequence[Part]) -> list[_Chunk]:
-        with self._lock:
-            here = dict(self._chunks.get(key, {}))
-        wanted = [(part.name, chunk) for part in parts for chunk in range(part.chunks)]
-        missing = [name for name in wanted if name not in here]
-        if missing:
-            raise InvalidArgument(
-                f"batch {key.number} of {key.source!r} lacks {len(missing)} of its {len(wanted)} chunks, the first is "
-                f"chunk {missing[0][1]} of part {missing[0][0]!r}",
-                hint="Send the batch again: this service was restarted since, or waited too long for the commit.",
-            )
-        return [here[name] for name in wanted]
 
     def _make_room(self, size_bytes: int, key: BatchKey) -> None:
         if self._size_bytes() + size_bytes <= self._limit_bytes:
@@ -203,6 +193,18 @@ class Staging:
 
     def _size_bytes(self) -> int:
         return sum(chunk.size_bytes for chunks in self._chunks.values() for chunk in chunks.values())
+
+
+def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], _Chunk]) -> list[_Chunk]:
+    wanted = [(part.name, chunk) for part in parts for chunk in range(part.chunks)]
+    missing = [name for name in wanted if name not in here]
+    if missing:
+        raise InvalidArgument(
+            f"batch {key.number} of {key.source!r} lacks {len(missing)} of its {len(wanted)} chunks, the first is "
+            f"chunk {missing[0][1]} of part {missing[0][0]!r}",
+            hint="Send the batch again: this service was restarted since, or waited too long for the commit.",
+        )
+    return [here[name] for name in wanted]
 
 
 def _assembled(chunks: Sequence[_Chunk]) -> tuple[EdgeBatch, tuple[Rejection, ...]]:

@@ -195,7 +195,7 @@ def edge_table(table: pa.Table, order: str | None) -> pa.Table:
         raise InvalidArgument(
             f"the order column {order!r} has type {kind}, but must hold integers, dates or timestamps"
         )
-    kept = [name for name in table.column_names if name != order]
+    kept = [name for name in table.column_names if name != order or name in COLUMNS]
     return table.select(kept).append_column("order", column)
 
 
