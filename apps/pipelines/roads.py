@@ -9,10 +9,11 @@ a batch. `towns.csv` has the columns `key,vertex`. What cannot be an edge goes t
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
@@ -128,6 +129,8 @@ def start(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the pipeline until it is stopped, or with `--once` until everything is in."""
     given = _parser().parse_args(arguments)
+    # Or its tasks run whatever python3 is on the path, which may not have this package.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("roads").config("spark.sql.session.timeZone", "UTC")
     spark = builder.config("spark.sql.shuffle.partitions", given.partitions).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -151,6 +154,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             spark.streams.awaitAnyTermination()
     except KeyboardInterrupt:
         return 130
+    except StreamingQueryException as error:
+        # Behind this come the plans of the query, hundreds of lines.
+        sys.stderr.write(str(error).partition("=== Streaming Query ===")[0] + "\n")
+        return 1
     except (AnalysisException, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -1,10 +1,13 @@
 """The pipeline of roads: parsed, checked, quarantined with the reason, deduplicated, joined, and exact in the loop."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
-from tests.end_to_end.running import Service
+from tests.end_to_end.running import CHECKOUT, Service
 
 pytestmark = pytest.mark.spark
 
@@ -88,6 +91,30 @@ def test_good_records_are_in_the_loop_once_and_bad_ones_in_the_quarantine(spark,
     assert {row["record"]: row["reason"] for row in rows} == BAD
     assert len(rows) == len(BAD)
     assert all(row["origin"].endswith("/incoming/1.json") for row in rows)
+
+
+def test_the_script_reads_what_is_there_and_ends(spark, tmp_path, towns):
+    (tmp_path / "incoming").mkdir()
+    (tmp_path / "incoming" / "1.json").write_text("\n".join(GOOD))
+    folders = {"input": "incoming", "checkpoint": "state", "quarantine": "rejected"}
+    options = [word for name, folder in folders.items() for word in (f"--{name}", str(tmp_path / folder))]
+    # On a path where python3 is another one, it must still find its own.
+    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
+    with Service(tmp_path) as service:
+        done = subprocess.run(
+            [
+                *[sys.executable, "-m", "apps.pipelines.roads", "--once", "--towns", str(towns)],
+                *["--url", service.url, *options],
+            ],
+            capture_output=True,
+            text=True,
+            timeout=180,
+            cwd=CHECKOUT,
+            env=environment,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert service.ask(vertices=[4])["result"]["values"] == [{"vertex": 4, "value": 86.5}]
 
 
 def test_a_town_that_is_there_twice_is_refused(spark, tmp_path, towns):
