@@ -203,3 +203,21 @@ def test_what_lies_too_long_makes_room_and_what_does_not_is_a_limit(fake):
     staging.commit(loop, new, [Part("a", 1)])
     assert staging.size_bytes == 0
     assert np.isfinite(loop.approximation().lookup(np.array([8, 9]))[0]).all()
+
+
+@pytest.mark.parametrize("when", ["before it is asked", "after it is asked"])
+def test_a_commit_that_comes_again_while_the_first_is_under_way_finds_its_batch_in(fake, monkeypatch, when):
+    loop, pusher = start_roads(fake), Pusher()
+    staging, key, parts = Staging(pusher), BatchKey("roads", SOURCE, 0), [Part("a", 1)]
+    staging.stage(loop, key, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+    expects = pusher.expects
+
+    def meanwhile(*arguments):
+        monkeypatch.setattr(pusher, "expects", expects)
+        asked = expects(*arguments)
+        assert staging.commit(loop, key, parts).accepted == 2
+        return asked if when == "after it is asked" else expects(*arguments)
+
+    monkeypatch.setattr(pusher, "expects", meanwhile)
+    assert staging.commit(loop, key, parts).is_repeated
+    assert loop.offsets() == {"edges.csv": 4, SOURCE: 2}
