@@ -457,7 +457,7 @@ class _Simulation:
                 for processor in _compiled([one.processor])
             ]
             for branch, processor in candidates:
-                if processor.state.addresses[1] is loop:
+                if hasattr(processor, "state") and processor.state.addresses[1] is loop:
                     others = [other for other in self.master._hosts if other is not host]
                     if branch is None:
                         return processor, [
@@ -479,7 +479,9 @@ class _Simulation:
         least = iteration
         for peer in peers:
             if peer._token.is_live:
-                least = min(least, peer._token.time[1])
+                # A part of a branch that has not started keeps its first token, and begins further on.
+                begins = peer._begins_at if isinstance(peer, BranchProcessor) and not peer.is_started else 0
+                least = min(least, max(begins, peer._token.time[1]))
         number = processor._outlet.dataflow.number
         for lanes in self.engine.fabric._lanes:
             for queue in lanes.values():

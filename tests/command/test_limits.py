@@ -60,7 +60,15 @@ def job(tmp_path):
         loop = SimpleNamespace(
             program=SimpleNamespace(check=None), statistics=lambda: statistics, fork=lambda **_: branch
         )
-        deployment = SimpleNamespace(loop=loop, interner=None, quarantine=Quarantine(None), server=None)
+        deployment = SimpleNamespace(
+            loop=loop,
+            logged=loop,
+            recognise=len,
+            is_gone_on_from=False,
+            interner=None,
+            quarantine=Quarantine(None),
+            server=None,
+        )
         options = {
             **dict.fromkeys(
                 ["vertices", "points", "kafka", "topic", "columns", "workers", "store", "quarantine"]
@@ -75,6 +83,8 @@ def job(tmp_path):
             "deadline_s": 0.01,
             "max_iterations": None,
             "as_json": True,
+            "checkpoint_every": None,
+            "keep_snapshots": 3,
         }
         plan = RunPlan.of("sssp", options | changes)
         return _Job(plan, deployment, Interruption(), as_json=True)

@@ -132,6 +132,8 @@ _OPTIONS = {
     "max_iterations": None,
     "quarantine": None,
     "as_json": False,
+    "checkpoint_every": None,
+    "keep_snapshots": 3,
 }
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import resource
 import subprocess
 import sys
 import threading
@@ -52,10 +53,10 @@ def run(folder, *arguments, source=1, timeout_s=300):
 class Service:
     """A run with `--http`. A context manager that leaves no process behind."""
 
-    def __init__(self, folder, *arguments, source=1, preexec=None):
+    def __init__(self, folder, *arguments, source=1, preexec=None, stdin=subprocess.DEVNULL):
         self._process = subprocess.Popen(
             command("--http", "127.0.0.1:0", *arguments, source=source),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -67,6 +68,7 @@ class Service:
         # All the time: a pipe that nobody reads would stop the service in the middle of a test.
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        self.restored = None  # what it said it goes on from, before it was ready
         self.url = self.wait_for("ready")["url"]
         self.client = httpx.Client(base_url=self.url, timeout=120, trust_env=False)
 
@@ -82,6 +84,8 @@ class Service:
         while (event := self._events.get(timeout=max(0.01, until_s - time.monotonic()))) is not None:
             if event["event"] == name:
                 return event
+            if event["event"] == "restored":
+                self.restored = event
             seen.append(event)
         raise AssertionError(f"it ended with {self._process.wait()} before the event {name!r}: {seen}")
 
@@ -90,8 +94,23 @@ class Service:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def edges(self):
+        """Return how many edges the loop has."""
+        return self.client.get("/v1/loops/sssp").json()["edges"]
+
+    def metric(self, name):
+        """Return a metric of the loop."""
+        [line] = [
+            line for line in self.client.get("/metrics").text.splitlines() if line.startswith(name + "{")
+        ]
+        return float(line.rpartition(" ")[2])
+
     def push(self, content, headers=NDJSON):
         return self.client.post("/v1/loops/sssp/edges", content=content, headers=headers)
+
+    def lift_limit(self):
+        """Give it back the room that a limit on the size of files took."""
+        resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
 
     def signal(self, number):
         """Send a signal and return the exit code."""

@@ -77,8 +77,8 @@ def test_a_gzip_cut_anywhere_gives_a_prefix_of_whole_lines_and_then_a_clear_erro
     assert not read or read.endswith(b"\n")
     assert "edges.txt.gz" in str(error)
     assert "Get the whole file" in error.hint
-    # A loop that starts anew has none of it, so nothing goes on from the break.
-    assert "reads it from its first line" in error.hint
+    # Only what a stored snapshot has is in a loop that starts again.
+    assert "goes on behind the records that its snapshot has" in error.hint
 
 
 def test_everything_before_the_break_is_delivered():

@@ -8,8 +8,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from apps.sssp import ShortestPaths
 from tests.loops.streaming import TIMEOUT_S
 from tornado import EdgeBatch, SelectiveProgram
+from tornado.engine import SimulationEngine
 from tornado.errors import ConnectionLost, InvalidArgument, UnknownField
 from tornado.loops import BranchState, Master
 from tornado.testing import GraphModel, batches, mixed, random_multigraph
@@ -150,3 +152,22 @@ def test_a_closed_loop_admits_nothing_and_says_so():
         loop = master.start(WidestPaths(source=0), "widest")
     with pytest.raises(ConnectionLost, match="loop widest was closed"):
         loop.admit(EdgeBatch.of([0], [1], [1.0]), "pushed", 1)
+
+
+def test_a_branch_that_ends_on_a_worker_while_it_is_cancelled_is_cancelled():
+    engine = SimulationEngine(1, seed=1)
+    with Master(workers=1, engine=engine) as master:
+        loop = master.start(ShortestPaths(source=0), "chain")
+        length = 200_000
+        loop.admit(EdgeBatch.of(np.arange(length), np.arange(1, length + 1)), "chain", length)
+        loop.wait_idle()
+        branch = loop.fork(parameters={"source": 1})
+        while not branch.processors:
+            engine.step(1)
+        assert branch.state is BranchState.RUNNING
+        part = branch.processors[0]
+        branch.add_done_callback(lambda ended: ended.finished(0, part))  # what a worker may do at this moment
+        branch.cancel()
+        assert branch.state is BranchState.CANCELLED
+        assert branch.progress().updates >= 0
+        branch.release()

@@ -10,6 +10,7 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.loops.interpreted import interpreted, judged, on_kernel
+from tornado.loops.processor import SelectiveProcessor
 from tornado.protocol.laws import LawBroken
 from tornado.simulation import LeastSums, simulate, synchronous_rounds
 from tornado.testing import edge_list, exact_distances, random_multigraph
@@ -35,6 +36,14 @@ def test_no_schedule_breaks_a_law(block):
     assert sum(run.branches for run in runs) > A_BLOCK
     assert sum(run.prepares for run in runs) > A_BLOCK / 2
     assert sum(run.waves for run in runs) > 0
+
+
+def test_loops_come_to_their_end_on_little_fuel(monkeypatch):
+    """Scans are cut short everywhere, and messages find the fuel used up by what is to be finished before them."""
+    monkeypatch.setattr("tornado.loops.processor.FUEL", 2)
+    monkeypatch.setattr("tornado.loops.main_processor.FUEL", 256)
+    monkeypatch.setattr(SelectiveProcessor._advance, "__defaults__", (64,))
+    ran(range(4 * A_BLOCK))
 
 
 @pytest.mark.soak

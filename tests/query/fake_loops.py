@@ -194,6 +194,7 @@ class MainLoop:
         self.delay_bound = delay_bound
         self.workers = 1
         self.version = 0
+        self.restored = None
         self.branches = []
         self._edges = defaultdict(lambda: defaultdict(list))
         self._vertices = set()
@@ -280,7 +281,21 @@ class MainLoop:
             self.master.run(branch)
         return branch
 
-    def checkpoint(self):
+    def wait_room(self, timeout_s=None):
+        return not self.master.lagging
+
+    def trim_snapshots(self, *, keep, in_use=()):
+        with self._lock:
+            stored = sorted(self._stored)
+            if not stored:
+                return None
+            oldest = min([stored[-keep:][0], *(version for version in stored if version in in_use)])
+            self._stored = {version: self._stored[version] for version in stored if version >= oldest}
+            return self._stored[oldest][0]
+
+    def checkpoint(self, *, before_write=None):
+        if before_write is not None:
+            before_write()
         with self._lock:
             snapshot = self._snapshot()
             self._stored[self.version] = (snapshot, *self._copy())

@@ -14,6 +14,7 @@ from tornado.errors import InvalidArgument, QueueFull
 from tornado.ingest.arrow import parse_arrow
 from tornado.ingest.quarantine import Quarantine
 from tornado.ingest.records import EdgeBatch
+from tornado.query.checkpoints import Checkpoints
 from tornado.query.push import Pusher
 from tornado.query.push_log import StorePushLog
 from tornado.query.staging import BatchKey, Part, Staging
@@ -145,8 +146,11 @@ def store(request, tmp_path):
         yield opened
 
 
-def restarted(store):
+def restarted(store, *, at=0):
+    """A loop that begins with what a snapshot has, up to an offset, and with what the log has behind it."""
     loop, pusher = fake_loops.Master().start(fake_loops.Fastest(1), "roads"), Pusher(log=StorePushLog(store))
+    if at:
+        loop.advance(SOURCE, at)
     pusher.restore(loop)
     return loop, pusher
 
@@ -171,6 +175,27 @@ def test_the_number_outlives_what_a_snapshot_lets_the_log_forget(store):
         pusher.push_batch(loop, SOURCE, number, EdgeBatch.of([1], [8]))
     StorePushLog(store).forget("roads", SOURCE, up_to=3)
     assert StorePushLog(store).number("roads", SOURCE) == 2
+
+
+@pytest.mark.parametrize("after", [[], [3], [3, 4]], ids=["nothing", "an empty one", "one more"])
+def test_a_checkpoint_that_cuts_the_log_leaves_the_number_of_each_newest_batch(store, after):
+    loop, pusher = restarted(store)
+    for number in range(3):
+        pusher.push_batch(loop, SOURCE, number, EdgeBatch.of([1], [8]))
+    pusher.push_batch(loop, "spark:empty", 0, EdgeBatch.empty())
+    Checkpoints(loop, pusher, keep=1).take()
+    for number in after:
+        pusher.push_batch(loop, SOURCE, number, EdgeBatch.of([1], [9]) if number > 3 else EdgeBatch.empty())
+    log = StorePushLog(store)
+    assert [offset for offset, _ in log.replay("roads", SOURCE, after=0)] == [3, *(max(3, n) for n in after)]
+    again, pusher = restarted(store, at=3)
+    newest = 2 + len(after)
+    assert pusher.newest_batch(again, SOURCE) == newest
+    assert pusher.push_batch(again, SOURCE, newest, EdgeBatch.of([1], [9])).is_repeated
+    before = again.offsets()[SOURCE]
+    pushed = pusher.push_batch(again, SOURCE, newest + 1, EdgeBatch.of([1], [10]))
+    assert pushed.offsets == {SOURCE: before + 1}
+    assert pusher.newest_batch(again, "spark:empty") == 0
 
 
 def test_a_batch_that_the_loop_refused_is_not_in_after_a_restart_and_may_come_again(store):

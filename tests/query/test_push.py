@@ -9,6 +9,7 @@ from tornado.errors import InvalidArgument, QueueFull, StoreCorrupt, StoreFull, 
 from tornado.ingest.ndjson import parse_ndjson
 from tornado.ingest.quarantine import Quarantine
 from tornado.ingest.records import REMOVE, EdgeBatch
+from tornado.query.checkpoints import Checkpoints
 from tornado.query.push import Pusher
 from tornado.query.push_log import StorePushLog
 from tornado.query.query import QueryState
@@ -102,16 +103,17 @@ def test_a_second_restart_goes_on_where_the_first_one_was(fake, store, log):
     assert restarted(store)[0].offsets() == {"http": 2}
 
 
-def test_what_a_loop_has_recovered_is_forgotten_and_nothing_else_is(fake, store, log):
+def test_the_log_lets_go_of_what_the_oldest_snapshot_kept_has_and_of_nothing_else(fake, store, log):
     loop, pusher = start_roads(fake), Pusher(log=log)
+    checkpoints = Checkpoints(loop, pusher, keep=2)
     for vertex in range(9):
         pusher.insert(loop, "http", EdgeBatch.of([1], [vertex]))
-    # A snapshot that is stored is not yet one that the next start goes on from.
-    loop.checkpoint()
-    pusher.insert(loop, "http", EdgeBatch.of([1], [9]))
-    assert [offset for offset, _ in log.replay("roads", "http", after=0)] == list(range(1, 11))
-    restarted(store, at={"http": 9})
-    assert [offset for offset, _ in log.replay("roads", "http", after=0)] == [9, 10]
+        if vertex in {2, 4, 6}:
+            checkpoints.take()
+    assert [snapshot.offsets["http"] for snapshot in loop.snapshots()] == [5, 7]
+    assert [offset for offset, _ in log.replay("roads", "http", after=0)] == [5, 6, 7, 8, 9]
+    restarted(store, at={"http": 7})
+    assert [offset for offset, _ in log.replay("roads", "http", after=0)] == [5, 6, 7, 8, 9]
 
 
 def test_a_log_entry_that_is_no_batch_is_a_corrupt_store(store, log):

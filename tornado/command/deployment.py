@@ -13,13 +13,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS
 from ..errors import StoreLocked
 from ..ingest.interner import Interner
+from ..ingest.known_files import KnownFiles
 from ..ingest.quarantine import Quarantine
+from ..ingest.source import FileSource, Source
 from ..loops import Master
+from ..loops.general_program import GeneralProgram
 from ..query.contract import MainLoopView
 from ..query.handles import LoopHandle
 from ..query.ids import IdCodec, IntIds, StringIds
+from ..query.logged_admission import LoggedAdmission
 from ..query.push import Pusher
 from ..query.push_log import StorePushLog
 from ..query.service import QueryService
@@ -55,6 +60,10 @@ class Placement:
         Where rejected records go; None puts them beside the store.
     address : Address or None
         Where to serve; None serves nothing.
+    checkpoint_every_s : float or None
+        How often a snapshot is stored; None leaves it to the default where there can be any, and 0 is never.
+    keep_snapshots : int
+        How many snapshots are left in the store.
     files_first : bool
         Whether what was pushed to an earlier run waits for `Deployment.restore`.
     """
@@ -66,6 +75,8 @@ class Placement:
     string_ids: bool = False
     quarantine: str | None = None
     address: Address | None = None
+    checkpoint_every_s: float | None = None
+    keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
     files_first: bool = False
 
 
@@ -78,11 +89,15 @@ class Deployment:
         Where and how.
     make_program : callable
         See `MakeProgram`.
+    on_checkpoint_failure : callable, optional
+        Told of what made a periodic checkpoint fail.
 
     Attributes
     ----------
     loop : MainLoopView
         The endless one.
+    logged : LoggedAdmission
+        That loop, as a source sees it that gives its records once.
     codec : IdCodec
         Between ids outside and inside.
     interner : Interner or None
@@ -94,14 +109,23 @@ class Deployment:
     """
 
     loop: MainLoopView
+    logged: LoggedAdmission
     service: QueryService
     server: HttpServer | None
     quarantine: Quarantine
     _handle: LoopHandle
+    _store: VersionedStore
     _pusher: Pusher
 
-    def __init__(self, placement: Placement, make_program: MakeProgram) -> None:
+    def __init__(
+        self,
+        placement: Placement,
+        make_program: MakeProgram,
+        *,
+        on_checkpoint_failure: Callable[[Exception], None] | None = None,
+    ) -> None:
         self._placement = placement
+        self._on_checkpoint_failure = on_checkpoint_failure
         self._make_program = make_program
         self._stack = contextlib.ExitStack()
         self.interner: Interner | None = None
@@ -120,7 +144,7 @@ class Deployment:
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         placement = self._placement
-        store = _open_store(placement)
+        store = self._store = _open_store(placement)
         stack.callback(store.close)
         self.quarantine = stack.enter_context(_open_quarantine(placement, store))
         pusher = self._pusher = Pusher(
@@ -137,8 +161,17 @@ class Deployment:
         self.service = session.service
         if placement.files_first and (acknowledged := pusher.hold(placement.loop)):
             self.service.await_offsets(placement.loop, acknowledged)
-        self._handle = session.start(program, placement.loop, placement.delay_bound, ids=ids)
+        self._handle = session.start(
+            program,
+            placement.loop,
+            placement.delay_bound,
+            ids=ids,
+            checkpoint_every_s=_period(placement, store, program),
+            keep_snapshots=placement.keep_snapshots,
+            on_checkpoint_failure=self._on_checkpoint_failure,
+        )
         self.loop = self._handle.loop
+        self.logged = LoggedAdmission(self.loop, pusher)
         # Last: what an earlier run had acknowledged is in the loop, or held, before anybody can push more.
         self.server = None
         if placement.address is not None:
@@ -148,6 +181,27 @@ class Deployment:
         """Admit what an earlier run had acknowledged, where that waits for files that are read first; once, however often called."""
         self._pusher.release(self.loop)
 
+    @property
+    def is_gone_on_from(self) -> bool:
+        """Whether a later run can begin where this one ends: the store is durable and was named."""
+        return self._store.durable and self._placement.store is not None
+
+    def recognise(self, sources: Sequence[Source]) -> None:
+        """Check that files of which records are in are those that were read, where the store is durable.
+
+        Raises
+        ------
+        InvalidArgument
+            When one is not.
+        """
+        if not self._store.durable:
+            return
+        known = KnownFiles(self._store, self._placement.loop)
+        offsets = self.loop.offsets()
+        for source in sources:
+            if isinstance(source, FileSource) and source.rewindable:
+                known.recognise(source, offsets.get(source.name, 0))
+
     def checkpoint(self) -> int:
         """Write a snapshot of the loop, with what it counts on, and return its version."""
         return self._handle.checkpoint()
@@ -155,6 +209,14 @@ class Deployment:
     def _intern(self, name: str) -> int:
         assert self.interner is not None
         return int(self.interner.intern([name])[0])
+
+
+def _period(placement: Placement, store: VersionedStore, program: Any) -> float | None:
+    """How often snapshots are stored; whoever did not ask for it has them where there can be any."""
+    if placement.checkpoint_every_s is None:
+        possible = store.durable and not isinstance(program, GeneralProgram)
+        return DEFAULT_CHECKPOINT_EVERY_S if possible else None
+    return placement.checkpoint_every_s or None
 
 
 def _open_store(placement: Placement) -> VersionedStore:

@@ -28,12 +28,23 @@ class Feed:
         Where rejected records go.
     check : callable
         What the program refuses.
+    logged : Admitting, optional
+        Where records of sources go that give them once; left out, likewise into `loop`.
     """
 
     def __init__(
-        self, loop: Admitting, sources: Sequence[Source], quarantine: Quarantine, *, check: Check
+        self,
+        loop: Admitting,
+        sources: Sequence[Source],
+        quarantine: Quarantine,
+        *,
+        check: Check,
+        logged: Admitting | None = None,
     ) -> None:
-        self._ingesters = [Ingester(loop, source, quarantine, check=check) for source in sources]
+        self._ingesters = [
+            Ingester(loop if source.rewindable else logged or loop, source, quarantine, check=check)
+            for source in sources
+        ]
         self._live = [
             ingester
             for ingester, source in zip(self._ingesters, sources, strict=True)

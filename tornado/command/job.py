@@ -12,6 +12,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from .plan import RunPlan
 from .presentation import ExitCode, say_event, say_note
 from .progress import Reading, Reporter, make_reporter
 
-_CHECKPOINT_PERIOD_S = 60.0
 _STOPPING_S = 60.0
 
 
@@ -64,12 +64,16 @@ def run_job(plan: RunPlan, make_program: MakeProgram) -> int:
         string_ids=plan.ids == "string",
         quarantine=plan.quarantine,
         address=plan.address,
+        checkpoint_every_s=plan.checkpoint_every_s,
+        keep_snapshots=plan.keep_snapshots,
         files_first=bool(plan.edges),
     )
     with (
         Interruption() as interruption,
         _log_records(as_json=as_json),
-        Deployment(placement, make_program) as deployment,
+        Deployment(
+            placement, make_program, on_checkpoint_failure=partial(_say_failure, as_json=as_json)
+        ) as deployment,
     ):
         return _Job(plan, deployment, interruption, as_json=as_json).run()
 
@@ -87,8 +91,18 @@ class _Job:
         self._as_json = as_json
         text_format = TextFormat(columns=plan.columns, undirected=plan.undirected)
         sources = open_sources(plan.edges, text_format=text_format, interner=deployment.interner)
+        try:
+            deployment.recognise(sources)
+        except BaseException:
+            for source in sources:
+                source.close()
+            raise
         self._feed = Feed(
-            deployment.loop, sources, deployment.quarantine, check=deployment.loop.program.check
+            deployment.loop,
+            sources,
+            deployment.quarantine,
+            logged=deployment.logged,
+            check=deployment.loop.program.check,
         )
 
     def run(self) -> int:
@@ -107,11 +121,14 @@ class _Job:
                     self._stay(reporter)
                 elif self._plan.output is None:
                     self._settle(reporter)
+                elif code is ExitCode.DONE and self._deployment.is_gone_on_from:
+                    self._checkpoint()
             return code
         finally:
             self._feed.stop()
 
     def _announce(self) -> None:
+        self._announce_restored()
         server = self._deployment.server
         if server is None:
             return
@@ -123,6 +140,22 @@ class _Job:
             host=server.host,
             port=server.port,
             loop=self._plan.loop,
+        )
+
+    def _announce_restored(self) -> None:
+        restored = self._loop.restored
+        if restored is None:
+            return
+        snapshot = restored.snapshot
+        offsets = ", ".join(f"{source}: {offset:,}" for source, offset in sorted(snapshot.offsets.items()))
+        values = "" if restored.is_converged else f"; its values are of {restored.program} and computed anew"
+        say_note(
+            f"goes on from the snapshot of version {snapshot.version} ({offsets or 'nothing read'}){values}",
+            as_json=self._as_json,
+            event="restored",
+            snapshot=snapshot_dict(NamedSnapshot.of(snapshot)),
+            program=restored.program,
+            converged=restored.is_converged,
         )
 
     def _read(self, reporter: Reporter) -> None:
@@ -234,13 +267,10 @@ class _Job:
 
     def _stay(self, reporter: Reporter) -> None:
         self._checkpoint()
-        checked_s = shown_s = time.monotonic()
+        shown_s = time.monotonic()
         shown = self._reading("serving")
         while not self._interruption.wait(0.1):
             now_s = time.monotonic()
-            if now_s - checked_s >= _CHECKPOINT_PERIOD_S:
-                checked_s = now_s
-                self._checkpoint()
             if now_s - shown_s >= reporter.period_s:
                 shown_s = now_s
                 reading = self._reading("serving")
@@ -270,6 +300,14 @@ class _Job:
             residual=statistics.residual if residual is None else residual,
             fraction=self._feed.sources_done(),
         )
+
+
+def _say_failure(error: Exception, *, as_json: bool) -> None:
+    """Report a checkpoint that failed; the loop goes on."""
+    if isinstance(error, TornadoError):
+        _say_error(error, as_json=as_json)
+    else:
+        say_note(f"error: no snapshot was stored: {error}", as_json=as_json, event="error", code="error")
 
 
 def _say_error(error: TornadoError, *, as_json: bool) -> None:

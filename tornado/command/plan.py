@@ -7,6 +7,7 @@ this version cannot do is refused here, with `NotSupported`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from .output import STANDARD_OUTPUT, check_output
 STANDARD_INPUT = "-"
 _LMDB = "lmdb://"
 _STORES_TO_TRY = 32
+_DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>ms|s|m|h|)", re.ASCII)
+_UNITS_S = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,10 @@ class RunPlan:
         Where to serve; None serves nothing.
     output : str or None
         Where the result goes when the input ends.
+    checkpoint_every_s : float or None
+        Seconds between two snapshots; 0 is never, None was not said.
+    keep_snapshots : int
+        How many snapshots are left in the store.
     """
 
     loop: str
@@ -91,6 +98,8 @@ class RunPlan:
     max_iterations: int | None
     quarantine: str | None
     as_json: bool
+    checkpoint_every_s: float | None
+    keep_snapshots: int
 
     @classmethod
     def of(cls, loop: str, options: Mapping[str, Any]) -> Self:
@@ -143,6 +152,8 @@ class RunPlan:
             max_iterations=options["max_iterations"],
             quarantine=options["quarantine"],
             as_json=options["as_json"],
+            checkpoint_every_s=_checked_checkpoints(options["checkpoint_every"], options["store"]),
+            keep_snapshots=options["keep_snapshots"],
         )
 
     @property
@@ -172,6 +183,26 @@ def parse_delay_bound(text: str) -> int | None:
         f"--delay-bound {text} is neither a whole number from 1 nor `unbounded`",
         hint="1 is synchronous, 64 the default.",
     )
+
+
+def parse_duration(text: str) -> float:
+    """Parse a time such as `5s`, `500ms`, `2m` or `1h` into seconds; a number alone is seconds, `off` is 0.
+
+    Examples
+    --------
+    >>> parse_duration("5s"), parse_duration("500ms"), parse_duration("1.5m"), parse_duration("off")
+    (5.0, 0.5, 90.0, 0.0)
+    """
+    if text == "off":
+        return 0.0
+    found = _DURATION.fullmatch(text)
+    seconds = float(found["number"]) * _UNITS_S[found["unit"]] if found else 0.0
+    if not 0 < seconds < float("inf"):
+        raise InvalidArgument(
+            f"--checkpoint-every {text} is no time above 0",
+            hint="Write for example 5s, 500ms or 2m; `off` stores none while the loop runs.",
+        )
+    return seconds
 
 
 def default_stores(loop: str) -> Sequence[str]:
@@ -210,6 +241,18 @@ def _refuse_unsupported(options: Mapping[str, Any]) -> None:
         raise NotSupported(
             "--store postgresql: is not supported in this version", hint="Use lmdb:///DIR or memory:."
         )
+
+
+def _checked_checkpoints(text: str | None, store: str | None) -> float | None:
+    if text is None:
+        return None
+    every_s = parse_duration(text)
+    if every_s and store is not None and store.partition(":")[0].lower() == "memory":
+        raise InvalidArgument(
+            f"--checkpoint-every {text}: the store {store} is gone with the process",
+            hint="Name a durable store (--store lmdb:///DIR), or leave --checkpoint-every out.",
+        )
+    return every_s
 
 
 def _checked_files(edges: tuple[str, ...]) -> tuple[str, ...]:

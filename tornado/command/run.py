@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..config import DEFAULT_DELAY_BOUND, Settings
+from ..config import DEFAULT_DELAY_BOUND, DEFAULT_KEPT_SNAPSHOTS, Settings
 from .listing import json_option
 from .parameters import PROGRAM_KEY, ProgramCommand, make_program
 from .plan import RunPlan
@@ -63,6 +63,19 @@ from .plan import RunPlan
     metavar="URL",
     help="Where snapshots are kept: memory:, or lmdb:///DIR, from where a later run goes on. "
     "Default: lmdb under the user's data folder, begun anew by every run.",
+)
+@click.option(
+    "--checkpoint-every",
+    metavar="TIME",
+    help="Store a snapshot so often while the loop goes on (5s, 500ms, 2m; `off`): a start on the same --store goes on from "
+    "the newest one. Default: 1m in a durable store.",
+)
+@click.option(
+    "--keep-snapshots",
+    type=click.IntRange(min=1),
+    default=DEFAULT_KEPT_SNAPSHOTS,
+    show_default=True,
+    help="How many snapshots stay in the store; one that a query names is kept meanwhile.",
 )
 @click.option(
     "--http",

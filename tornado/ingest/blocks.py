@@ -198,6 +198,7 @@ def _broken(name: str, what: str, text_bytes: int, file_bytes: int | None = None
         at += f" ({file_bytes} bytes of the file)"
     return SourceBroken(
         f"{name} {what}, {at}",
-        hint="Every complete line before that was delivered. Get the whole file, then start again: a new run begins "
-        "without these records and reads it from its first line.",
+        hint="Every complete line before that was delivered. Get the whole file, then start again: a run on "
+        "a store that was named goes on behind the records that its snapshot has, any other one reads the file from its first "
+        "line.",
     )

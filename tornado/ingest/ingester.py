@@ -6,7 +6,8 @@ ones under (source name, offset). The loop pushes back by letting `admit` wait; 
 Guarantees: batches are admitted in the source's order, each once a run; a batch's rejections are in the quarantine before its
 offset is; the offset moves also over stretches where every record was rejected. After a stop or a crash a rewindable source goes
 on behind the records that the loop says are in, so no record is lost and none admitted twice (rejected ones may be written to
-the quarantine a second time). What a pipe gave and the loop had not yet taken is gone with the process.
+the quarantine a second time). What a pipe gave and the loop had not yet taken is gone with the process; what it had taken is
+in its log, where it has one.
 """
 
 from __future__ import annotations

@@ -128,7 +128,6 @@ class Branch:
             if self._is_released or self._state is BranchState.RUNNING:
                 return
             self._is_released = True
-            self._last = self._progress()
         if self._values is not None:
             self._on_release(self)
         self._let_go()
@@ -199,7 +198,6 @@ class Branch:
     def _let_go(self) -> None:
         """Keep nothing of the workers: whoever keeps this object must not keep their memory."""
         with self._lock:
-            self._last = self._progress()
             for processor in self._finished.values():
                 processor.free()
             self._values = None
@@ -212,6 +210,7 @@ class Branch:
                 return False
             self._elapsed_s = time.monotonic() - self._begun
             self._state = state
+            self._last = self._progress()  # while the workers' parts are whole: from now on they may be freed
             callbacks, self._callbacks = self._callbacks, []
         self._engine.notify()
         for callback in callbacks:

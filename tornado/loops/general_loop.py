@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
-from ..errors import NotSupported
+from ..errors import InvalidArgument, NotSupported
 from ..ingest.records import EdgeBatch
 from .branch import Branch
 from .general_branch import GeneralBranch
@@ -19,6 +19,7 @@ from .main_loop import MainLoop
 from .main_processor import Share
 from .part import BranchPart
 from .partition import owners_of
+from .restoration import Restored
 from .stored_values import StoredValues
 from .values import Values
 
@@ -26,7 +27,9 @@ from .values import Values
 class GeneralLoop(MainLoop):
     """See the module and `MainLoop`. Its snapshots are copies in memory; none are stored."""
 
-    def checkpoint(self) -> int:
+    is_stored = False
+
+    def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
         """Not for general programs: what a state is written as is not defined.
 
         Raises
@@ -34,7 +37,25 @@ class GeneralLoop(MainLoop):
         NotSupported
             Always.
         """
+        del before_write
         raise self._unsupported()
+
+    def restore(self) -> Restored | None:
+        """Begin with nothing.
+
+        Raises
+        ------
+        InvalidArgument
+            When the store has snapshots of a selective program by this name.
+        """
+        stored = self._stored.newest()
+        if stored is None:
+            return None
+        raise InvalidArgument(
+            f"loop {self.name!r} cannot go on from its snapshot of version {stored.snapshot.version}, which "
+            f"{stored.described} left: {type(self.program).__name__} is a general program",
+            hint="Start the program that was stored, or name another loop or an empty store.",
+        )
 
     def _unsupported(self) -> NotSupported:
         return NotSupported(

@@ -47,6 +47,14 @@ class Admit:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Have this worker's part of a loop take over what was stored, before anything is admitted."""
+
+    loop: int
+    place: Callable[[int, MainPart], None]  # worker, its part; raises nothing
+
+
+@dataclass(frozen=True, slots=True)
 class Fork:
     """Install a branch and record the main loop's state for it."""
 
@@ -97,7 +105,7 @@ class EndLoop:
     loop: int
 
 
-Command = StartLoop | Admit | Fork | Stop | Limit | Cancel | Release | EndLoop
+Command = StartLoop | Place | Admit | Fork | Stop | Limit | Cancel | Release | EndLoop
 
 
 @dataclass(slots=True)
@@ -208,6 +216,8 @@ class WorkerHost:
                 self._keep_spare(command.loop, command.state)
             case StartLoop():
                 self._start(command)
+            case Place():
+                command.place(self.index, self._loops[command.loop])
             case EndLoop():
                 if command.loop in self._loops:
                     self._ending.add(command.loop)

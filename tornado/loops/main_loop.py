@@ -7,7 +7,7 @@ The sequencer gives every batch a number and every worker its share, under one l
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar
@@ -25,6 +25,7 @@ from .iterations import iterations_of, progress_of
 from .main_processor import MainProcessor, Share
 from .part import BranchPart, MainPart
 from .program import SelectiveProgram
+from .restoration import RestorableProcessor, Restoration, Restored
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import EdgeColumns, StoredSnapshot, StoredSnapshots, VertexColumns, identity_of
@@ -45,9 +46,12 @@ class MainLoop:
     ----------
     name, program, delay_bound, workers
         As it was started.
+    restored
+        What it began with, or None where it began with nothing.
     """
 
-    processor_type: ClassVar[type[MainProcessor]] = MainProcessor
+    processor_type: ClassVar[type[MainProcessor]] = RestorableProcessor
+    is_stored: ClassVar[bool] = True  # whether there are snapshots of this kind of loop
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class MainLoop:
         self.delay_bound = delay_bound
         self.workers = len(hosts)
         self.error: BaseException | None = None
+        self.restored: Restored | None = None
         self._is_closed = False
         self.number = number
         make = self._maker()
@@ -121,13 +126,11 @@ class MainLoop:
                 f"loop {self.name} was closed with its session; nothing was admitted",
                 hint="Open a session again.",
             )
-        refused, reason = self.program.check(batch)
-        if refused.any():
-            first = int(np.flatnonzero(refused)[0])
-            raise InvalidArgument(
-                f"record {first} ({batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}) of {source}: {reason}"
-            )
-        if not self._engine.wait_for(self._has_room, timeout_s):
+        found = self._first_refused(batch)
+        if found is not None:
+            first, record, reason = found
+            raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
+        if not self.wait_room(timeout_s):
             self._raise_failure()
             raise QueueFull(
                 f"loop {self.name} lags {self._backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}; "
@@ -139,11 +142,12 @@ class MainLoop:
             self._version += 1
             self._offsets[source] = offset
             self._admitted += len(batch)
-            for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
-                self._posted[worker] += len(share.sources)
-                share.version = self._version
-                host.post(Admit(self.number, share))
+            self._post(shares)
             return self._version
+
+    def wait_room(self, timeout_s: float | None = None) -> bool:
+        """Wait until the loop takes a batch at once; False when the time is over."""
+        return self._engine.wait_for(self._has_room, timeout_s)
 
     def advance(self, source: str, offset: int) -> None:
         """Records of a source were dealt with elsewhere (quarantined): move its offset."""
@@ -193,10 +197,11 @@ class MainLoop:
         return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)
 
     def _fork_at(self, at: int, program: SelectiveProgram, max_iterations: int | None) -> Branch:
-        stored = self._stored.find(at)
-        if stored.program != identity_of(program):
-            return self._fork_stored(self, program, stored, max_iterations)
-        vertices = stored.vertices()
+        with self._stored.reading(at):
+            stored = self._stored.find(at)
+            if stored.program != identity_of(program):
+                return self._fork_stored(self, program, stored, max_iterations)
+            vertices = stored.vertices()
         with self._order:
             branch = self._branch(stored.snapshot)
         branch.answer(
@@ -255,12 +260,18 @@ class MainLoop:
         """The stored snapshots, oldest first; those of earlier runs on the same store too."""
         return self._stored.all()
 
-    def checkpoint(self) -> int:
+    def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
         """Write a snapshot of now to the store: the graph and the fixed point of everything admitted so far.
 
         A branch computes it while the main loop goes on; only the workers' copying of the edges is work for the loop, a
         fraction of a millisecond at a time. Cost: the copy of a fork, and 24 bytes an edge and a vertex in memory until they
         are written.
+
+        Parameters
+        ----------
+        before_write
+            Called when everything that the snapshot holds is admitted, before it is written: what it counts on can be made
+            durable first.
 
         Returns
         -------
@@ -282,6 +293,8 @@ class MainLoop:
                 branch.wait()
                 if branch.state is not BranchState.CONVERGED:
                     raise self._not_stored(branch)
+                if before_write is not None:
+                    before_write()
                 self._write(branch)
             finally:
                 branch.cancel()
@@ -289,6 +302,75 @@ class MainLoop:
             snapshot = branch.snapshot
             self._checkpointed = snapshot.version, dict(snapshot.offsets)
             return snapshot.version
+
+    def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
+        """Keep the newest stored snapshots and forget those before them, atomically.
+
+        Parameters
+        ----------
+        keep
+            How many, at least 1.
+        in_use
+            Versions that are kept too, and those after them.
+
+        Returns
+        -------
+        The oldest one that is left, or None where none is stored.
+        """
+        return self._stored.forget(keep=keep, in_use=in_use)
+
+    def restore(self) -> Restored | None:
+        """Begin where the newest stored snapshot ended: for the master, before anything is admitted.
+
+        A program that computes something else than what was stored takes the graph and computes its own values.
+
+        Raises
+        ------
+        InvalidArgument
+            When the program cannot take an edge that is stored.
+        StoreCorrupt
+            When the snapshot cannot be read.
+        """
+        stored = self._stored.newest()
+        if stored is None:
+            return None
+        snapshot = stored.snapshot
+        converged = stored.program == identity_of(self.program)
+        vertices = stored.vertices()
+        restoration = Restoration(
+            vertices,
+            number=self.number,
+            hosts=self._hosts,
+            engine=self._engine,
+            kernel=self._kernel,
+            raise_failure=self._raise_failure,
+        )
+        restoration.place_vertices(with_values=converged)
+        for edges in stored.edge_pages():
+            batch = EdgeBatch.of(edges.sources, edges.targets, edges.weights)
+            found = self._first_refused(batch)
+            if found is not None:
+                raise InvalidArgument(
+                    f"loop {self.name!r} cannot go on from its snapshot of version {snapshot.version}, which "
+                    f"{stored.described} left: the edge {found[1]} is nothing for {type(self.program).__name__}: {found[2]}",
+                    hint="Start the program that was stored, or name another loop or an empty store.",
+                )
+            self.wait_room()
+            self._raise_failure()
+            shares = self._shares(batch)
+            with self._order:
+                self._post(shares)
+        if converged:
+            self._engine.wait_for(lambda: self.error is not None or self.is_idle(), None)
+            self._raise_failure()
+            restoration.place_parents()
+            self._checkpointed = snapshot.version, dict(snapshot.offsets)
+        with self._order:
+            # Other values on the same graph are another version: what is stored stays what it is.
+            self._version = snapshot.version + (not converged)
+            self._offsets = dict(snapshot.offsets)
+        self.restored = Restored(snapshot, stored.described, converged)
+        return self.restored
 
     def _not_stored(self, branch: Branch) -> Exception:
         error = branch.error
@@ -421,6 +503,21 @@ class MainLoop:
         received = sum(processor.bundles_received for processor in self._processors())
         idle = all(processor.is_idle for processor in self._processors())
         return idle and received == sum(processor.bundles_sent for processor in self._processors())
+
+    def _first_refused(self, batch: EdgeBatch) -> tuple[int, str, str] | None:
+        """The first record that the program cannot take: its index, the record and the reason."""
+        refused, reason = self.program.check(batch)
+        if not refused.any():
+            return None
+        first = int(np.flatnonzero(refused)[0])
+        return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
+
+    def _post(self, shares: list[Share]) -> None:
+        """Hand each worker its share; the caller holds the lock of the order."""
+        for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
+            self._posted[worker] += len(share.sources)
+            share.version = self._version
+            host.post(Admit(self.number, share))
 
     def _count_applied(self, worker: int, records: int) -> None:
         self._applied[worker] += records

@@ -13,7 +13,7 @@ from ..storage import MemoryStore, VersionedStore
 from .branch import Branch
 from .general_loop import GeneralLoop
 from .general_program import GeneralProgram
-from .host import WorkerHost
+from .host import EndLoop, WorkerHost
 from .main_loop import MainLoop
 from .program import SelectiveProgram, VertexProgram
 from .stored_loop import StoredLoop
@@ -57,6 +57,8 @@ class Master:
         self.engine = engine
         self.loops: dict[str, MainLoop] = {}
         self._order = threading.Lock()
+        self._naming = threading.Lock()
+        self._starting: set[str] = set()  # names that are taken by loops which still load what is stored
         self._branch_numbers = itertools.count(1)
         self._loop_numbers = itertools.count()
         self._running: dict[int, MainLoop] = {}  # by number, those with a stored snapshot too
@@ -65,15 +67,27 @@ class Master:
         engine.start(self._hosts, self._on_failure)
 
     def start(self, program: VertexProgram, name: str, delay_bound: int | None = 64) -> MainLoop:
-        """Start a main loop.
+        """Start a main loop: where the store has snapshots of that name, from the newest one, else from nothing.
 
         Raises
         ------
         InvalidArgument
-            When a loop has that name, or the program does not converge for this delay bound.
+            When a loop has that name, the program does not converge for this delay bound, or it cannot go on from what the
+            store has.
+        StoreCorrupt
+            When that cannot be read.
         """
-        if name in self.loops:
-            raise InvalidArgument(f"a loop named {name!r} runs already; give this one another name")
+        with self._naming:
+            if name in self.loops or name in self._starting:
+                raise InvalidArgument(f"a loop named {name!r} runs already; give this one another name")
+            self._starting.add(name)
+        try:
+            return self._start(program, name, delay_bound)
+        finally:
+            with self._naming:
+                self._starting.discard(name)
+
+    def _start(self, program: VertexProgram, name: str, delay_bound: int | None) -> MainLoop:
         if isinstance(program, GeneralProgram):
             kind: type[MainLoop] = GeneralLoop
         elif isinstance(program, SelectiveProgram):
@@ -86,7 +100,15 @@ class Master:
         program.check_delay_bound(delay_bound)
         program.check_parameters()
         loop = kind(store=self.store, **self._placed(name, program, delay_bound))
-        self.loops[name] = self._running[loop.number] = loop
+        self._running[loop.number] = loop
+        try:
+            loop.restore()
+        except BaseException:
+            for host in self._hosts:
+                host.post(EndLoop(loop.number))
+            self._forget(loop.number)
+            raise
+        self.loops[name] = loop  # from now on it can be fed and asked
         for host in self._hosts:
             self._look_for_failures(host)  # of its very first step
         return loop

@@ -172,11 +172,17 @@ class SelectiveProcessor:
                 if arrived.bundle.wave:
                     self._unfinished_waves.append(arrived.bundle.wave)
                 continue
-            if self.state.counters[names.DELAY_BOUND] == 1 and messages.kinds[arrived.following] == UPDATE:
-                arrived.iteration = max(arrived.iteration, int(messages.numbers[arrived.following]) + 1)
+            counters, following = self.state.counters, arrived.following
+            is_update = counters[names.DELAY_BOUND] == 1 and messages.kinds[following] == UPDATE
+            if is_update:
+                arrived.iteration = max(arrived.iteration, int(messages.numbers[following]) + 1)
             kept[sender] = arrived.iteration
             waiting.append(arrived)
-            if arrived.following > first:
+            # Either its round has to come first, and the commits of that call for more, or the fuel was used up.
+            awaits_round = is_update and self.pending_least() <= min(
+                messages.numbers[following], counters[names.CAP]
+            )
+            if following > first or not awaits_round:
                 self._context.activate()
         self._arrived = waiting
         return not waiting

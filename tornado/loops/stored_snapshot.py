@@ -20,7 +20,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -81,11 +84,16 @@ class StoredSnapshot:
         Which prefix of the input it belongs to.
     program
         The identity of the program whose fixed point it holds.
+    described
+        That program for people: its class and its parameters.
     """
 
-    def __init__(self, store: VersionedStore, loop: str, snapshot: Snapshot, program: str) -> None:
+    def __init__(
+        self, store: VersionedStore, loop: str, snapshot: Snapshot, program: str, described: str
+    ) -> None:
         self.snapshot = snapshot
         self.program = program
+        self.described = described
         self._store = store
         self._loop = loop
 
@@ -141,6 +149,8 @@ class StoredSnapshots:
     def __init__(self, store: VersionedStore, loop: str) -> None:
         self._store = store
         self._loop = loop
+        self._lock = threading.Lock()  # held while versions are forgotten: nobody begins to read one of them
+        self._read: Counter[int] = Counter()
 
     def newest_version(self) -> int | None:
         """The newest stored version, or None."""
@@ -173,9 +183,47 @@ class StoredSnapshots:
                 f"stored versions: {newest}{earlier}",
                 hint="Leave `at` out to ask about the input as it is now.",
             )
+        program = metadata["program"]
         return StoredSnapshot(
-            self._store, self._loop, _snapshot(metadata), str(metadata["program"]["identity"])
+            self._store, self._loop, _snapshot(metadata), str(program["identity"]), _described(program)
         )
+
+    def newest(self) -> StoredSnapshot | None:
+        """The newest snapshot, or None."""
+        version = self.newest_version()
+        return None if version is None else self.find(version)
+
+    @contextmanager
+    def reading(self, version: int) -> Iterator[None]:
+        """Keep a version, and those after it, from being forgotten meanwhile."""
+        with self._lock:
+            self._read[version] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._read[version] -= 1
+
+    def forget(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
+        """Keep the newest snapshots and forget those before them, atomically; the oldest one left, or None.
+
+        Parameters
+        ----------
+        keep
+            How many, at least 1.
+        in_use
+            Versions that are kept as well, and with them those after them; likewise what is being read.
+        """
+        with self._lock:
+            stored = self._store.versions(self._loop)
+            if not stored:
+                return None
+            wanted = {*in_use, *(+self._read)}
+            oldest = min([stored[-keep:][0], *(version for version in stored if version in wanted)])
+            if oldest != stored[0]:
+                self._store.delete_before(self._loop, oldest)
+        metadata = self._metadata(oldest)
+        return None if metadata is None else _snapshot(metadata)
 
     def write(
         self,
@@ -300,6 +348,12 @@ def _encoded(snapshot: Snapshot, program: SelectiveProgram, **counts: int) -> by
             "counts": counts,
         }
     ).encode()
+
+
+def _described(program: Mapping[str, Any]) -> str:
+    """A program as metadata have it, written as one writes its construction."""
+    parameters = ", ".join(f"{name}={value}" for name, value in dict(program["parameters"]).items())
+    return f"{program['class']}({parameters})"
 
 
 def _snapshot(metadata: Mapping[str, Any]) -> Snapshot:

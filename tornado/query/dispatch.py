@@ -94,8 +94,8 @@ class Dispatcher:
             query.expiry = self._timer.schedule(query.deadline_at_s, partial(self._expire, query))
             self._watch_offsets()
             return
-        flight, start = self._place(query)
-        if start:
+        flight = self._place(query)
+        if flight is not None:
             self._fork(flight, asked_by=query)
 
     def leave(self, query: Query) -> None:
@@ -137,10 +137,13 @@ class Dispatcher:
 
     # --- taking off ------------------------------------------------------------------------------------------------
 
-    def _place(self, query: Query) -> tuple[Flight, bool]:
+    def _place(self, query: Query, *, was_held: bool = False) -> Flight | None:
+        """Find or make a flight for a query; returned where the caller has to start it."""
         memory_allows = self._memory_allows(query.request.loop)
         with self._lock:
             self._require_open()
+            if was_held and query not in self._airfield.held:  # another thread was faster, or it has ended
+                return None
             flight, start = self._airfield.place(
                 query, memory_allows=memory_allows, retry_after_s=RETRY_AFTER_S
             )
@@ -150,7 +153,7 @@ class Dispatcher:
             self._schedule_stop(flight)
         elif not start and query.expiry is None:
             query.expiry = self._timer.schedule(query.deadline_at_s, partial(self._expire, query))
-        return flight, start
+        return flight if start else None
 
     def _fork(self, flight: Flight, *, asked_by: Query | None = None) -> None:
         """Fork for a flight that has a place. What the loop refuses is raised to the only one who asked."""
@@ -285,8 +288,10 @@ class Dispatcher:
         self._landed(flight)
 
     def _release(self, flight: Flight, branch: BranchView) -> None:
-        branch.release()
-        self._landed(flight)
+        try:
+            branch.release()
+        finally:  # a place that is lost is lost for ever
+            self._landed(flight)
 
     def _landed(self, flight: Flight) -> None:
         """Free a flight's place, and let those who wait take off."""
@@ -338,16 +343,13 @@ class Dispatcher:
         self._watch_offsets()
 
     def _place_held(self, query: Query) -> None:
-        with self._lock:
-            if query not in self._airfield.held:
-                return
         try:
-            flight, start = self._place(query)
+            flight = self._place(query, was_held=True)
         except TornadoError as error:
             self.leave(query)
             self._end(query, Ending(state=QueryState.FAILED, error=error))
             return
-        if start:
+        if flight is not None:
             self._fork(flight)
 
     def _require_open(self) -> None:

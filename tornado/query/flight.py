@@ -2,10 +2,11 @@
 
 Queries that wait and want the same share one branch. A query may board until the cut is asked for, since the cut must
 hold everything that was admitted before the question; only a branch of a stored snapshot, whose cut is fixed, takes
-riders while it runs. While a branch runs that would answer it but for the cut, a query waits for the next one, and shares
-it with all who came meanwhile: those who ask at once have their answers sooner than from a branch each, all of which would
-share the same cores, and the loop pays for one. A branch is stopped at the earliest deadline of its riders, so only queries whose deadlines are
-close together ride together: nobody is stopped long before their time, and nobody kept long behind it.
+riders while it runs. While a branch runs that would answer it but for the cut, a query waits for the next one, and
+shares it with all who came meanwhile: those who ask at once have their answers sooner than from a branch each, all of
+which would share the same cores, and the loop pays for one. A branch is stopped at the earliest deadline of its
+riders, so only queries whose deadlines are close together ride together: nobody is stopped long before their time,
+and nobody kept long behind it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InvalidArgument, ResultUnavailable
 from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
 from .answers import Selection, all_unknown
+from .checkpoints import Checkpoints, CheckpointStatistics
 from .contract import MainLoopView
 from .events import Done
 from .ids import StringIds
@@ -263,10 +264,16 @@ class LoopHandle:
         return self.loop.offsets()
 
     def checkpoint(self) -> int:
-        """Write a snapshot to the store and return its version, for `query(at=…)`."""
-        # A snapshot counts on the names of its vertices.
-        self._pusher.save_names(self.name)
-        return self.loop.checkpoint()
+        """Write a snapshot to the store and return its version, for `query(at=…)`.
+
+        A later start on the same store goes on from it, where the store is durable.
+        """
+        return (self._service.checkpoints.get(self.name) or Checkpoints(self.loop, self._pusher)).take()
+
+    def checkpoints(self) -> CheckpointStatistics | None:
+        """Return how the checkpoints of this loop went, or None for a loop that the session did not start."""
+        found = self._service.checkpoints.get(self.name)
+        return None if found is None else found.statistics()
 
     def snapshots(self) -> list[NamedSnapshot]:
         """Return the stored snapshots, oldest first."""

@@ -57,6 +57,21 @@ _LOOP_GAUGES = (
     ("tornado_loop_memory_bytes", "Memory of the loop's state and graph", "memory_bytes"),
 )
 
+# Name, help, and the field of the statistics of a loop's checkpoints.
+_CHECKPOINT_COUNTERS = (
+    ("tornado_checkpoints", "Snapshots stored, or found up to date", "stored"),
+    ("tornado_checkpoint_failures", "Snapshots that could not be stored", "failed"),
+)
+_CHECKPOINT_GAUGES = (
+    ("tornado_checkpoint_version", "Version of the newest stored snapshot", "version"),
+    ("tornado_checkpoint_age_seconds", "Since the cut of the last snapshot that was stored", "age_s"),
+    (
+        "tornado_checkpoint_duration_seconds",
+        "How long the last one took that had something new",
+        "duration_s",
+    ),
+)
+
 
 class Metrics:
     """The metrics of one service, in a registry of its own so that several servers can live in one process.
@@ -96,6 +111,7 @@ class _Statistics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield from self._loops()
+        yield from self._checkpoints()
         yield from self._queries()
         rejected = CounterMetricFamily(
             "tornado_rejected_records", "Records put into quarantine", labels=["source"]
@@ -129,6 +145,20 @@ class _Statistics(Collector):
             for source, offset in sorted(one.sources.items()):
                 offsets.add_metric([one.name, source], offset)
         yield offsets
+
+    def _checkpoints(self) -> Iterator[Metric]:
+        taken = [(name, one.statistics()) for name, one in sorted(self._service.checkpoints.items())]
+        for name, text, attribute in _CHECKPOINT_COUNTERS:
+            counter = CounterMetricFamily(name, text, labels=["loop"])
+            for loop, one in taken:
+                counter.add_metric([loop], getattr(one, attribute))
+            yield counter
+        for name, text, attribute in _CHECKPOINT_GAUGES:
+            gauge = GaugeMetricFamily(name, text, labels=["loop"])
+            for loop, one in taken:
+                value = getattr(one, attribute)
+                gauge.add_metric([loop], math.nan if value is None else value)
+            yield gauge
 
     def _queries(self) -> Iterator[Metric]:
         statistics = self._service.statistics()

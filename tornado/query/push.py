@@ -1,9 +1,9 @@
-"""Edges that are pushed (over HTTP, or by `insert`) instead of read from a source: numbering and admission, one call at a time.
+"""Edges that are pushed (HTTP, `insert`, standard input), not read again at a restart: numbering and admission, in order.
 
 A pushed source has no position of its own, so its offset is counted here: records accepted and quarantined since the loop
-began, going on from what the loop's newest snapshot names. One lock per (loop, source) keeps offsets in the order of
-admission. Where the store is durable a log takes the records first (`PushLog`), so that what was acknowledged outlives a
-crash. After one, files that are named again are read first (`Pusher.hold`): a removal must find the edge that it removes.
+began, going on from what the snapshot names that the loop began with. One lock per (loop, source) keeps offsets in the order
+of admission. Where the store is durable a log takes the records first (`PushLog`), so that what was acknowledged outlives a
+crash. After one, files that are named again are read on first (`Pusher.hold`): a removal must find the edge that it removes.
 
 A sender that must not be counted twice numbers its batches from 0 (`push_batch`): a number that is in already is passed over,
 and one that leaves a gap is refused.
@@ -11,7 +11,7 @@ and one that leaves a gap is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Protocol
@@ -67,7 +67,7 @@ class PushLog(Protocol):
         """Iterate over the batches that reach beyond an offset."""
 
     def forget(self, loop: str, source: str, *, up_to: int) -> None:
-        """Let go of batches that reach no further than an offset."""
+        """Let go of batches that reach no further than an offset, but for the newest: it has the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class Pusher:
     def hold(self, loop: str) -> dict[str, int]:
         """Let what the log has of a loop wait for `release`, and refuse what is pushed until then.
 
-        For a loop whose files are read again: what was pushed may remove what they bring. To be called before the loop starts;
+        For a loop whose files are read on: what was pushed may remove what they bring. To be called before the loop starts;
         one without a log is not held.
 
         Returns
@@ -249,11 +249,39 @@ class Pusher:
         self._held.discard(loop.name)
         return count
 
-    def restore(self, loop: MainLoopView) -> int:
-        """Admit again what was pushed after the snapshot that a loop has recovered; return how many records.
+    def admit(
+        self, loop: MainLoopView, source: str, batch: EdgeBatch, offset: int, timeout_s: float | None = None
+    ) -> int:
+        """Admit a batch of a source that counts its records itself and gives them once; return the version.
 
-        What its snapshot has is forgotten here and nowhere else: a snapshot that is stored while the loop runs makes the log
-        shorter only where the next start recovers from it.
+        To be called when the loop is restored.
+
+        Parameters
+        ----------
+        offset : int
+            What the source has reached with the batch, rejected records included; the batch may be empty.
+        timeout_s : float, optional
+            How long to wait for a loop that lags.
+
+        Raises
+        ------
+        QueueFull
+            When it still does; nothing was admitted or logged.
+        """
+        with self._lock(loop.name, source):
+            if len(batch) and not loop.wait_room(timeout_s):
+                raise QueueFull(f"loop {loop.name!r} lags; nothing of this batch was admitted")
+            return self._admit(loop, source, batch, offset)
+
+    def forget(self, loop: str, offsets: Mapping[str, int]) -> None:
+        """Let the log go of what the oldest snapshot that is kept has: its offset of each source."""
+        if self._log is None:
+            return
+        for source in self._log.sources(loop):
+            self._log.forget(loop, source, up_to=offsets.get(source, 0))
+
+    def restore(self, loop: MainLoopView) -> int:
+        """Admit again what was pushed after the snapshot that a loop began with; return how many records.
 
         To be called when the loop has started. Whatever is pushed before that, or meanwhile, waits for it; a second call
         does nothing, and neither does one for a loop that is held.
@@ -285,7 +313,6 @@ class Pusher:
         for source in log.sources(loop.name):
             with self._lock(loop.name, source):
                 before = loop.offsets().get(source, 0)
-                log.forget(loop.name, source, up_to=before)
                 for offset, batch in log.replay(loop.name, source, after=before):
                     if len(batch):
                         # However long the loop takes: there is nobody to refuse it to.

@@ -2,9 +2,9 @@
 
 Files are read again after a crash; what was pushed exists nowhere else. So a batch is written here first, as one version of
 a line of its own (`LOOP/pushed/SOURCE`), and admitted afterwards. At the next start the batches behind the offset of the
-loop's recovered snapshot are admitted again, in the order of their source. Where they stood among the records of other sources
-is not kept: those of a file that is read again come first (`Pusher.hold`). Versions count appends, not records, so that a batch that the loop
-refused can be overwritten by an empty one.
+snapshot that the loop begins with are admitted again, in the order of their source; what the oldest snapshot kept has is let go
+of. Where they stood among the records of other sources is not kept: those of a file that is read on come first (`Pusher.hold`).
+Versions count appends, not records, so that a batch that the loop refused can be overwritten by an empty one.
 
 At least once: a crash between the write and the acknowledgement leaves a batch that its sender may send again. Exactly once
 where the sender numbers its batches: the number stands beside the offset, in the same write, and tells a repeated one.
@@ -13,6 +13,7 @@ where the sender numbers its batches: the number stands beside the offset, in th
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator
 from threading import Lock
 from typing import Any
@@ -111,18 +112,25 @@ class StorePushLog:
             When an entry cannot be read.
         """
         line = _line(loop, source)
-        for version in self._store.versions(line):
-            offset = self._offset(line, version)
-            if offset > after:
-                page = self._store.read(line, _KEY, version)
-                yield offset, _decoded(page, f"{line} at version {version}")
+        versions = self._store.versions(line)
+        for version in versions[self._count_passed(line, versions, after) :]:
+            page = self._store.read(line, _KEY, version)
+            yield self._offset(line, version), _decoded(page, f"{line} at version {version}")
 
     def forget(self, loop: str, source: str, *, up_to: int) -> None:
-        """Let go of what a stored snapshot has: batches that reach no further than an offset."""
+        """Let go of what a stored snapshot has: batches that reach no further than an offset.
+
+        The last one of these stays, so the newest entry of a source always does: it has the number of its newest batch.
+        """
         line = _line(loop, source)
-        passed = [version for version in self._store.versions(line) if self._offset(line, version) <= up_to]
+        versions = self._store.versions(line)
+        passed = self._count_passed(line, versions, up_to)
         if passed:
-            self._store.delete_before(line, passed[-1])
+            self._store.delete_before(line, versions[passed - 1])
+
+    def _count_passed(self, line: str, versions: list[int], offset: int) -> int:
+        """How many batches reach no further than an offset; what each one reaches never goes back."""
+        return bisect_right(versions, offset, key=lambda version: self._offset(line, version))
 
     def _newest_of(self, line: str) -> int:
         if line not in self._newest:

@@ -17,6 +17,7 @@ from threading import Lock
 
 from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, best, lookup, top
+from .checkpoints import Checkpoints
 from .contract import BranchView, MainLoopView, MasterView, ValuesView
 from .dispatch import APPROXIMATE, Dispatcher
 from .ids import IdCodec, IntIds
@@ -51,6 +52,11 @@ class QueryService:
         Whose loops are asked.
     limits : ServiceLimits
         What is refused or forgotten.
+
+    Attributes
+    ----------
+    checkpoints : dict of Checkpoints
+        By loop, those that a session started.
     """
 
     def __init__(self, master: MasterView, *, limits: ServiceLimits | None = None) -> None:
@@ -61,6 +67,7 @@ class QueryService:
         self._retention = Retention(
             results=self.limits.retained_results, size_bytes=self.limits.retained_size_bytes
         )
+        self.checkpoints: dict[str, Checkpoints] = {}
         self._codecs: dict[str, IdCodec] = {}
         self._awaited: dict[str, dict[str, int]] = {}
         self._listeners: list[Callable[[Query], None]] = []
@@ -170,6 +177,14 @@ class QueryService:
             self._keep(query)
         return ended
 
+    def versions_in_use(self, loop: str) -> list[int]:
+        """Return the versions of stored snapshots that queries under way name."""
+        return [
+            query.request.at
+            for query in self.queries()
+            if query.request.at is not None and query.request.loop == loop and not query.state.is_final
+        ]
+
     def add_listener(self, listener: Callable[[Query], None]) -> None:
         """Call for every query that ends (metrics); must be quick."""
         self._listeners.append(listener)
@@ -212,8 +227,6 @@ class QueryService:
         if request.vertices is not None:
             self.ids(request.loop).encode(request.vertices)
         check_parameters(loop.program, request.parameters, self.ids(request.loop))
-        if request.at is not None:
-            _require_stored(loop, request.at)
         if request.mode is Mode.EXACT and request.at is None and request.loop in self._awaited:
             wanted = request.min_offsets or {}
             awaited = self._awaited[request.loop].items()
@@ -228,6 +241,8 @@ class QueryService:
         # Registered first: a branch may end, and its end be booked, before the fork returns.
         self._register(query)
         try:
+            if request.at is not None:
+                _require_stored(loop, request.at)  # from now on it stays stored
             self._dispatcher.take(query)
         except TornadoError:
             self._forget([query.id])

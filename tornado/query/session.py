@@ -15,14 +15,23 @@ Everything that was opened is closed in the opposite order when the `with` block
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from ..config import DEFAULT_DELAY_BOUND, DEFAULT_HTTP_HOST, Settings, default_workers
+from ..config import (
+    DEFAULT_DELAY_BOUND,
+    DEFAULT_HTTP_HOST,
+    DEFAULT_KEPT_SNAPSHOTS,
+    Settings,
+    default_workers,
+)
 from ..errors import InvalidArgument
 from ..storage.contract import VersionedStore
+from .checkpoints import Checkpoints, check_kept, checked_period
 from .handles import LoopHandle
 from .ids import IdCodec, IntIds, StringIds
 from .parameters import with_interned_vertices
@@ -72,8 +81,12 @@ class Session:
         self._closing = ExitStack()
         if store is not None:
             self._closing.callback(store.close)
+        self._closing.callback(
+            self._end_checkpoints
+        )  # they may still write; their branches end with the master
         self._closing.callback(master.close)
         self._closing.callback(self.service.close)
+        self._closing.callback(self._stop_checkpoints)
 
     def start(
         self,
@@ -82,8 +95,13 @@ class Session:
         delay_bound: int | None = DEFAULT_DELAY_BOUND,
         *,
         ids: Literal["int", "string"] | IdCodec = "int",
+        checkpoint_every_s: float | None = None,
+        keep_snapshots: int | None = None,
+        on_checkpoint_failure: Callable[[Exception], None] | None = None,
     ) -> LoopHandle:
-        """Start a main loop. Where the store is durable, what was pushed to a loop of this name before is in it again.
+        """Start a main loop: from the newest snapshot that the store has of this name, and with what was pushed after it.
+
+        A program of other parameters, or one that was edited, takes the graph of the snapshot and computes its own values.
 
         Parameters
         ----------
@@ -95,11 +113,21 @@ class Session:
             B of the paper: 1 is synchronous, None is unbounded.
         ids : {"int", "string"} or IdCodec
             What vertex ids are in calls and results.
+        checkpoint_every_s : float, optional
+            Store a snapshot every so many seconds, while the loop goes on; left out, only `checkpoint` does.
+        keep_snapshots : int, optional
+            How many snapshots are left in the store when a new one is there; one that a query under way names is not
+            forgotten. Left out, 3 with `checkpoint_every_s`, and otherwise all.
+        on_checkpoint_failure : callable, optional
+            Told of what made a periodic checkpoint fail (a full disk); left out, it is logged.
 
         Raises
         ------
         InvalidArgument
-            When a loop has that name, or the program does not converge for this delay bound.
+            When a loop has that name, the program does not converge for this delay bound or cannot go on from what is
+            stored, or checkpoints are asked for and the store is gone with the process.
+        NotSupported
+            When checkpoints of a general program are asked for.
         """
         if ids not in {"int", "string"} and isinstance(ids, str):
             raise InvalidArgument(f"ids is {ids!r} but must be 'int' or 'string'")
@@ -110,8 +138,31 @@ class Session:
                 program = with_interned_vertices(program, codec.interner)
             # Before the loop can be asked or fed.
             self.service.use_ids(name, codec)
+        if checkpoint_every_s is not None:
+            from ..loops.general_program import GeneralProgram
+
+            store = self.master.store
+            checkpoint_every_s = checked_period(
+                checkpoint_every_s,
+                is_durable=store.durable,
+                is_stored=not isinstance(program, GeneralProgram),
+                loop=name,
+                store=store.url,
+            )
+            keep_snapshots = DEFAULT_KEPT_SNAPSHOTS if keep_snapshots is None else keep_snapshots
+        check_kept(keep_snapshots)
         loop = self.master.start(program, name=name, delay_bound=delay_bound)
         self.pusher.restore(loop)
+        checkpoints = Checkpoints(
+            loop,
+            self.pusher,
+            keep=keep_snapshots,
+            in_use=partial(self.service.versions_in_use, name),
+            on_failure=on_checkpoint_failure,
+        )
+        self.service.checkpoints[name] = checkpoints
+        if checkpoint_every_s is not None:
+            checkpoints.start(checkpoint_every_s)
         return LoopHandle(self.service, self.pusher, loop)
 
     def _codec(self, name: str, ids: str | IdCodec) -> IdCodec:
@@ -154,6 +205,14 @@ class Session:
     def close(self) -> None:
         """Stop the servers, cancel the queries, and close the master and its store; a second call does nothing."""
         self._closing.close()
+
+    def _stop_checkpoints(self) -> None:
+        for checkpoints in self.service.checkpoints.values():
+            checkpoints.stop()
+
+    def _end_checkpoints(self) -> None:
+        for checkpoints in self.service.checkpoints.values():
+            checkpoints.join()
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,96 @@
+"""A file of which records are in is the one that was read, or is refused."""
+
+import gzip
+
+import pytest
+
+from tornado.errors import InvalidArgument, StoreCorrupt
+from tornado.ingest import known_files
+from tornado.ingest.known_files import KnownFiles
+from tornado.ingest.source import FileSource
+from tornado.storage import MemoryStore
+
+OTHER = "does not begin as the file edges.csv did, of which 2 records are in"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "edges.csv"
+
+
+@pytest.fixture
+def recognise(path):
+    store = MemoryStore()
+
+    def recognise(text, offset, *, write=None):
+        (write or path.write_bytes)(text)
+        source = FileSource(path)
+        try:
+            KnownFiles(store, "roads").recognise(source, offset)
+        finally:
+            source.close()
+        return store
+
+    return recognise
+
+
+def test_a_file_that_grows_is_the_same_one(recognise):
+    recognise(b"", 0)
+    recognise(b"1,2\n", 0)
+    recognise(b"1,2\n3,4\n", 1)
+    recognise(b"1,2\n3,4\n5,6\n", 2)
+    with pytest.raises(InvalidArgument, match=OTHER):
+        recognise(b"1,2\n3,4\n5,7\n", 2)  # what was read meanwhile counts too
+    recognise(b"1,2\n3,4\n5,6\n", 2)
+
+
+@pytest.mark.parametrize("text", [b"", b"1,2\n3,", b"2,2\n3,4\n5,6\n"])
+def test_a_file_that_begins_in_another_way_is_refused_until_an_offset_means_nothing(recognise, text):
+    recognise(b"1,2\n3,4\n", 0)
+    with pytest.raises(InvalidArgument, match=OTHER):
+        recognise(text, 2)
+    recognise(text, 0)
+    recognise(text, 2)
+
+
+def test_only_the_beginning_is_compared(recognise, monkeypatch):
+    monkeypatch.setattr(known_files, "HEAD_BYTES", 4)
+    recognise(b"1,2\n3,4\n", 0)
+    recognise(b"1,2\n4,4\n", 2)
+    with pytest.raises(InvalidArgument, match=OTHER):
+        recognise(b"1,3\n4,4\n", 2)
+
+
+def test_what_was_packed_again_is_the_same_text(recognise, path):
+    def packed(level):
+        return lambda text: path.write_bytes(gzip.compress(text, level, mtime=level))
+
+    text = b"1,2\n3,4\n" * 300
+    recognise(text, 0, write=packed(1))
+    recognise(text, 2, write=packed(9))
+    with pytest.raises(InvalidArgument, match=OTHER):
+        recognise(b"0,2\n" + text, 2, write=packed(9))
+
+
+def test_a_damaged_archive_is_left_to_its_reader(recognise):
+    recognise(gzip.compress(b"1,2\n")[:12], 0)
+
+
+def test_files_of_one_loop_are_told_apart_by_name(tmp_path):
+    store = MemoryStore()
+    for name, text in (("a.csv", "1,2\n"), ("b.csv", "3,4\n")):
+        (tmp_path / name).write_text(text)
+        source = FileSource(tmp_path / name)
+        KnownFiles(store, "roads").recognise(source, 0)
+        KnownFiles(store, "roads").recognise(source, 1)
+        source.close()
+    assert store.loops() == ["roads/files"]
+    assert len(store.versions("roads/files")) == 1
+
+
+def test_an_entry_that_is_none_is_a_corrupt_store(recognise):
+    store = recognise(b"1,2\n", 0)
+    [key] = store.keys("roads/files", 0)
+    store.write("roads/files", 0, {key: b"[]"})
+    with pytest.raises(StoreCorrupt, match="roads/files has an entry that is none"):
+        recognise(b"1,2\n", 1)

@@ -1,0 +1,278 @@
+"""Checkpoints of a loop: in the right order, every so often, counted where they fail, and no more of them than wanted."""
+
+import contextlib
+import threading
+
+import pytest
+
+from apps.sssp import ShortestPaths
+from tests.loops.test_general_programs import Paths
+from tests.query import fake_loops
+from tests.query.conftest import eventually, start_roads
+from tornado.errors import InvalidArgument, NotSupported, QueueFull, StoreFull
+from tornado.ingest.records import EdgeBatch
+from tornado.loops import Master
+from tornado.query.checkpoints import Checkpoints
+from tornado.query.logged_admission import LoggedAdmission
+from tornado.query.metrics import Metrics
+from tornado.query.push import Pusher
+from tornado.query.push_log import StorePushLog
+from tornado.query.session import Session
+from tornado.storage import open_store
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(f"lmdb://{tmp_path}/store") as opened:
+        yield opened
+
+
+def opened(store, workers=2):
+    log = StorePushLog(store) if store.durable else None
+    return Session(Master(store, workers), pusher=Pusher(log=log))
+
+
+@pytest.mark.usefixtures("compiled_paths")
+def test_a_session_stores_snapshots_by_itself_and_the_next_one_goes_on_from_the_newest(store):
+    with opened(store) as session:
+        paths = session.start(ShortestPaths(source=1), checkpoint_every_s=0.02)
+        for vertex in range(1, 30):
+            paths.insert([vertex], [vertex + 1], [0.5])
+            eventually(lambda: paths.checkpoints().version == paths.statistics().version)
+        eventually(lambda: len(paths.snapshots()) == 3)
+        assert paths.checkpoints().stored >= 29
+        log = StorePushLog(store)
+        oldest = paths.snapshots()[0].offsets["insert"]
+        eventually(lambda: next(log.replay("shortest_paths", "insert", after=0))[0] == oldest > 1)
+        paths.insert([30], [31], [1.0])
+    with opened(store, workers=1) as session:
+        paths = session.start(ShortestPaths(source=1))
+        assert paths.checkpoints().version == paths.loop.restored.snapshot.version
+        assert paths.offsets() == {"insert": 30}
+        assert paths.query(vertices=[31]).values == {31: 15.5}
+        assert paths.insert([31], [32]) == paths.statistics().version > paths.checkpoints().version
+
+
+def test_a_checkpoint_that_fails_is_told_and_counted_and_the_next_one_tries_again(fake, monkeypatch):
+    loop, told, full = start_roads(fake), [], [StoreFull("no room"), StoreFull("no room"), OSError("odd")]
+    whole = loop.checkpoint
+
+    def checkpoint(**options):
+        if full:
+            raise full.pop()
+        return whole(**options)
+
+    monkeypatch.setattr(loop, "checkpoint", checkpoint)
+    checkpoints = Checkpoints(loop, Pusher(), keep=3, on_failure=told.append)
+    checkpoints.start(0.001)
+    eventually(lambda: checkpoints.statistics().stored > 0)
+    checkpoints.stop()
+    checkpoints.join()
+    assert [str(error) for error in told] == ["odd", str(StoreFull("no room"))]  # not the same thing twice
+    statistics = checkpoints.statistics()
+    assert (statistics.failed, statistics.last_error, statistics.version) == (3, None, 1)
+    assert statistics.age_s >= statistics.duration_s >= 0
+
+
+def test_a_failure_without_a_listener_is_a_warning(fake, monkeypatch, caplog):
+    loop = start_roads(fake)
+    monkeypatch.setattr(loop, "checkpoint", lambda **_: 1 / 0)
+    checkpoints = Checkpoints(loop, Pusher())
+    checkpoints.start(0.001)
+    eventually(lambda: checkpoints.statistics().failed > 0)
+    checkpoints.stop()
+    checkpoints.join()
+    assert "no checkpoint of loop roads was stored, and the loop goes on: division by zero" in caplog.text
+    assert checkpoints.statistics().last_error == "division by zero"
+    with pytest.raises(ZeroDivisionError):
+        checkpoints.take()
+
+
+def test_what_cannot_be_forgotten_for_lack_of_room_leaves_the_snapshot_stored(fake, monkeypatch):
+    loop, told = start_roads(fake), []
+
+    def full(**_):
+        raise StoreFull("no room")
+
+    monkeypatch.setattr(loop, "trim_snapshots", full)
+    checkpoints = Checkpoints(loop, Pusher(), keep=1, on_failure=told.append)
+    assert checkpoints.take() == 1
+    assert [type(error) for error in told] == [StoreFull]
+    assert (checkpoints.statistics().stored, checkpoints.statistics().failed) == (1, 1)
+
+
+def test_a_snapshot_that_a_query_under_way_names_is_not_forgotten(fake):
+    with Session(fake) as session:
+        roads = session.start(fake_loops.Fastest(1), "roads", keep_snapshots=1)
+        versions = []
+        for vertex in range(2, 6):
+            roads.insert([1], [vertex])
+            versions.append(roads.checkpoint())
+            if vertex == 3:
+                fake.gate.clear()
+                query = roads.query(vertices=[3, 4], at=versions[1])
+        assert [snapshot.version for snapshot in roads.snapshots()] == versions[1:]
+        fake.gate.set()
+        assert query.values == {3: 1.0}
+        roads.checkpoint()
+        assert [snapshot.version for snapshot in roads.snapshots()] == versions[-1:]
+        with pytest.raises(InvalidArgument, match=f"newest are: {versions[-1]}"):
+            roads.query(at=versions[1])
+        assert session.service.statistics().states["failed"] == 0
+
+
+def test_names_that_come_while_a_snapshot_is_computed_are_stored_with_it(store):
+    with opened(store, workers=1) as session:
+        paths = session.start(ShortestPaths(source="Rome"), "towns", ids="string")
+        interner, checkpoint = session.service.ids("towns").interner, paths.loop.checkpoint
+
+        def late(**options):
+            # A file's batch between the saving of names and the cut would have names that nobody saved.
+            src, dst = interner.intern(["Rome"]), interner.intern(["Oslo"])
+            paths.loop.admit(EdgeBatch.of(src, dst, [2.0]), "edges.csv", 1)
+            return checkpoint(**options)
+
+        paths.loop.checkpoint = late
+        paths.checkpoint()
+    with opened(store) as session:
+        paths = session.start(ShortestPaths(source="Rome"), "towns", ids="string")
+        assert paths.loop.restored.is_converged
+        assert paths.query(vertices=["Oslo"]).values == {"Oslo": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("every_s", "keep", "said"),
+    [
+        (0, None, "time between checkpoints is 0,"),
+        (float("inf"), None, "is inf"),
+        (True, None, "is True"),
+        ("5s", None, "is '5s'"),
+        (1, 0, "snapshots to keep is 0"),
+        (None, 1.5, "snapshots to keep is 1.5"),
+    ],
+)
+def test_periods_and_numbers_that_are_none_are_refused_before_the_loop_starts(store, every_s, keep, said):
+    with opened(store) as session:
+        with pytest.raises(InvalidArgument, match=said):
+            session.start(ShortestPaths(source=1), checkpoint_every_s=every_s, keep_snapshots=keep)
+        assert session.loops == {}
+
+
+def test_checkpoints_that_could_not_be_gone_on_from_are_refused(store):
+    with (
+        open_store("memory:") as memory,
+        opened(memory) as session,
+        pytest.raises(InvalidArgument, match="store memory: is gone with the process"),
+    ):
+        session.start(ShortestPaths(source=1), checkpoint_every_s=5)
+    with opened(store) as session:
+        with pytest.raises(NotSupported, match="'paths' runs a general program"):
+            session.start(Paths(0), checkpoint_every_s=5)
+        assert session.loops == {}
+        with pytest.raises(NotSupported):
+            session.start(Paths(0)).checkpoint()
+
+
+def test_metrics_say_how_checkpoints_go(fake):
+    with Session(fake) as session:
+        roads = session.start(fake_loops.Fastest(1), "roads")
+        metrics = Metrics(session.service, dict)
+        assert 'tornado_checkpoint_age_seconds{loop="roads"} NaN' in metrics.text().decode()
+        roads.insert([1], [2])
+        version = roads.checkpoint()
+        lines = metrics.text().decode().splitlines()
+        assert f'tornado_checkpoint_version{{loop="roads"}} {version}.0' in lines
+        assert 'tornado_checkpoints_total{loop="roads"} 1.0' in lines
+        assert 'tornado_checkpoint_failures_total{loop="roads"} 0.0' in lines
+
+
+def test_what_a_pipe_gave_is_in_the_log_before_it_is_admitted(fake, store):
+    log = StorePushLog(store)
+    loop, pusher = start_roads(fake), Pusher(log=log)
+    admission, logged = LoggedAdmission(loop, pusher), []
+    admit = loop.admit
+
+    def seen(batch, source, offset, timeout_s=None):
+        logged.append([reached for reached, _ in log.replay("roads", source, after=0)])
+        return admit(batch, source, offset, timeout_s)
+
+    loop.admit = seen
+    admission.admit(EdgeBatch.of([4], [7]), "stdin", 1, timeout_s=1)
+    admission.advance("stdin", 3)
+    admission.admit(EdgeBatch.of([7], [8]), "stdin", 4, timeout_s=1)
+    assert logged == [[1], [1, 3, 4]]
+    fake.lagging = True
+    with pytest.raises(QueueFull, match="lags"):
+        admission.admit(EdgeBatch.of([7], [9]), "stdin", 5, timeout_s=0.01)
+    assert [reached for reached, _ in log.replay("roads", "stdin", after=0)] == [1, 3, 4]
+    again = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
+    assert Pusher(log=StorePushLog(store)).restore(again) == 2
+    assert again.offsets() == {"stdin": 4}
+
+
+def test_checkpoints_end_with_their_session_while_one_is_under_way(store):
+    with opened(store) as session:
+        paths = session.start(ShortestPaths(source=1), checkpoint_every_s=0.001)
+        for vertex in range(50):
+            paths.insert([vertex], [vertex + 1])
+    assert [thread.name for thread in threading.enumerate() if "checkpoints" in thread.name] == []
+    assert store.versions("shortest_paths")
+
+
+class Dying:
+    """A store whose process is killed at its n-th change: that one and all after it never happen."""
+
+    def __init__(self, store, changes):
+        self._store = store
+        self.left = changes
+        self.durable = True
+
+    def __getattr__(self, name):
+        found = getattr(self._store, name)
+        if name not in {"write", "delete_before", "drop"}:
+            return found
+
+        def change(*arguments, **options):
+            if self.left <= 0:
+                raise Killed
+            self.left -= 1
+            return found(*arguments, **options)
+
+        return change
+
+
+class Killed(BaseException):
+    """Nobody catches it."""
+
+
+@pytest.mark.usefixtures("compiled_paths")
+def test_a_crash_at_any_change_of_the_store_loses_nothing_that_was_acknowledged():
+    names = [f"town {number}" for number in range(14)]
+    before, changes = None, 0
+    while before != len(names) - 1:
+        with open_store("memory:") as store:
+            before, acknowledged = None, 0
+            with opened(Dying(store, changes)) as session, contextlib.suppress(Killed):
+                towns = session.start(ShortestPaths(source=names[0]), "towns", ids="string", keep_snapshots=2)
+                for place in range(13):
+                    towns.insert([names[place]], [names[place + 1]], [0.5])
+                    acknowledged = place + 1
+                    if place % 2:
+                        towns.checkpoint()
+                before = acknowledged
+            with opened(Dying(store, 1000), workers=1 + changes % 3) as session:
+                towns = session.start(ShortestPaths(source=names[0]), "towns", ids="string")
+                taken = towns.offsets().get("insert", 0)
+                assert taken - acknowledged in {0, 1}, changes
+                values = towns.query().values if taken else {}
+                assert values == {names[place]: place / 2 for place in range(taken + 1) if taken}, changes
+                assert towns.statistics().edges == taken
+                # And it goes on, and again from there.
+                towns.insert([names[taken]], ["beyond"], [1.0])
+                towns.checkpoint()
+            with opened(Dying(store, 1000)) as session:
+                towns = session.start(ShortestPaths(source=names[0]), "towns", ids="string")
+                assert towns.offsets() == {"insert": taken + 1}
+                assert towns.query(vertices=["beyond"]).values == {"beyond": taken / 2 + 1.0}
+        changes += 1
+    assert changes > 30

@@ -1,0 +1,90 @@
+"""Whether a file is the one that an earlier run has read: an offset means nothing in another file.
+
+What a file began with is stored beside the loop (`LOOP/files`) before its first record is admitted, and compared at the next
+start. Files may grow; their beginning stays. Left out on purpose: a change behind the beginning that keeps the number of
+records, which only reading everything again would tell.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from pathlib import Path
+
+from ..errors import InvalidArgument, StoreCorrupt
+from ..storage import VersionedStore
+from .source import FileSource
+
+HEAD_BYTES = 1 << 16
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class KnownFiles:
+    """The files that a loop has read, by the names of their sources.
+
+    Parameters
+    ----------
+    store : VersionedStore
+        Not ours to close.
+    loop : str
+        Whose files.
+    """
+
+    def __init__(self, store: VersionedStore, loop: str) -> None:
+        self._store = store
+        self._line = f"{loop}/files"
+
+    def recognise(self, source: FileSource, offset: int) -> None:
+        """Remember what a file begins with; where records of it are in, it must begin as it did.
+
+        Parameters
+        ----------
+        offset : int
+            How many records of it are in.
+
+        Raises
+        ------
+        InvalidArgument
+            When it is another file than the one that was read.
+        """
+        head = _head(source.path)
+        version = max(self._store.versions(self._line), default=-1)
+        key = hashlib.sha256(source.name.encode()).digest()  # a path may be longer than a key
+        known = self._store.read(self._line, key, version) if offset and version >= 0 else None
+        if known is not None:
+            size_bytes, digest = _parsed(known, self._line)
+            if _digest(head[:size_bytes]) != digest or len(head) < size_bytes:
+                raise InvalidArgument(
+                    f"{source.path} does not begin as the file {source.name} did, of which {offset:,} records are in already",
+                    hint="Give it back its content, or its new content another name; an empty store begins anew.",
+                )
+        entry = json.dumps({"size_bytes": len(head), "digest": _digest(head)}).encode()
+        if entry != known:
+            self._store.write(self._line, max(version, 0), {key: entry})
+
+
+def _head(path: Path) -> bytes:
+    """What a file begins with, unpacked; a broken archive is the reader's to report."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        if not head.startswith(_GZIP_MAGIC):
+            return head
+        with gzip.open(path, "rb") as unpacked:
+            return unpacked.read(HEAD_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def _digest(head: bytes) -> str:
+    return hashlib.sha256(head).hexdigest()
+
+
+def _parsed(entry: bytes, line: str) -> tuple[int, str]:
+    try:
+        found = json.loads(entry)
+        return int(found["size_bytes"]), str(found["digest"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreCorrupt(f"{line} has an entry that is none: {error!r}") from error

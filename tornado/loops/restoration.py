@@ -1,0 +1,174 @@
+"""How a main loop begins where a stored snapshot ended: with its graph, and with the fixed point in place of initial values.
+
+Source: recovery from the last terminated snapshot (Tornado, SIGMOD 2016, section 5.3). A stored snapshot is a fixed point with
+its edges, so a loop of the same program is converged as soon as it is loaded: values are placed first, and then no edge that
+comes makes a better offer. It is keyed by vertex, so any number of workers can load what any other number wrote.
+
+A program that computes something else (other parameters, or an edited function) takes the graph alone, and computes its own
+values on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine import Engine
+from ..errors import StoreCorrupt
+from . import loop_columns as names
+from .host import Place, WorkerHost
+from .loop_columns import DIRTY, NO_PARENT, SELF_PARENT
+from .main_processor import MainProcessor
+from .part import MainPart
+from .snapshot import Snapshot
+from .stored_snapshot import VertexColumns
+
+_LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a main loop began with.
+
+    Attributes
+    ----------
+    snapshot
+        The prefix of the input that was in it.
+    program
+        Whose values were stored, with its parameters.
+    is_converged
+        Whether they were taken over. Otherwise only the graph was.
+    """
+
+    snapshot: Snapshot
+    program: str
+    is_converged: bool
+
+
+class RestorableProcessor(MainProcessor):
+    """A main loop on one worker that can begin with what was stored. Called on the worker's thread, before anything is admitted."""
+
+    def place_vertices(self, ids: NDArray[np.int64], values: NDArray[np.float64] | None) -> None:
+        """Make vertices of this worker known and, where values are given, leave nothing to commit for them.
+
+        Raises
+        ------
+        StoreCorrupt
+            When a vertex is there twice.
+        """
+        first = self.graph.rows
+        self.graph.make_room(len(ids))
+        self._set_floor()
+        self.kernel.apply_mentions(self.graph.addresses, *self.state.addresses, self.arguments, ids)
+        if self.graph.rows != first + len(ids):
+            raise StoreCorrupt(
+                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows - first} different ones"
+            )
+        if values is None:
+            return
+        columns, counters = self.state.columns, self.state.counters
+        rows = slice(first, first + len(ids))  # new rows, in the order of the ids
+        columns.value[rows] = values
+        columns.candidate[rows] = values
+        columns.flags[rows] &= ~np.uint8(DIRTY)
+        # Only these rows were dirty, and none of them was ever committed.
+        columns.pending[:] = 0
+        for queue in (names.HEAP, names.PENDING_INSIDE, names.PENDING_BEYOND):
+            counters[queue] = 0
+
+    def place_parents(self, ids: NDArray[np.int64], parents: NDArray[np.int64]) -> None:
+        """Say which producer the value of each vertex came from; its own id stands for none. All edges are there by now.
+
+        Raises
+        ------
+        StoreCorrupt
+            When a producer has no edge here.
+        """
+        rows, producers = self._rows_of(ids), self._rows_of(parents)
+        missing = np.flatnonzero((rows < 0) | (producers < 0))
+        if missing.size:
+            raise StoreCorrupt(
+                f"the value of vertex {ids[missing[0]]} came from {parents[missing[0]]}, from where no edge is stored"
+            )
+        unreached = self.state.columns.value[rows] == self.kernel.WORST
+        alone = np.where(unreached, NO_PARENT, SELF_PARENT)
+        self.state.columns.parent[rows] = np.where(rows == producers, alone, producers)
+
+    def _rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        rows = np.empty(len(ids), np.int64)
+        self.kernel.find_rows(self.graph.columns.ids, self.graph.columns.table, ids, rows)
+        return rows
+
+
+class Restoration:
+    """Hands the vertices of a stored snapshot to the workers of a loop, each those that it owns, and waits for them.
+
+    Parameters
+    ----------
+    vertices
+        All of them; only read.
+    number, hosts, engine, kernel
+        Of the loop, which is installed and has admitted nothing.
+    raise_failure
+        Raises where the loop has failed.
+    """
+
+    def __init__(
+        self,
+        vertices: VertexColumns,
+        *,
+        number: int,
+        hosts: Sequence[WorkerHost],
+        engine: Engine,
+        kernel: ModuleType,
+        raise_failure: Callable[[], None],
+    ) -> None:
+        self._vertices = vertices
+        self._number = number
+        self._hosts = hosts
+        self._engine = engine
+        self._raise_failure = raise_failure
+        owners = np.zeros(len(vertices.ids), np.int64)
+        kernel.owners_of(vertices.ids, len(hosts), owners)
+        self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
+
+    def place_vertices(self, *, with_values: bool) -> None:
+        """Before the edges; see `RestorableProcessor.place_vertices`."""
+
+        def place(part: RestorableProcessor, own: NDArray[np.intp]) -> None:
+            part.place_vertices(self._vertices.ids[own], self._vertices.values[own] if with_values else None)
+
+        self._on_every_worker(place)
+
+    def place_parents(self) -> None:
+        """When the edges are there and every worker hears of the vertices it needs."""
+
+        def place(part: RestorableProcessor, own: NDArray[np.intp]) -> None:
+            part.place_parents(self._vertices.ids[own], self._vertices.parents[own])
+
+        self._on_every_worker(place)
+
+    def _on_every_worker(self, place: Callable[[RestorableProcessor, NDArray[np.intp]], None]) -> None:
+        outcomes: list[BaseException | None] = []
+
+        def on_worker(worker: int, part: MainPart) -> None:
+            assert isinstance(part, RestorableProcessor)
+            try:
+                place(part, self._owned[worker])
+            except Exception as error:  # noqa: BLE001  raised below, to whoever starts the loop
+                outcomes.append(error)
+            else:
+                outcomes.append(None)
+            self._engine.notify()
+
+        for host in self._hosts:
+            host.post(Place(self._number, on_worker))
+        while not self._engine.wait_for(lambda: len(outcomes) == len(self._hosts), _LOOK_S):
+            self._raise_failure()  # a worker that has died hands nothing back
+        for outcome in outcomes:
+            if outcome is not None:
+                raise outcome

@@ -1,0 +1,236 @@
+"""Checkpoints of one loop: a snapshot with all it counts on, every so often, without stopping the loop.
+
+Source: Tornado (SIGMOD 2016), section 5.3. What makes a restart lose nothing is an order: names of vertices are durable before
+the snapshot that counts on them, the snapshot (with the offsets of all sources, in one write of the store) before older ones
+are forgotten, and those before the log of pushed edges lets go of what the oldest one left has. A crash between any two of
+these leaves more than is needed, never less.
+
+A checkpoint that fails (a full disk) is counted and reported; the loop goes on, and the next one tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from threading import Event, Lock, Thread
+from typing import Any
+
+from ..errors import InvalidArgument, NotSupported, StoreError
+from .contract import MainLoopView
+from .push import Pusher
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointStatistics:
+    """The checkpoints of one loop since it was started.
+
+    Attributes
+    ----------
+    stored, failed : int
+        How many were written, or found nothing new, and how many could not be, or could not forget older ones.
+    version : int or None
+        Of the newest stored snapshot; after a restart the one that the loop began with.
+    age_s : float or None
+        Since the cut of the last one that succeeded here.
+    duration_s : float or None
+        How long the last one took that had something new.
+    last_error : str or None
+        Why the last one failed; None where it did not.
+    """
+
+    stored: int
+    failed: int
+    version: int | None
+    age_s: float | None
+    duration_s: float | None
+    last_error: str | None
+
+
+class Checkpoints:
+    """Takes the checkpoints of one loop.
+
+    Parameters
+    ----------
+    loop : MainLoop
+    pusher : Pusher
+        Whose names are saved and whose log is trimmed.
+    keep : int, optional
+        How many snapshots are left in the store, see `check_kept`; None forgets none.
+    in_use : callable, optional
+        Returns the versions that queries under way name: these are not forgotten.
+    on_failure : callable, optional
+        Told of what made a periodic one fail, once until another one succeeds or fails for another reason; left out, it is
+        logged.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(
+        self,
+        loop: MainLoopView,
+        pusher: Pusher,
+        *,
+        keep: int | None = None,
+        in_use: Callable[[], Collection[int]] = tuple,
+        on_failure: Callable[[Exception], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._loop = loop
+        self._pusher = pusher
+        self._keep = keep
+        self._in_use = in_use
+        self._on_failure = on_failure or self._say
+        self._clock = clock
+        self._taking = Lock()
+        self._lock = Lock()
+        self._stopped = Event()
+        self._thread: Thread | None = None
+        self._stored = self._failed = 0
+        restored = loop.restored
+        self._version: int | None = None if restored is None else int(restored.snapshot.version)
+        self._cut_at_s: float | None = None
+        self._duration_s: float | None = None
+        self._last_error: str | None = None
+        self._reported: str | None = None
+
+    def take(self) -> int:
+        """Write a snapshot of now, forget what is not to be kept, and return its version.
+
+        Raises
+        ------
+        StoreError
+            When it could not be written; nothing that was stored is lost.
+        NotSupported
+            For a general program, of which no snapshots are stored.
+        """
+        with self._taking:
+            begun_s = self._clock()
+            written = False
+
+            def before_write() -> None:
+                nonlocal written
+                written = True
+                self._pusher.save_names(self._loop.name)
+
+            try:
+                version = self._loop.checkpoint(before_write=before_write)
+            except NotSupported:
+                raise
+            except Exception as error:
+                self._book_failure(error)
+                raise
+            self._book(version, begun_s, written=written)
+            try:
+                self._forget_older()
+            except StoreError as error:
+                # The snapshot is stored all the same; what it leaves behind goes with the next one.
+                self._book_failure(error)
+                self._report(error)
+            return version
+
+    def start(self, every_s: float) -> None:
+        """Take one every so many seconds from now on, on a thread; one that takes longer delays the next."""
+        if self._thread is None:
+            name = f"checkpoints {self._loop.name}"
+            self._thread = Thread(target=self._run, args=(every_s,), name=name, daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Take no more; does not wait for the one under way."""
+        self._stopped.set()
+
+    def join(self) -> None:
+        """Wait for the one under way, after `stop`."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def statistics(self) -> CheckpointStatistics:
+        """Return counts and times as they are now."""
+        with self._lock:
+            age_s = None if self._cut_at_s is None else self._clock() - self._cut_at_s
+            return CheckpointStatistics(
+                self._stored, self._failed, self._version, age_s, self._duration_s, self._last_error
+            )
+
+    def _run(self, every_s: float) -> None:
+        due_s = self._clock() + every_s
+        while not self._stopped.wait(max(0.0, due_s - self._clock())):
+            due_s = self._clock() + every_s
+            try:
+                self.take()
+            except Exception as error:  # noqa: BLE001  counted and reported; the loop and the next checkpoint go on
+                self._report(error)
+            else:
+                self._reported = None
+
+    def _book(self, version: int, begun_s: float, *, written: bool) -> None:
+        with self._lock:
+            self._stored += 1
+            self._version = version
+            self._cut_at_s = begun_s
+            if written:
+                self._duration_s = self._clock() - begun_s
+            self._last_error = None
+
+    def _book_failure(self, error: Exception) -> None:
+        with self._lock:
+            self._failed += 1
+            self._last_error = str(error)
+
+    def _forget_older(self) -> None:
+        keep = sys.maxsize if self._keep is None else self._keep
+        oldest = self._loop.trim_snapshots(keep=keep, in_use=self._in_use())
+        if oldest is not None:
+            self._pusher.forget(self._loop.name, dict(oldest.offsets))
+
+    def _report(self, error: Exception) -> None:
+        reason = repr(error)
+        if reason != self._reported and not self._stopped.is_set():
+            self._reported = reason  # a disk that stays full must not fill the log too
+            self._on_failure(error)
+
+    def _say(self, error: Exception) -> None:
+        _log.warning("no checkpoint of loop %s was stored, and the loop goes on: %s", self._loop.name, error)
+
+
+def check_kept(keep: Any) -> None:
+    """Raise `InvalidArgument` where so many snapshots cannot be kept."""
+    if keep is not None and (not isinstance(keep, int) or isinstance(keep, bool) or keep < 1):
+        raise InvalidArgument(
+            f"the number of snapshots to keep is {keep!r}, but must be a whole number from 1",
+            hint="The newest one is what a restart goes on from; 3 is usual.",
+        )
+
+
+def checked_period(every_s: Any, *, is_durable: bool, is_stored: bool, loop: str, store: str) -> float:
+    """Return the seconds between two checkpoints, where there can be any.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is no positive number, or the store is gone with the process.
+    NotSupported
+        When the loop runs a general program.
+    """
+    if not isinstance(every_s, int | float) or isinstance(every_s, bool) or not 0 < every_s < float("inf"):
+        raise InvalidArgument(
+            f"the time between checkpoints is {every_s!r}, but must be a number of seconds above 0",
+            hint="Leave it out for none.",
+        )
+    if not is_durable:
+        raise InvalidArgument(
+            f"checkpoints every {every_s:g} s are asked for, but the store {store} is gone with the process",
+            hint="Name a durable store, such as lmdb:///DIR, or leave the checkpoints out.",
+        )
+    if not is_stored:
+        raise NotSupported(
+            f"checkpoints every {every_s:g} s are asked for, but loop {loop!r} runs a general program, of which no snapshots "
+            "are stored",
+            hint="Leave the checkpoints out; what is pushed is in the store's log all the same.",
+        )
+    return float(every_s)
