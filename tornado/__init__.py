@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import TornadoError
     from .ingest.records import EdgeBatch
+    from .ingest.spark import register_spark
     from .loops.general_program import GeneralProgram
     from .loops.program import SelectiveProgram, VertexProgram
     from .query.session import open
@@ -32,6 +33,7 @@ __all__ = [
     "VertexProgram",
     "__version__",
     "open",
+    "register_spark",
 ]
 
 # Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
@@ -42,6 +44,7 @@ _HOMES = {
     "TornadoError": ".errors",
     "VertexProgram": ".loops.program",
     "open": ".query.session",
+    "register_spark": ".ingest.spark",
 }
 
 

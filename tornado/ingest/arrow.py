@@ -95,6 +95,33 @@ def parse_table(table: pa.Table, *, interner: Interner | None = None) -> ParsedB
     return ParsedBatch(batch, table.num_rows, table.num_rows, np.flatnonzero(good) + 1, rejected, text_of)
 
 
+def parse_order(body: bytes) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
+    """Read the column `order` of a body that `parse_arrow` has taken.
+
+    Returns
+    -------
+    int64[rows], bool[rows], or None
+        The order (0 where it is null) and where it is null; None where there is no such column.
+
+    Raises
+    ------
+    InvalidArgument
+        When the column is not there once, or does not hold signed integers.
+    """
+    table = pa.ipc.open_stream(body).read_all()
+    if "order" not in table.column_names:
+        return None
+    if table.column_names.count("order") > 1:
+        raise InvalidArgument("the Arrow stream has the column 'order' twice, but it can be there once")
+    column = table.column("order")
+    if not pa.types.is_signed_integer(column.type):
+        raise InvalidArgument(
+            f"column 'order' has type {column.type}, but an order is a signed integer",
+            hint="Send times as the number of microseconds.",
+        )
+    return _numpy(column.cast(pa.int64()).fill_null(0)), _nulls(column)
+
+
 class _Faults:
     """The first fault of each row."""
 

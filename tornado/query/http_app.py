@@ -18,6 +18,7 @@ from . import problems
 from .http_hosts import HostCheck
 from .http_models import shown
 from .http_requests import HttpLimits, problem_response
+from .http_routes_batches import batch_routes
 from .http_routes_loops import loop_routes, operator_routes
 from .http_routes_queries import Stopping, query_routes
 from .metrics import Metrics
@@ -67,6 +68,7 @@ def create_app(
         app.add_middleware(HostCheck, hosts=hosts)
     app.include_router(query_routes(service, limits, stopping))
     app.include_router(loop_routes(service, pusher, limits))
+    app.include_router(batch_routes(service, pusher, limits))
     app.include_router(operator_routes(service, metrics))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)

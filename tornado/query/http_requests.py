@@ -7,11 +7,14 @@ dawdles is let go, so that no request can hold more than its share of memory or 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from ..errors import QueueFull
 from . import problems
 from .formats import JSON, json_bytes
 from .problems import Problem, ProblemError
@@ -44,6 +47,41 @@ class HttpLimits:
     event_streams: int = 64
     edge_requests: int = 8
     inline_rows: int = 100_000
+
+
+class Bodies:
+    """How many bodies of edges are in memory at once, among the requests of one event loop.
+
+    Parameters
+    ----------
+    limit : int
+        So many.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._taken = 0
+
+    @contextlib.contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place for one body.
+
+        Raises
+        ------
+        QueueFull
+            When all are taken.
+        """
+        if self._taken >= self._limit:
+            raise QueueFull(
+                f"{self._taken} bodies of edges are being admitted, which is the limit",
+                hint="Send the same body again later.",
+                retry_after_s=1.0,
+            )
+        self._taken += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
 
 
 class JsonResponse(Response):

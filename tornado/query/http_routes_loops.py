@@ -14,7 +14,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..errors import QueueFull
 from ..ingest.arrow import parse_arrow
 from ..ingest.ingester import IngesterStatistics
 from ..ingest.ndjson import parse_ndjson
@@ -23,7 +22,14 @@ from . import problems
 from .contract import MainLoopView
 from .formats import ARROW, NDJSON, number, snapshot_dict
 from .http_models import LoopBody, LoopListBody, ProblemBody, PushedBody
-from .http_requests import HttpLimits, JsonResponse, content_type, read_body, refuse_unknown_parameters
+from .http_requests import (
+    Bodies,
+    HttpLimits,
+    JsonResponse,
+    content_type,
+    read_body,
+    refuse_unknown_parameters,
+)
 from .ids import StringIds
 from .metrics import MEDIA_TYPE, Metrics
 from .problems import Problem
@@ -56,7 +62,7 @@ LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> APIRouter:
     """Return the routes about loops."""
     router = APIRouter(prefix="/v1/loops", tags=["loops"], responses=_PROBLEMS)
-    bodies = 0
+    bodies = Bodies(limits.edge_requests)
 
     @router.get("", response_model=LoopListBody)
     async def listed(request: Request) -> Response:
@@ -77,17 +83,9 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> AP
     @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=_EDGES_BODY)
     async def push(request: Request, name: LoopName) -> Response:
         """Push edges, added and removed in the order of the body."""
-        nonlocal bodies
         refuse_unknown_parameters(request, [])
         loop = service.loop(name)
-        if bodies >= limits.edge_requests:
-            raise QueueFull(
-                f"{bodies} bodies of edges are being admitted, which is the limit",
-                hint="Send the same body again later.",
-                retry_after_s=1.0,
-            )
-        bodies += 1
-        try:
+        with bodies.place():
             body = await read_body(
                 request,
                 accepted=EDGE_TYPES,
@@ -96,8 +94,6 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> AP
             )
             kind = content_type(request)
             pushed = await run_in_threadpool(lambda: _push(service, pusher, loop, kind, body))
-        finally:
-            bodies -= 1
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
             status_code=202,

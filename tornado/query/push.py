@@ -4,12 +4,15 @@ A pushed source has no position of its own, so its offset is counted here: recor
 began, going on from what the snapshot names that the loop began with. One lock per (loop, source) keeps offsets in the order
 of admission. Where the store is durable a log takes the records first (`PushLog`), so that what was acknowledged outlives a
 crash. After one, files that are named again are read on first (`Pusher.hold`): a removal must find the edge that it removes.
+
+A sender that must not be counted twice numbers its batches from 0 (`push_batch`): a number that is in already is passed over,
+and one that leaves a gap is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Protocol
 
@@ -17,7 +20,7 @@ import numpy as np
 
 from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Interner
-from ..ingest.parsed import ParsedBatch
+from ..ingest.parsed import ParsedBatch, Rejection
 from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
 from .contract import MainLoopView
@@ -43,11 +46,16 @@ class PushLog(Protocol):
     def names(self) -> NameLog:
         """Where the names of their vertices go."""
 
-    def append(self, loop: str, source: str, offset: int, batch: EdgeBatch) -> None:
+    def append(
+        self, loop: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
+    ) -> None:
         """Make a batch durable under the offset that it reaches."""
 
-    def retract(self, loop: str, source: str, offset: int) -> None:
-        """Empty the batch appended last; `offset` is where the source was before it."""
+    def retract(self, loop: str, source: str, offset: int, *, number: int | None = None) -> None:
+        """Empty the batch appended last; `offset` and `number` are where the source was before it."""
+
+    def number(self, loop: str, source: str) -> int | None:
+        """Return the number of the newest batch of a source, None where it has none."""
 
     def sources(self, loop: str) -> list[str]:
         """Return the sources of a loop that have a log."""
@@ -59,7 +67,7 @@ class PushLog(Protocol):
         """Iterate over the batches that reach beyond an offset."""
 
     def forget(self, loop: str, source: str, *, up_to: int) -> None:
-        """Let go of batches that reach no further than an offset."""
+        """Let go of batches that reach no further than an offset, but for the newest: it has the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,7 @@ class Pushed:
     rejected: int
     offsets: dict[str, int]
     version: int | None
+    is_repeated: bool = False
 
 
 class Pusher:
@@ -93,6 +102,7 @@ class Pusher:
         self._timeout_s = timeout_s
         self._locks: dict[tuple[str, str], Lock] = {}
         self._offsets: dict[tuple[str, str], int] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
         self._guard = Lock()
         self._interners: dict[str, Interner] = {}
         self._restoring: dict[str, Lock] = {}
@@ -118,6 +128,58 @@ class Pusher:
             self.quarantine.write(source, parsed.shifted(before).rejected)
             version = self._admit(loop, source, parsed.batch, offset) if parsed.records else None
             return Pushed(parsed.accepted, len(parsed.rejected), {source: offset}, version)
+
+    def push_batch(
+        self,
+        loop: MainLoopView,
+        source: str,
+        number: int,
+        batch: EdgeBatch,
+        rejected: tuple[Rejection, ...] = (),
+    ) -> Pushed:
+        """Admit a numbered batch as a whole, once: a number that is in already changes nothing.
+
+        Parameters
+        ----------
+        number : int
+            From 0, one after the other.
+        batch : EdgeBatch
+            Records that the loop's program has checked.
+        rejected : tuple of Rejection
+            The other records; positions count the records of the batch from 1.
+
+        Raises
+        ------
+        InvalidArgument
+            When a batch before this one is not in.
+        QueueFull
+            As `push`.
+        """
+        self._require_restored(loop)
+        with self._lock(loop.name, source):
+            before = self._offset(loop, source)
+            if self._is_repeated(loop.name, source, number):
+                return Pushed(0, 0, {source: before}, None, is_repeated=True)
+            offset = before + len(batch) + len(rejected)
+            self.quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
+            version = self._admit(loop, source, batch, offset, number=number)
+            return Pushed(len(batch), len(rejected), {source: offset}, version)
+
+    def expects(self, loop: MainLoopView, source: str, number: int) -> bool:
+        """Whether a numbered batch is the next of its source; False where it is in already.
+
+        Raises
+        ------
+        InvalidArgument
+            When a batch before this one is not in.
+        """
+        with self._lock(loop.name, source):
+            return not self._is_repeated(loop.name, source, number)
+
+    def newest_batch(self, loop: MainLoopView, source: str) -> int | None:
+        """Return the number of the newest batch of a source, None where it has none."""
+        with self._lock(loop.name, source):
+            return self._number(loop.name, source)
 
     def insert(self, loop: MainLoopView, source: str, batch: EdgeBatch) -> int:
         """Admit a batch as a whole or, with an error that names the first bad entry, nothing of it; return the version.
@@ -261,10 +323,12 @@ class Pusher:
                     count += len(batch)
         return count
 
-    def _admit(self, loop: MainLoopView, source: str, batch: EdgeBatch, offset: int) -> int:
+    def _admit(
+        self, loop: MainLoopView, source: str, batch: EdgeBatch, offset: int, *, number: int | None = None
+    ) -> int:
         self.save_names(loop.name)
         if self._log is not None:
-            self._log.append(loop.name, source, offset, batch)
+            self._log.append(loop.name, source, offset, batch, number=number)
         try:
             if len(batch):
                 version = loop.admit(batch, source, offset, timeout_s=self._timeout_s)
@@ -273,10 +337,37 @@ class Pusher:
                 version = int(loop.statistics().version)
         except BaseException:
             if self._log is not None:
-                self._log.retract(loop.name, source, self._offset(loop, source))
+                # `_number` was asked before the append, so it still says what was there then.
+                self._log.retract(
+                    loop.name,
+                    source,
+                    self._offset(loop, source),
+                    number=self._numbers.get((loop.name, source)),
+                )
             raise
         self._offsets[loop.name, source] = offset
+        if number is not None:
+            self._numbers[loop.name, source] = number
         return version
+
+    def _is_repeated(self, loop: str, source: str, number: int) -> bool:
+        newest = self._number(loop, source)
+        following = 0 if newest is None else newest + 1
+        if number > following:
+            raise InvalidArgument(
+                f"batch {number} of {source!r} cannot come to loop {loop!r}, which has "
+                + ("none of its batches" if newest is None else f"its batches up to {newest}"),
+                hint=f"The next one is {following}. If the loop began anew, its sender must begin anew too: a Spark query "
+                "with a new checkpointLocation.",
+            )
+        return number < following
+
+    def _number(self, loop: str, source: str) -> int | None:
+        if (loop, source) not in self._numbers and self._log is not None:
+            number = self._log.number(loop, source)
+            if number is not None:
+                self._numbers[loop, source] = number
+        return self._numbers.get((loop, source))
 
     def _offset(self, loop: MainLoopView, source: str) -> int:
         known = self._offsets.get((loop.name, source))

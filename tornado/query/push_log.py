@@ -6,7 +6,8 @@ snapshot that the loop begins with are admitted again, in the order of their sou
 of. Where they stood among the records of other sources is not kept: those of a file that is read on come first (`Pusher.hold`).
 Versions count appends, not records, so that a batch that the loop refused can be overwritten by an empty one.
 
-At least once: a crash between the write and the acknowledgement leaves a batch that its sender may send again.
+At least once: a crash between the write and the acknowledgement leaves a batch that its sender may send again. Exactly once
+where the sender numbers its batches: the number stands beside the offset, in the same write, and tells a repeated one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -42,8 +44,10 @@ class StorePushLog:
         self._lock = Lock()
         self.names = StoredNames(store)
 
-    def append(self, loop: str, source: str, offset: int, batch: EdgeBatch) -> None:
-        """Make a batch durable under the offset that it reaches.
+    def append(
+        self, loop: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
+    ) -> None:
+        """Make a batch durable under the offset that it reaches, and its number where its sender numbers them.
 
         Raises
         ------
@@ -53,22 +57,41 @@ class StorePushLog:
         line = _line(loop, source)
         with self._lock:
             version = self._newest_of(line) + 1
-            self._store.write(line, version, {_KEY: _encoded(batch)}, metadata=_metadata(offset))
+            self._store.write(line, version, {_KEY: _encoded(batch)}, metadata=_metadata(offset, number))
             self._newest[line] = version
 
-    def retract(self, loop: str, source: str, offset: int) -> None:
+    def retract(self, loop: str, source: str, offset: int, *, number: int | None = None) -> None:
         """Empty the batch that was appended last: the loop did not take it, so neither may a restart.
 
         Parameters
         ----------
-        offset : int
+        offset, number
             What the source had reached before that batch.
         """
         line = _line(loop, source)
         with self._lock:
             self._store.write(
-                line, self._newest_of(line), {_KEY: _encoded(EdgeBatch.empty())}, metadata=_metadata(offset)
+                line,
+                self._newest_of(line),
+                {_KEY: _encoded(EdgeBatch.empty())},
+                metadata=_metadata(offset, number),
             )
+
+    def number(self, loop: str, source: str) -> int | None:
+        """Return the number of the newest batch of a source, None where its sender numbers none.
+
+        Raises
+        ------
+        StoreCorrupt
+            When the entry cannot be read.
+        """
+        line = _line(loop, source)
+        with self._lock:
+            newest = self._newest_of(line)
+        if not newest:
+            return None
+        number = self._metadata(line, newest).get("number")
+        return None if number is None else int(number)
 
     def sources(self, loop: str) -> list[str]:
         """Return the sources of a loop that have a log."""
@@ -95,7 +118,10 @@ class StorePushLog:
             yield self._offset(line, version), _decoded(page, f"{line} at version {version}")
 
     def forget(self, loop: str, source: str, *, up_to: int) -> None:
-        """Let go of what a stored snapshot has: batches that reach no further than an offset."""
+        """Let go of what a stored snapshot has: batches that reach no further than an offset.
+
+        The last one of these stays, so the newest entry of a source always does: it has the number of its newest batch.
+        """
         line = _line(loop, source)
         versions = self._store.versions(line)
         passed = self._count_passed(line, versions, up_to)
@@ -112,19 +138,25 @@ class StorePushLog:
         return self._newest[line]
 
     def _offset(self, line: str, version: int) -> int:
+        return int(self._metadata(line, version)["offset"])
+
+    def _metadata(self, line: str, version: int) -> dict[str, Any]:
         metadata = self._store.metadata(line, version)
         try:
-            return int(json.loads(metadata or b"")["offset"])
+            content: dict[str, Any] = json.loads(metadata or b"")
+            int(content["offset"])
         except (ValueError, KeyError, TypeError) as error:
             raise StoreCorrupt(f"the log {line} has no offset at version {version}") from error
+        return content
 
 
 def _line(loop: str, source: str) -> str:
     return f"{loop}/pushed/{source}"
 
 
-def _metadata(offset: int) -> bytes:
-    return json.dumps({"offset": offset}).encode()
+def _metadata(offset: int, number: int | None) -> bytes:
+    numbered = {} if number is None else {"number": number}
+    return json.dumps({"offset": offset} | numbered).encode()
 
 
 def _encoded(batch: EdgeBatch) -> bytes:

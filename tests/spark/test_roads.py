@@ -1,0 +1,138 @@
+"""The pipeline of roads: parsed, checked, quarantined with the reason, deduplicated, joined, and exact in the loop."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.end_to_end.running import CHECKOUT, Service
+
+pytestmark = pytest.mark.spark
+
+TOWNS = {"Bern": 1, "Thun": 2, "Spiez": 3, "Brig": 4}
+
+
+def road(number, src, dst, weight, minute=0, **fields):
+    time = f"2026-01-01T10:{minute:02}:00Z"
+    return json.dumps({"id": f"r{number}", "time": time, "src": src, "dst": dst, "weight": weight} | fields)
+
+
+GOOD = [
+    road(1, "Bern", "Thun", 26.5),
+    road(2, "Thun", "Spiez", 10),
+    road(3, "Spiez", "Brig", 50, 1),
+    # The same record again is dropped; the same road under a name of its own is another one.
+    road(2, "Thun", "Spiez", 10),
+    # A removal that stands before its insertion comes after it by its time.
+    road(5, "Bern", "Brig", None, 3, op="-"),
+    road(4, "Bern", "Brig", 1, 2),
+]
+BAD = {
+    "no json": "the record is no JSON object of a road",
+    '{"id": 7, "time": "2026-01-01T10:00:00Z", "src": "Bern", "dst": "Thun", "weight": "far"}': (
+        "the record is no JSON object of a road"
+    ),
+    road(8, "Bern", "Atlantis", 1): "dst is no known town: Atlantis",
+    road(9, "Bern", None, 1): "dst is missing",
+    road(10, "Bern", "Thun", -1): "weight is negative",
+    road(11, "Bern", "Thun", None): "weight is missing",
+    road(12, "Bern", "Thun", 1, op="?"): "op is unknown: ?",
+    json.dumps({"id": "r13", "src": "Bern", "dst": "Thun", "weight": 1}): "time is missing",
+}
+
+
+@pytest.fixture
+def towns(tmp_path):
+    path = tmp_path / "towns.csv"
+    path.write_text("key,vertex\n" + "".join(f"{key},{vertex}\n" for key, vertex in TOWNS.items()))
+    return path
+
+
+def run(spark, tmp_path, towns, url):
+    from apps.pipelines import roads
+
+    lines = roads.lines_of_files(spark, str(tmp_path / "incoming"), files_per_batch=1)
+    queries = roads.start(
+        roads.checked(lines, roads.towns_of(spark, str(towns))),
+        url=url,
+        loop="sssp",
+        checkpoint=str(tmp_path / "state"),
+        quarantine=str(tmp_path / "rejected"),
+        once=True,
+    )
+    for query in queries:
+        assert query.awaitTermination(120)
+    return f"spark:{next(query.id for query in queries if query.name == 'roads')}"
+
+
+def test_good_records_are_in_the_loop_once_and_bad_ones_in_the_quarantine(spark, tmp_path, towns):
+    incoming = tmp_path / "incoming"
+    incoming.mkdir()
+    (incoming / "1.json").write_text("\n".join([*GOOD, *BAD]) + "\n")
+    with Service(tmp_path) as service:
+        source = run(spark, tmp_path, towns, service.url)
+        answer = service.ask()
+        assert answer["snapshot"]["offsets"] == {source: 5}
+        values = {row["vertex"]: row["value"] for row in answer["result"]["values"]}
+        assert values == {1: 0.0, 2: 26.5, 3: 36.5, 4: 86.5}
+        # It goes on where it was, and knows what it has seen.
+        (incoming / "2.json").write_text(
+            "\n".join([road(3, "Spiez", "Brig", 50, 1), road(6, "Bern", "Brig", 80, 4)])
+        )
+        assert run(spark, tmp_path, towns, service.url) == source
+        answer = service.ask(vertices=[4])
+        assert (answer["snapshot"]["offsets"], answer["result"]["values"]) == (
+            {source: 6},
+            [{"vertex": 4, "value": 80.0}],
+        )
+    rows = spark.read.json(str(tmp_path / "rejected")).collect()
+    assert {row["record"]: row["reason"] for row in rows} == BAD
+    assert len(rows) == len(BAD)
+    assert all(row["origin"].endswith("/incoming/1.json") for row in rows)
+
+
+def test_the_script_reads_what_is_there_and_ends(spark, tmp_path, towns):
+    (tmp_path / "incoming").mkdir()
+    (tmp_path / "incoming" / "1.json").write_text("\n".join(GOOD))
+    folders = {"input": "incoming", "checkpoint": "state", "quarantine": "rejected"}
+    options = [word for name, folder in folders.items() for word in (f"--{name}", str(tmp_path / folder))]
+    # On a path where python3 is another one, it must still find its own.
+    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
+    with Service(tmp_path) as service:
+        done = subprocess.run(
+            [
+                *[sys.executable, "-m", "apps.pipelines.roads", "--once", "--towns", str(towns)],
+                *["--url", service.url, *options],
+            ],
+            capture_output=True,
+            text=True,
+            timeout=180,
+            cwd=CHECKOUT,
+            env=environment,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert service.ask(vertices=[4])["result"]["values"] == [{"vertex": 4, "value": 86.5}]
+
+
+def test_a_town_that_is_there_twice_is_refused(spark, tmp_path, towns):
+    from apps.pipelines import roads
+
+    with towns.open("a") as file:
+        file.write("Bern,9\n")
+    with pytest.raises(ValueError, match="has the key 'Bern' 2 times; every key must be there once"):
+        roads.towns_of(spark, str(towns))
+
+
+def test_kafka_without_its_connector_is_an_error_that_says_how_to_get_it(spark, tmp_path, towns):
+    from apps.pipelines import roads
+
+    given = roads._parser().parse_args(
+        ["--kafka", "127.0.0.1:9092", "--towns", "t", "--checkpoint", "c", "--quarantine", "q"]
+    )
+    with pytest.raises(
+        ValueError, match=r"has no Kafka connector.*--packages org.apache.spark:spark-sql-kafka"
+    ):
+        roads._lines(spark, given)

@@ -1,0 +1,60 @@
+"""The data source `tornado` of Spark: `spark.read`, `df.write` and `df.writeStream` with `format("tornado")`."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from ...errors import NotSupported
+from .options import SourceOptions
+from .reader import LoopReader, schema_of
+from .remote_loop import RemoteLoop
+from .writer import LoopBatchWriter, LoopStreamWriter
+
+
+class LoopDataSource(DataSource):
+    """A loop of a running service; `SourceOptions` has the options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what `format` calls it."""
+        return "tornado"
+
+    def schema(self) -> StructType:
+        """Return the columns that reading gives."""
+        return schema_of(self._ids(SourceOptions.of(self.options)))
+
+    def reader(self, schema: StructType) -> LoopReader:
+        """Return what reads the loop's values."""
+        del schema
+        options = SourceOptions.of(self.options)
+        return LoopReader(options, self._ids(options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> LoopBatchWriter:  # noqa: FBT001  Spark's signature
+        """Return what writes a DataFrame.
+
+        Raises
+        ------
+        NotSupported
+            When it should take the place of what the loop has.
+        """
+        if overwrite:
+            raise NotSupported(
+                "a loop cannot be overwritten by a DataFrame",
+                hint='Write with mode("append"), and remove edges with op "-".',
+            )
+        return LoopBatchWriter(SourceOptions.of(self.options), schema.fieldNames())
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> LoopStreamWriter:  # noqa: FBT001, N802  as above
+        """Return what writes a streaming query."""
+        if overwrite:
+            raise NotSupported(
+                "a loop is written in output mode append, not complete",
+                hint='Leave outputMode out, and send changes as records with op "=" or "-".',
+            )
+        return LoopStreamWriter(SourceOptions.of(self.options), schema.fieldNames())
+
+    @staticmethod
+    def _ids(options: SourceOptions) -> str:
+        with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+            return str(loop.describe()["ids"])

@@ -1,0 +1,113 @@
+"""The options of the data source `tornado`, checked where a query is built and not in its tasks.
+
+Spark hands options over as strings whose names it does not tell upper from lower case.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from ...errors import InvalidArgument, UnknownField
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+MODES = ("exact", "approximate")
+_NAMES = ("url", "loop", "order", "write_id", "mode", "vertices", "deadline_s", "timeout_s")
+# Spark puts these in by itself, depending on how a query is written.
+_OF_SPARK = ("path", "checkpointlocation", "queryname")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What a query says about the loop that it writes to or reads.
+
+    Attributes
+    ----------
+    url : str
+        Where the service answers.
+    loop : str
+        Which of its loops.
+    order : str, optional
+        Writing: the column that says which of a batch's records come first.
+    write_id : str, optional
+        Batch writing: a write with a name happens once, however often it is repeated.
+    mode : str
+        Reading: `exact` forks a branch, `approximate` reads the main loop as it is.
+    vertices : str, optional
+        Reading: only these, separated by commas.
+    deadline_s : float
+        Reading: how long a branch may take.
+    timeout_s : float
+        How long to try again while the service is away or full.
+    """
+
+    url: str = DEFAULT_URL
+    loop: str = ""
+    order: str | None = None
+    write_id: str | None = None
+    mode: str = "exact"
+    vertices: str | None = None
+    deadline_s: float = 300.0
+    timeout_s: float = 60.0
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Self:
+        """Check what a query was given.
+
+        Raises
+        ------
+        UnknownField
+            When an option is unknown.
+        InvalidArgument
+            When `loop` is missing, or a value is not allowed.
+
+        Examples
+        --------
+        >>> SourceOptions.of({"loop": "sssp", "Mode": "approximate"}).mode
+        'approximate'
+        """
+        options = {name.lower(): value for name, value in given.items()}
+        for name in options:
+            if name not in (*_NAMES, *_OF_SPARK):
+                raise UnknownField(
+                    f"the data source tornado has no option {name!r}; valid are: {', '.join(_NAMES)}",
+                    hint="Check the spelling, or leave the option out.",
+                )
+        if not options.get("loop"):
+            raise InvalidArgument(
+                "the data source tornado needs to know a loop", hint='Name it: .option("loop", "sssp").'
+            )
+        mode = options.get("mode", "exact")
+        if mode not in MODES:
+            raise InvalidArgument(f"mode is {mode!r} but must be one of: {', '.join(MODES)}")
+        write_id = options.get("write_id")
+        if write_id is not None and not re.fullmatch(r"[\w.-]{1,60}", write_id, re.ASCII):
+            raise InvalidArgument(
+                f"write_id is {write_id!r} but must be 1 to 60 letters, digits, dots, dashes or underscores"
+            )
+        return cls(
+            url=options.get("url", DEFAULT_URL),
+            loop=options["loop"],
+            order=options.get("order"),
+            write_id=write_id,
+            mode=mode,
+            vertices=options.get("vertices"),
+            deadline_s=_seconds(options, "deadline_s", 300.0),
+            timeout_s=_seconds(options, "timeout_s", 60.0),
+        )
+
+
+def _seconds(options: Mapping[str, str], name: str, default: float) -> float:
+    text = options.get(name)
+    if text is None:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise InvalidArgument(f"{name} is {text!r} but must be a number of seconds above 0")
+    return seconds

@@ -1,0 +1,220 @@
+"""Writing from Spark's tasks to a loop: each task sends its part of a batch, the driver commits the parts of those that won.
+
+Guarantees: exactly once by (query id, batch id). Spark repeats a batch under its id after any crash, and starts a task again; a
+part counts only when the commit names it, and the service passes over a batch that is in already. With the option `order`, the
+records of one batch are admitted in the order of that column, however Spark has spread them over tasks, and those of a later
+batch after them: so the order within an edge is kept.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from ...errors import ConnectionLost, InternalError, InvalidArgument
+from .options import SourceOptions
+from .remote_loop import RemoteLoop
+
+COLUMNS = ("src", "dst", "weight", "op")
+CHUNK_ROWS = 1 << 18
+_QUERY_ID = "sql.streaming.queryId"
+_BATCH_ID = "streaming.sql.batchId"
+
+
+# Not frozen, because Spark's own class is not; nobody writes to it.
+@dataclass
+class SentPart(WriterCommitMessage):
+    """What a task tells the driver: which part it sent, and of what.
+
+    Attributes
+    ----------
+    source : str
+        Who numbers the batches, for the service.
+    partition : int
+        Which partition of the batch it is.
+    part : str
+        What the service calls it: no two attempts use the same name.
+    chunks, rows : int
+        In how many chunks it was sent, and how many records they have.
+    """
+
+    source: str
+    partition: int
+    part: str
+    chunks: int
+    rows: int
+
+
+class LoopStreamWriter(DataSourceStreamArrowWriter):
+    """Writes a streaming query; its batches are numbered by Spark, its source is named by the query's id."""
+
+    def __init__(self, options: SourceOptions, columns: Sequence[str]) -> None:
+        self._options = options
+        self._columns = checked_columns(columns, options.order)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> SentPart:
+        """Send a partition (on an executor)."""
+        context = _task()
+        query, batch = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
+        if query is None or batch is None:
+            raise InternalError(f"Spark names no query ({query}) or no batch ({batch}) to this task")
+        return send(
+            self._options, self._columns, f"spark:{query}", int(batch), context.partitionId(), iterator
+        )
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
+        """Have the batch admitted (on the driver); returns when it is in, and in the log of a durable store."""
+        commit(self._options, batchId, messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
+        """Let go of what was sent. Spark may abort a batch that it has committed: that one stays."""
+        abort(self._options, batchId, messages)
+
+
+class LoopBatchWriter(DataSourceArrowWriter):
+    """Writes a DataFrame once: as batch 0 of a source of its own, which the option `write_id` names."""
+
+    def __init__(self, options: SourceOptions, columns: Sequence[str]) -> None:
+        self._options = options
+        self._columns = checked_columns(columns, options.order)
+        self._source = f"spark-write:{options.write_id or uuid.uuid4().hex}"
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> SentPart:
+        """Send a partition (on an executor)."""
+        return send(self._options, self._columns, self._source, 0, _task().partitionId(), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Have it admitted (on the driver)."""
+        commit(self._options, 0, messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Let go of what was sent."""
+        abort(self._options, 0, messages)
+
+
+def checked_columns(columns: Sequence[str], order: str | None) -> tuple[str, ...]:
+    """Return the columns that are sent.
+
+    Raises
+    ------
+    InvalidArgument
+        When `src`, `dst` or the order column is missing, or a column is none of an edge: it would be lost in silence.
+    """
+    missing = [name for name in ("src", "dst", *([order] if order else [])) if name not in columns]
+    if missing:
+        raise InvalidArgument(
+            f"the DataFrame has the columns {list(columns)}, but {missing} must be among them",
+            hint="Rename columns to src, dst, weight and op before writing; the option order names another one.",
+        )
+    unknown = [name for name in columns if name not in (*COLUMNS, order)]
+    if unknown:
+        raise InvalidArgument(
+            f"the DataFrame has the columns {unknown}, which an edge has no place for",
+            hint='Select src, dst, weight, op; a column that only orders records is named with .option("order", …).',
+        )
+    return tuple(columns)
+
+
+def send(
+    options: SourceOptions,
+    columns: Sequence[str],
+    source: str,
+    number: int,
+    partition: int,
+    batches: Iterator[pa.RecordBatch],
+) -> SentPart:
+    """Send a partition chunk by chunk, and return what the commit has to know."""
+    part = f"{partition}.{uuid.uuid4().hex}"
+    chunks = rows = 0
+    with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+        for table in _chunks(batches):
+            loop.stage(source, number, part, chunks, edge_table(table.select(list(columns)), options.order))
+            chunks, rows = chunks + 1, rows + table.num_rows
+    return SentPart(source, partition, part, chunks, rows)
+
+
+def commit(
+    options: SourceOptions, number: int, messages: Sequence[WriterCommitMessage | None]
+) -> dict[str, object]:
+    """Commit what the tasks that won have sent."""
+    sent = sorted(
+        (message for message in messages if isinstance(message, SentPart)),
+        key=lambda message: message.partition,
+    )
+    if not sent:
+        raise InternalError(f"Spark commits batch {number} and names no task of it")
+    with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+        return loop.commit(sent[0].source, number, [(one.part, one.chunks) for one in sent])
+
+
+def abort(options: SourceOptions, number: int, messages: Sequence[WriterCommitMessage | None]) -> None:
+    """Drop what was sent, once: where the service is away, what it had staged is gone as well."""
+    source = next((message.source for message in messages if isinstance(message, SentPart)), None)
+    if source is None:
+        return
+    with RemoteLoop(options.url, options.loop, timeout_s=1.0) as loop:
+        try:
+            loop.drop(source, number)
+        except ConnectionLost:
+            return
+
+
+def edge_table(table: pa.Table, order: str | None) -> pa.Table:
+    """Return a table as the service takes it: the order column is called `order` and holds int64.
+
+    Raises
+    ------
+    InvalidArgument
+        When the order column holds neither integers nor times.
+
+    Examples
+    --------
+    >>> edge_table(pa.table({"src": [1], "dst": [2], "seen": pa.array([7], pa.int32())}), "seen").column_names
+    ['src', 'dst', 'order']
+    """
+    if order is None:
+        return table
+    column = table.column(order)
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64())
+    elif pa.types.is_date32(kind):
+        column = column.cast(pa.int32()).cast(pa.int64())
+    elif pa.types.is_signed_integer(kind):
+        column = column.cast(pa.int64())
+    else:
+        raise InvalidArgument(
+            f"the order column {order!r} has type {kind}, but must hold integers, dates or timestamps"
+        )
+    kept = [name for name in table.column_names if name != order or name in COLUMNS]
+    return table.select(kept).append_column("order", column)
+
+
+def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            rows += batch.num_rows
+        if rows >= CHUNK_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _task() -> TaskContext:
+    context = TaskContext.get()
+    if context is None:
+        raise InternalError("a partition is written outside a task of Spark")
+    return context

@@ -1,0 +1,190 @@
+"""`/v1/loops/{name}/batches`: numbered batches that many senders bring in parts and one commits; see `Staging`.
+
+Every call may be made again: a chunk takes the place of the same chunk, a batch that is in already is passed over.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi import Path as PathParameter
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..ingest.arrow import parse_arrow, parse_order
+from . import problems
+from .contract import MainLoopView
+from .formats import ARROW, JSON
+from .http_models import ProblemBody
+from .http_requests import Bodies, HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
+from .ids import INT64_MAX, StringIds
+from .push import Pushed, Pusher
+from .service import QueryService
+from .staging import BatchKey, Part, Staging
+
+LONGEST_SOURCE = 100
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
+}
+_CHUNK_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
+SourceName = Annotated[
+    str,
+    PathParameter(
+        description="Who numbers the batches.", min_length=1, max_length=LONGEST_SOURCE, pattern=r"^[\w.:-]+$"
+    ),
+]
+Number = Annotated[int, PathParameter(description="From 0, one after the other.", ge=0, le=INT64_MAX)]
+PartName = Annotated[str, PathParameter(min_length=1, max_length=200)]
+ChunkNumber = Annotated[int, PathParameter(ge=0, le=1_000_000)]
+
+
+class PartBody(BaseModel):
+    """A part that belongs to the batch."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    part: str
+    chunks: int = Field(ge=0, le=1_000_001)
+
+
+class CommitBody(BaseModel):
+    """Which parts a batch has, in their order."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    parts: list[PartBody]
+
+
+class StagedBody(BaseModel):
+    """What became of a chunk: it waits for the commit, or its batch is in already."""
+
+    repeated: bool
+
+
+class CommittedBody(BaseModel):
+    """What became of a batch; nothing where it is in already."""
+
+    accepted: int
+    rejected: int
+    offsets: dict[str, int]
+    repeated: bool
+
+
+class NewestBody(BaseModel):
+    """How far a source is; null where no batch of it is in."""
+
+    newest: int | None
+
+
+def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> APIRouter:
+    """Return the routes about numbered batches."""
+    router = APIRouter(prefix="/v1/loops/{name}/batches/{source}", tags=["loops"], responses=_PROBLEMS)
+    staging = Staging(pusher)
+    bodies = Bodies(limits.edge_requests)
+
+    @router.get("", response_model=NewestBody)
+    async def newest(request: Request, name: LoopName, source: SourceName) -> Response:
+        """Look up the newest batch of a source."""
+        refuse_unknown_parameters(request, [])
+        loop = service.loop(name)
+        number = await run_in_threadpool(lambda: pusher.newest_batch(loop, source))
+        return JsonResponse({"newest": number})
+
+    @router.put(
+        "/{number}/parts/{part}/{chunk}",
+        status_code=202,
+        response_model=StagedBody,
+        openapi_extra=_CHUNK_BODY,
+    )
+    async def stage(
+        request: Request,
+        name: LoopName,
+        source: SourceName,
+        number: Number,
+        part: PartName,
+        chunk: ChunkNumber,
+    ) -> Response:
+        """Bring a chunk of a part: an Arrow stream of edges, with a column `order` (int64) where order matters."""
+        refuse_unknown_parameters(request, [])
+        loop = service.loop(name)
+        with bodies.place():
+            body = await read_body(
+                request,
+                accepted=[ARROW],
+                limit_bytes=limits.edges_body_bytes,
+                timeout_s=limits.body_timeout_s,
+            )
+            key = BatchKey(loop.name, source, number)
+            waits = await run_in_threadpool(lambda: _stage(service, staging, loop, key, part, chunk, body))
+        return JsonResponse({"repeated": not waits}, status_code=202)
+
+    @router.post("/{number}", response_model=CommittedBody)
+    async def commit(request: Request, name: LoopName, source: SourceName, number: Number) -> Response:
+        """Admit a batch: all of the named parts at once. A snapshot has it whole or not at all."""
+        refuse_unknown_parameters(request, [])
+        loop = service.loop(name)
+        body = await read_body(
+            request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
+        )
+        parts = _parts(body)
+        key = BatchKey(loop.name, source, number)
+        pushed: Pushed = await run_in_threadpool(lambda: staging.commit(loop, key, parts))
+        return JsonResponse(
+            {
+                "accepted": pushed.accepted,
+                "rejected": pushed.rejected,
+                "offsets": pushed.offsets,
+                "repeated": pushed.is_repeated,
+            }
+        )
+
+    @router.delete("/{number}", status_code=204)
+    async def drop(request: Request, name: LoopName, source: SourceName, number: Number) -> Response:
+        """Let go of the parts of a batch that will not be committed."""
+        refuse_unknown_parameters(request, [])
+        staging.drop(BatchKey(service.loop(name).name, source, number))
+        return Response(status_code=204)
+
+    return router
+
+
+def _stage(
+    service: QueryService,
+    staging: Staging,
+    loop: MainLoopView,
+    key: BatchKey,
+    part: str,
+    chunk: int,
+    body: bytes,
+) -> bool:
+    codec = service.ids(loop.name)
+    parsed = parse_arrow(body, interner=codec.interner if isinstance(codec, StringIds) else None)
+    order = parse_order(body)
+    if order is None:
+        return staging.stage(loop, key, part, chunk, parsed)
+    ranks, missing = order
+    parsed = parsed.without(missing[parsed.positions - 1], "order is missing")
+    return staging.stage(loop, key, part, chunk, parsed, ranks=ranks)
+
+
+def _parts(body: bytes) -> list[Part]:
+    try:
+        parsed = CommitBody.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise problems.invalid(
+            f"the commit of a batch: {'.'.join(map(str, first['loc']))}: {first['msg']}",
+            hint='It looks like {"parts": [{"part": "0-17", "chunks": 1}]}.',
+        ) from None
+    return [Part(part.part, part.chunks) for part in parsed.parts]

@@ -1,0 +1,226 @@
+"""Batches that come in parts, from many senders at once, and are admitted whole or not at all: two-phase commit, our half.
+
+The tasks of a cluster each send the part that they have; some are started twice, or die in the middle. So a part lies here
+until the one who knows which tasks won names them (`Staging.commit`), and all they sent is then admitted as one numbered batch
+(`Pusher.push_batch`). A snapshot therefore has all of a batch or nothing of it.
+
+Guarantees: a part that is not named changes nothing; a batch is admitted once, however often it is sent and committed; where
+the parts bring an order, records are admitted in it, whichever part they came with. Left out on purpose: parts are not
+durable. After a restart a commit is refused, and the sender sends its batch again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidArgument, QueueFull
+from ..ingest.parsed import ParsedBatch, Rejection
+from ..ingest.records import EdgeBatch
+from .contract import MainLoopView
+from .push import Pushed, Pusher
+
+LIMIT_BYTES = 1 << 30
+KEPT_S = 600.0
+_REJECTION_BYTES = 1_000
+
+Ranks = NDArray[np.int64]
+"""Where a record stands in the order of its batch: the lower, the earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchKey:
+    """One batch: the loop that it is for, its source, and its number there."""
+
+    loop: str
+    source: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part that won, and in how many chunks it was sent."""
+
+    name: str
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    batch: EdgeBatch
+    ranks: Ranks | None
+    records: int
+    rejected: tuple[Rejection, ...]
+    staged_s: float
+
+    @property
+    def size_bytes(self) -> int:
+        columns = (self.batch.src, self.batch.dst, self.batch.weight, self.batch.op, self.ranks)
+        return sum(column.nbytes for column in columns if column is not None) + _REJECTION_BYTES * len(
+            self.rejected
+        )
+
+
+class Staging:
+    """Parts of batches that are not committed yet.
+
+    Parameters
+    ----------
+    pusher : Pusher
+        Admits what is committed.
+    limit_bytes : int
+        How much may lie here; beyond it, parts nobody touched for a while are let go, and then a part is refused.
+    kept_s : float
+        How long that while is.
+    clock : callable
+        Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        pusher: Pusher,
+        *,
+        limit_bytes: int = LIMIT_BYTES,
+        kept_s: float = KEPT_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pusher = pusher
+        self._limit_bytes = limit_bytes
+        self._kept_s = kept_s
+        self._clock = clock
+        self._lock = Lock()
+        self._chunks: dict[BatchKey, dict[tuple[str, int], _Chunk]] = {}
+
+    @property
+    def size_bytes(self) -> int:
+        """How much lies here."""
+        with self._lock:
+            return self._size_bytes()
+
+    def stage(
+        self,
+        loop: MainLoopView,
+        key: BatchKey,
+        part: str,
+        chunk: int,
+        parsed: ParsedBatch,
+        *,
+        ranks: Ranks | None = None,
+    ) -> bool:
+        """Keep one chunk of a part until its batch is committed; the same chunk again takes its place.
+
+        Parameters
+        ----------
+        ranks : int64[parsed.records], optional
+            Where each record of the chunk stands in the order of the batch.
+
+        Returns
+        -------
+        Whether the batch waits for it; False where the batch is in already.
+
+        Raises
+        ------
+        InvalidArgument
+            When a batch before this one is not in.
+        QueueFull
+            When too much lies here.
+        """
+        if not self._pusher.expects(loop, key.source, key.number):
+            return False
+        bad, reason = loop.program.check(parsed.batch)
+        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason)
+        staged = _Chunk(
+            parsed.batch,
+            None if ranks is None else ranks[parsed.positions - 1],
+            parsed.records,
+            parsed.rejected,
+            self._clock(),
+        )
+        with self._lock:
+            self._make_room(staged.size_bytes, key)
+            self._chunks.setdefault(key, {})[part, chunk] = staged
+        return True
+
+    def commit(self, loop: MainLoopView, key: BatchKey, parts: Sequence[Part]) -> Pushed:
+        """Admit what the named parts have, as one batch, and let go of all others of it and of batches before it.
+
+        Raises
+        ------
+        InvalidArgument
+            When a chunk of a part is not here, some parts have an order and others none, or a batch before this one is not in.
+        QueueFull
+            When the loop lags; nothing was admitted, and the same call may be made again.
+        """
+        # Before it is asked whether the batch is in: the same commit under way elsewhere lets go of them when it is.
+        with self._lock:
+            here = dict(self._chunks.get(key, {}))
+        if self._pusher.expects(loop, key.source, key.number):
+            batch, rejected = _assembled(_named(key, parts, here))
+        else:
+            batch, rejected = EdgeBatch.empty(), ()
+        pushed = self._pusher.push_batch(loop, key.source, key.number, batch, rejected)
+        with self._lock:
+            for other in list(self._chunks):
+                if (other.loop, other.source) == (key.loop, key.source) and other.number <= key.number:
+                    del self._chunks[other]
+        return pushed
+
+    def drop(self, key: BatchKey) -> None:
+        """Let go of the parts of a batch; what is committed stays so."""
+        with self._lock:
+            self._chunks.pop(key, None)
+
+    def _make_room(self, size_bytes: int, key: BatchKey) -> None:
+        if self._size_bytes() + size_bytes <= self._limit_bytes:
+            return
+        oldest_s = self._clock() - self._kept_s
+        for other, chunks in list(self._chunks.items()):
+            if other != key and max(chunk.staged_s for chunk in chunks.values()) < oldest_s:
+                del self._chunks[other]
+        lying_bytes = self._size_bytes()
+        if lying_bytes + size_bytes > self._limit_bytes:
+            raise QueueFull(
+                f"{lying_bytes} bytes of batches wait for their commit, and {size_bytes} more would be above the limit of "
+                f"{self._limit_bytes}",
+                hint="Make batches smaller (in Spark: maxFilesPerTrigger, maxOffsetsPerTrigger), or try again later.",
+                retry_after_s=2.0,
+            )
+
+    def _size_bytes(self) -> int:
+        return sum(chunk.size_bytes for chunks in self._chunks.values() for chunk in chunks.values())
+
+
+def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], _Chunk]) -> list[_Chunk]:
+    wanted = [(part.name, chunk) for part in parts for chunk in range(part.chunks)]
+    missing = [name for name in wanted if name not in here]
+    if missing:
+        raise InvalidArgument(
+            f"batch {key.number} of {key.source!r} lacks {len(missing)} of its {len(wanted)} chunks, the first is "
+            f"chunk {missing[0][1]} of part {missing[0][0]!r}",
+            hint="Send the batch again: this service was restarted since, or waited too long for the commit.",
+        )
+    return [here[name] for name in wanted]
+
+
+def _assembled(chunks: Sequence[_Chunk]) -> tuple[EdgeBatch, tuple[Rejection, ...]]:
+    """Put chunks one behind the other, or in their order where they have one; equal ranks stay as they came."""
+    batch = EdgeBatch.concat(chunk.batch for chunk in chunks)
+    rejected: list[Rejection] = []
+    records = 0
+    for chunk in chunks:
+        rejected += [replace(one, position=one.position + records) for one in chunk.rejected]
+        records += chunk.records
+    ranked = [chunk.ranks for chunk in chunks if chunk.ranks is not None]
+    if not ranked:
+        return batch, tuple(rejected)
+    if len(ranked) < len(chunks):
+        raise InvalidArgument(
+            f"{len(ranked)} of the {len(chunks)} chunks have an order, but either all must or none",
+            hint="Send the column `order` with every chunk.",
+        )
+    return batch.take(np.argsort(np.concatenate(ranked), kind="stable")), tuple(rejected)
