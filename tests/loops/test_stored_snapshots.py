@@ -22,7 +22,7 @@ from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
 from tornado.loops import BranchState, Master, edge_reader, stored_snapshot
 from tornado.loops.edge_reader import EdgeReader
 from tornado.loops.stored_snapshot import StoredSnapshots, identity_of
-from tornado.loops.stored_values import StoredValues
+from tornado.loops.values import ColumnValues, Values
 from tornado.storage import MemoryStore, open_store
 from tornado.testing import EdgeHistory, GraphModel, batches, exact_distances, mixed, random_multigraph
 
@@ -492,6 +492,6 @@ def test_stored_values_answer_as_those_of_a_branch_do():
         for after, limit in ((None, 10), (50, 3), (10**9, 5)):
             for one, other in zip(stored.page(after, limit), live.page(after, limit), strict=True):
                 assert one.tolist() == other.tolist()
-    empty = StoredValues(np.empty(0, np.int64), np.empty(0), rank="highest", worst=0.0)
+    empty = Values([ColumnValues(np.empty(0, np.int64), np.empty(0))], rank="highest", worst=0.0)
     assert empty.lookup(asked)[1].any() is np.False_
     assert empty.top(3)[0].size == empty.count() == 0

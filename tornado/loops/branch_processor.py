@@ -19,6 +19,7 @@ from .graph import EvolvingGraph
 from .loop_columns import KNOWN, NEVER
 from .processor import SelectiveProcessor, _Arrived, concatenated
 from .selective_state import LoopState
+from .values import LocalValues
 
 
 class BranchProcessor(SelectiveProcessor):
@@ -129,6 +130,15 @@ class BranchProcessor(SelectiveProcessor):
         self._kept.clear()
         self.is_started = True
         self._context.activate()
+
+    @property
+    def reusable(self) -> LoopState:
+        """Its columns."""
+        return self.state
+
+    def held_values(self) -> LocalValues:
+        """Of a branch that is over: the values of this worker's vertices."""
+        return LocalValues(self.kernel, self.graph, self.state, self.rows)
 
     def vertices(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """Of a branch that is over: ids, values and the ids of parents (their own without one) of this worker's vertices."""

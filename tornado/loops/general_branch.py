@@ -68,6 +68,11 @@ class GeneralBranch(GeneralProcessor):
         self._names: list[int] = []
 
     @property
+    def reusable(self) -> None:
+        """Nothing: its state is in plain Python."""
+        return
+
+    @property
     def is_converged(self) -> bool:
         """Whether this worker's part came to its end with nothing left to commit."""
         return self.session.pending() is None

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Any, cast
-
-import numpy as np
 
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.records import EdgeBatch
 from .branch import Branch
-from .general_branch import GeneralBranch
 from .general_main import GeneralMain
 from .general_program import GeneralProgram
-from .host import MakePart
+from .host import PartPlan
 from .main_loop import MainLoop
 from .main_processor import Share
-from .part import BranchPart
 from .partition import owners_of
 from .restoration import Restored
-from .stored_values import StoredValues
-from .values import Values
 
 
 class GeneralLoop(MainLoop):
@@ -65,8 +58,8 @@ class GeneralLoop(MainLoop):
     def _general(self) -> GeneralProgram:
         return cast("GeneralProgram", self.program)
 
-    def _maker(self) -> MakePart:
-        return partial(GeneralMain, program=self._general, delay_bound=self.delay_bound)
+    def _plan(self) -> PartPlan:
+        return PartPlan(GeneralMain, {"program": self._general, "delay_bound": self.delay_bound})
 
     def _arguments(self, program: Any) -> tuple[Any, ...]:
         return (program,)
@@ -85,15 +78,6 @@ class GeneralLoop(MainLoop):
             shares.append(Share(0, part.src, part.dst, part.weight, part.op, nothing))
         return shares
 
-    def _values_of(self, parts: Sequence[BranchPart]) -> Values:
-        return self._values([(part, None) for part in parts])
-
-    def _values(self, parts: Sequence[tuple[Any, int | None]]) -> Values:
-        # Copying a dictionary is one step for other threads.
-        seen = [
-            part.vertices.values.copy() for part, _ in parts if isinstance(part, GeneralMain | GeneralBranch)
-        ]
-        count = sum(map(len, seen))
-        ids = np.fromiter((vertex for values in seen for vertex in values), np.int64, count)
-        found = np.fromiter((value for values in seen for value in values.values()), np.float64, count)
-        return StoredValues(ids, found, rank=self.program.rank, worst=self._general.worst)
+    @property
+    def _worst(self) -> float:
+        return self._general.worst

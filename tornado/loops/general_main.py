@@ -20,7 +20,7 @@ from .general_program import GeneralProgram, LoopView
 from .general_vertices import GeneralVertices, Named, TargetAdded, TargetRemoved
 from .loop_columns import NEVER
 from .main_processor import Share
-from .part import PartStatistics
+from .part import PartStatistics, Traffic
 
 if TYPE_CHECKING:
     from .host import Fork
@@ -72,6 +72,11 @@ class GeneralMain(GeneralProcessor):
         self.is_idle = False
         self._commands.append(command)
         self._context.activate()
+
+    def traffic(self) -> Traffic:
+        """See `MainPart`."""
+        received = self.bundles_received  # first: a receipt that follows shows as one that is missing
+        return Traffic(self.is_idle, received, self.bundles_sent)
 
     def step(self) -> None:
         """Take in messages, then commands, then begin sessions."""

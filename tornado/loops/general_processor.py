@@ -40,6 +40,7 @@ from .general_vertices import GeneralVertices
 from .loop_columns import HISTORY, NEVER
 from .part import PartStatistics
 from .partition import owner_of
+from .values import ColumnValues
 
 HOPS = 4
 _STARTS = 256  # sessions begun in one activation
@@ -136,6 +137,12 @@ class GeneralProcessor:
         return replace(
             self.progress(), pending=self.session.dirty_count(), vertices=len(self.vertices.values)
         )
+
+    def held_values(self) -> ColumnValues:
+        """The values of this worker's vertices, as they are at the time."""
+        seen = self.vertices.values.copy()  # one step for other threads
+        ids = np.fromiter(seen, np.int64, len(seen))
+        return ColumnValues(ids, np.fromiter(seen.values(), np.float64, len(seen)))
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""

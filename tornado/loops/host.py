@@ -7,9 +7,11 @@ loop then waits its turn behind the admission batches before it, so "after versi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
+
+from numpy.typing import NDArray
 
 from ..timely import Dataflow, Fabric, Worker
 from .branch_processor import BranchProcessor
@@ -21,12 +23,16 @@ from .selective_state import LoopState
 _SPARE_STATES = 4
 
 
-class MakePart(Protocol):
-    """Makes one worker's part of a main loop."""
+@dataclass(frozen=True, slots=True)
+class PartPlan:
+    """What one worker's part of a main loop is made of: its class, and arguments that are the same on all workers."""
 
-    def __call__(self, *, worker: int, workers: int, on_applied: Callable[[int], None]) -> MainPart:
-        """See the class."""
-        ...
+    kind: Callable[..., MainPart]
+    arguments: Mapping[str, Any]
+
+    def part(self, *, worker: int, workers: int, on_applied: Callable[[int], None]) -> MainPart:
+        """The part of a worker; `on_applied` is told of every number of records that were applied."""
+        return self.kind(worker=worker, workers=workers, on_applied=on_applied, **self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class StartLoop:
     """Install a main loop."""
 
     loop: int
-    make: MakePart
+    plan: PartPlan
     on_applied: Callable[[int, int], None]  # worker, records
 
 
@@ -48,10 +54,12 @@ class Admit:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Have this worker's part of a loop take over what was stored, before anything is admitted."""
+    """Have this worker's part of a loop take over columns of a stored snapshot, before anything is admitted."""
 
     loop: int
-    place: Callable[[int, MainPart], None]  # worker, its part; raises nothing
+    method: str  # of the part
+    columns: tuple[NDArray[Any] | None, ...]
+    on_placed: Callable[[int, Exception | None], None]  # worker, what went wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,7 @@ class Release:
     """Take the columns of a finished branch back."""
 
     loop: int
-    state: LoopState
+    state: Any  # `BranchPart.reusable`
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +221,19 @@ class WorkerHost:
                     branch.processor.is_cancelled = True
                     self._loops[branch.command.loop].start_complete_forks()
             case Release():
-                self._keep_spare(command.loop, command.state)
+                if command.state is not None:
+                    self._keep_spare(command.loop, command.state)
             case StartLoop():
                 self._start(command)
             case Place():
-                command.place(self.index, self._loops[command.loop])
+                self._place(command)
             case EndLoop():
                 if command.loop in self._loops:
                     self._ending.add(command.loop)
 
     def _start(self, command: StartLoop) -> None:
         index = self.index
-        processor = command.make(
+        processor = command.plan.part(
             worker=index,
             workers=self.workers,
             on_applied=lambda records: command.on_applied(index, records),
@@ -235,6 +244,14 @@ class WorkerHost:
             processor.build, name=f"main loop {command.loop}"
         )
         command.on_applied(index, 0)  # somebody waits for it to be there
+
+    def _place(self, command: Place) -> None:
+        try:
+            getattr(self._loops[command.loop], command.method)(*command.columns)
+        except Exception as error:  # noqa: BLE001  for whoever starts the loop
+            command.on_placed(self.index, error)
+        else:
+            command.on_placed(self.index, None)
 
     def _fork(self, command: Fork) -> None:
         main = self._loops[command.loop]

@@ -9,8 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -19,18 +18,16 @@ from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError
 from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
 from .branch import Branch
-from .branch_processor import BranchProcessor
-from .host import Admit, Cancel, Fork, Limit, MakePart, Release, StartLoop, Stop, WorkerHost
+from .host import Admit, Cancel, Fork, Limit, PartPlan, Release, StartLoop, Stop, WorkerHost
 from .iterations import iterations_of, progress_of
 from .main_processor import MainProcessor, Share
-from .part import BranchPart, MainPart
+from .part import LoopPart, MainPart, StorablePart
 from .program import SelectiveProgram
 from .restoration import RestorableProcessor, Restoration, Restored
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import EdgeColumns, StoredSnapshot, StoredSnapshots, VertexColumns, identity_of
-from .stored_values import StoredValues
-from .values import Part, Values
+from .values import ColumnValues, Values
 from .warm import warm
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
@@ -74,7 +71,7 @@ class MainLoop:
         self.restored: Restored | None = None
         self._is_closed = False
         self.number = number
-        make = self._maker()
+        plan = self._plan()
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
@@ -92,7 +89,7 @@ class MainLoop:
         self._branches: dict[int, Branch] = {}
         with order:
             for host in hosts:
-                host.post(StartLoop(number, make, self._count_applied))
+                host.post(StartLoop(number, plan, self._count_applied))
         engine.wait_for(lambda: all(host.loop(number) is not None for host in hosts), None)
 
     # Admission
@@ -162,7 +159,7 @@ class MainLoop:
 
     def approximation(self) -> Values:
         """The main loop's values as they are: at once, approximate, of no particular instant."""
-        return self._values([(part, None) for part in self._processors()])
+        return self._values(self._processors())
 
     def fork(
         self,
@@ -204,7 +201,7 @@ class MainLoop:
         with self._order:
             branch = self._branch(stored.snapshot)
         branch.answer(
-            StoredValues(vertices.ids, vertices.values, rank=program.rank, worst=self._kernel.WORST)
+            Values([ColumnValues(vertices.ids, vertices.values)], rank=program.rank, worst=self._worst)
         )
         return branch
 
@@ -214,7 +211,7 @@ class MainLoop:
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
-            values_of=self._values_of,
+            values_of=self._values,
             on_recorded=self._limit,
             on_stop=self._stop,
             on_cancel=self._cancel,
@@ -380,7 +377,7 @@ class MainLoop:
         return InvalidArgument(f"loop {self.name!r} was closed before its snapshot was stored")
 
     def _write(self, branch: Branch) -> None:
-        parts = [part for _, part in branch.states() if isinstance(part, BranchProcessor)]
+        parts = [cast("StorablePart", part) for _, part in branch.states()]
         vertices = VertexColumns(
             *(np.concatenate(columns) for columns in zip(*(part.vertices() for part in parts), strict=True))
         )
@@ -393,7 +390,7 @@ class MainLoop:
 
     def is_idle(self) -> bool:
         """Whether everything admitted is applied and the main loop has converged on it."""
-        return self._backlog() == 0 and self._nothing_under_way() and self._nothing_under_way()
+        return self._backlog() == 0 and self._nothing_under_way()
 
     def wait_idle(self, timeout_s: float | None = None) -> bool:
         """Wait until it is idle; False when the time is over."""
@@ -454,32 +451,28 @@ class MainLoop:
 
     # Private
 
-    def _maker(self) -> MakePart:
+    def _plan(self) -> PartPlan:
         """What makes a worker's part; with it comes what else the kind of program needs."""
         self._kernel = self.program.kernel()
-        warm(self._kernel, self.program.arguments())
-        return partial(
+        arguments = self.program.arguments()
+        warm(self._kernel, arguments)
+        return PartPlan(
             self.processor_type,
-            kernel=self._kernel,
-            arguments=self.program.arguments(),
-            delay_bound=self.delay_bound,
+            {"kernel": self._kernel, "arguments": arguments, "delay_bound": self.delay_bound},
         )
 
     def _arguments(self, program: SelectiveProgram) -> tuple[Any, ...]:
         """What a fork hands to the workers of a program."""
         return program.arguments()
 
-    def _values_of(self, parts: Sequence[BranchPart]) -> Values:
-        """The values of a branch that is over."""
-        return self._values([(part, part.rows) for part in parts if isinstance(part, BranchProcessor)])
+    @property
+    def _worst(self) -> float:
+        """The value of vertices that were not reached."""
+        return float(self._kernel.WORST)
 
-    def _values(self, parts: Sequence[tuple[Any, int | None]]) -> Values:
-        return Values(
-            self._kernel,
-            [Part(part.graph, part.state, rows) for part, rows in parts],
-            rank=self.program.rank,
-            worst=self._kernel.WORST,
-        )
+    def _values(self, parts: Sequence[LoopPart]) -> Values:
+        """The values that these parts hold, of all workers."""
+        return Values([part.held_values() for part in parts], rank=self.program.rank, worst=self._worst)
 
     def _processors(self) -> list[MainPart]:
         found = [host.loop(self.number) for host in self._hosts]
@@ -498,10 +491,18 @@ class MainLoop:
         return self._backlog() <= BACKLOG_LIMIT_RECORDS or self.error is not None
 
     def _nothing_under_way(self) -> bool:
-        """Whether all bundles that were sent have come in. Receipts are read first, so a sending in between shows."""
-        received = sum(processor.bundles_received for processor in self._processors())
-        idle = all(processor.is_idle for processor in self._processors())
-        return idle and received == sum(processor.bundles_sent for processor in self._processors())
+        """Whether no worker has anything to do and all bundles that were sent have come in.
+
+        Workers are asked one after another, so all are asked twice (Mattern, 1987, the four-counter method): if all that was
+        sent by the end of the second round had come in by the first, nothing was under way in between.
+        """
+        before = [processor.traffic() for processor in self._processors()]
+        if not all(part.is_idle for part in before):
+            return False
+        after = [processor.traffic() for processor in self._processors()]
+        return all(part.is_idle for part in after) and (
+            sum(part.received for part in before) == sum(part.sent for part in after)
+        )
 
     def _first_refused(self, batch: EdgeBatch) -> tuple[int, str, str] | None:
         """The first record that the program cannot take: its index, the record and the reason."""
@@ -554,6 +555,5 @@ class MainLoop:
             host.post(Cancel(branch.id))
 
     def _release(self, branch: Branch) -> None:
-        for worker, processor in branch.states():
-            if isinstance(processor, BranchProcessor):
-                self._hosts[worker].post(Release(self.number, processor.state))
+        for worker, part in branch.states():
+            self._hosts[worker].post(Release(self.number, part.reusable))

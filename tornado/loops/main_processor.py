@@ -21,6 +21,7 @@ from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
 from .graph import EvolvingGraph
 from .loop_columns import NEVER, SUBSCRIBE
+from .part import Traffic
 from .processor import FUEL, SelectiveProcessor
 from .record_kernel import RECORD_COST
 from .selective_state import LoopState
@@ -109,6 +110,11 @@ class MainProcessor(SelectiveProcessor):
             and counters[names.MARKS] == 0
             and self.is_drained()
         )
+
+    def traffic(self) -> Traffic:
+        """See `MainPart`."""
+        received = self.bundles_received  # first: a receipt that follows shows as one that is missing
+        return Traffic(self.is_idle, received, self.bundles_sent)
 
     def step(self) -> None:
         """Take in messages, then commands, then work off what is pending, each up to its fuel."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .host import Fork
     from .main_processor import Share
     from .selective_state import LoopState
+    from .values import PartValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,14 @@ class PartStatistics:
     size_bytes: int = 0
 
 
+class Traffic(NamedTuple):
+    """Whether nothing is waiting or pending on a worker, and how many bundles with messages it took in and sent so far."""
+
+    is_idle: bool
+    received: int
+    sent: int
+
+
 class LoopPart(Protocol):
     """One worker's part of a loop. What is here may be asked from any thread, and is then a little old."""
 
@@ -46,6 +55,10 @@ class LoopPart(Protocol):
 
     def statistics(self) -> PartStatistics:
         """All of the numbers."""
+        ...
+
+    def held_values(self) -> PartValues:
+        """The values of this worker's vertices."""
         ...
 
     def history(self) -> NDArray[np.float64]:
@@ -82,6 +95,11 @@ class BranchPart(LoopPart, Protocol):
         """Whether it came to its end with nothing left to commit."""
         ...
 
+    @property
+    def reusable(self) -> Any:
+        """What a later branch can use again, for `Release`, before the part is freed."""
+        ...
+
     def limit(self, iteration: int) -> None:
         """The iteration of the snapshot, which a cap is counted from, is known."""
         ...
@@ -91,21 +109,23 @@ class BranchPart(LoopPart, Protocol):
         ...
 
 
+class StorablePart(BranchPart, Protocol):
+    """One worker's part of a branch whose snapshot can be stored; asked when it is over."""
+
+    def vertices(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Ids, values and the ids of parents (their own without one) of this worker's vertices."""
+        ...
+
+    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Source ids, target ids and weights, in the order of arrival."""
+        ...
+
+
 class MainPart(LoopPart, Protocol):
-    """One worker's part of a main loop.
+    """One worker's part of a main loop."""
 
-    Attributes
-    ----------
-    bundles_sent, bundles_received
-        Those with messages.
-    """
-
-    bundles_sent: int
-    bundles_received: int
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is waiting or pending on this worker."""
+    def traffic(self) -> Traffic:
+        """What tells whether the whole loop is idle."""
         ...
 
     def tidy(self) -> None:

@@ -23,6 +23,7 @@ from .graph import EvolvingGraph
 from .loop_columns import INVALIDATE, KNOWN, NEVER, OUTBOX, UPDATE
 from .part import PartStatistics
 from .selective_state import LoopState
+from .values import LocalValues
 from .waves import WaveProgress
 
 if TYPE_CHECKING:
@@ -109,6 +110,10 @@ class SelectiveProcessor:
     def history(self) -> NDArray[np.float64]:
         """What the last iterations did."""
         return self.state.history()
+
+    def held_values(self) -> LocalValues:
+        """The values of this worker's vertices, as they are at the time."""
+        return LocalValues(self.kernel, self.graph, self.state)
 
     def statistics(self) -> PartStatistics:
         """The part of this worker in numbers."""

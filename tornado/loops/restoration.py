@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,6 @@ from . import loop_columns as names
 from .host import Place, WorkerHost
 from .loop_columns import DIRTY, NO_PARENT, SELF_PARENT
 from .main_processor import MainProcessor
-from .part import MainPart
 from .snapshot import Snapshot
 from .stored_snapshot import VertexColumns
 
@@ -138,35 +138,25 @@ class Restoration:
 
     def place_vertices(self, *, with_values: bool) -> None:
         """Before the edges; see `RestorableProcessor.place_vertices`."""
-
-        def place(part: RestorableProcessor, own: NDArray[np.intp]) -> None:
-            part.place_vertices(self._vertices.ids[own], self._vertices.values[own] if with_values else None)
-
-        self._on_every_worker(place)
+        values = self._vertices.values if with_values else None
+        self._on_every_worker("place_vertices", self._vertices.ids, values)
 
     def place_parents(self) -> None:
         """When the edges are there and every worker hears of the vertices it needs."""
+        self._on_every_worker("place_parents", self._vertices.ids, self._vertices.parents)
 
-        def place(part: RestorableProcessor, own: NDArray[np.intp]) -> None:
-            part.place_parents(self._vertices.ids[own], self._vertices.parents[own])
+    def _on_every_worker(self, method: str, *columns: NDArray[Any] | None) -> None:
+        """Have every worker's part take over its entries of the columns."""
+        outcomes: list[Exception | None] = []
 
-        self._on_every_worker(place)
-
-    def _on_every_worker(self, place: Callable[[RestorableProcessor, NDArray[np.intp]], None]) -> None:
-        outcomes: list[BaseException | None] = []
-
-        def on_worker(worker: int, part: MainPart) -> None:
-            assert isinstance(part, RestorableProcessor)
-            try:
-                place(part, self._owned[worker])
-            except Exception as error:  # noqa: BLE001  raised below, to whoever starts the loop
-                outcomes.append(error)
-            else:
-                outcomes.append(None)
+        def on_placed(worker: int, error: Exception | None) -> None:
+            del worker
+            outcomes.append(error)
             self._engine.notify()
 
-        for host in self._hosts:
-            host.post(Place(self._number, on_worker))
+        for host, own in zip(self._hosts, self._owned, strict=True):
+            owned = tuple(None if column is None else column[own] for column in columns)
+            host.post(Place(self._number, method, owned, on_placed))
         while not self._engine.wait_for(lambda: len(outcomes) == len(self._hosts), _LOOK_S):
             self._raise_failure()  # a worker that has died hands nothing back
         for outcome in outcomes:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,120 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One worker's part. Rows are only ever added to a graph, so the first `rows` of them stay what they are."""
+class PartValues(Protocol):
+    """The values that one worker holds."""
 
+    @property
+    def is_final(self) -> bool:
+        """Whether they do not change any more."""
+        ...
+
+    def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
+        """The value of each vertex that is held here, and which ones those are."""
+        ...
+
+    def count(self) -> int:
+        """How many vertices are held here."""
+        ...
+
+    def best(self, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
+        """At least the first `k` vertices by rank (all for 0), in any order, without those that have the `worst` value."""
+        ...
+
+    def arrays(self) -> tuple[Ids, Floats]:
+        """All vertices held here, in any order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalValues:
+    """Those of a compiled part. Rows are only ever added to a graph, so the first `rows` of them stay what they are."""
+
+    kernel: ModuleType
     graph: EvolvingGraph
     state: LoopState
     rows: int | None = None  # None: as many as there are at the time
+
+    @property
+    def is_final(self) -> bool:
+        """See `PartValues`."""
+        return self.rows is not None
+
+    def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
+        """See `PartValues`."""
+        values, known = np.full(len(ids), np.inf), np.zeros(len(ids), np.bool_)
+        columns = self.graph.columns
+        rows = np.empty(len(ids), np.int64)
+        self.kernel.find_rows(columns.ids, columns.table, np.ascontiguousarray(ids, np.int64), rows)
+        found = (rows >= 0) & (rows < self._rows())
+        rows = rows[found]
+        own = (self.state.columns.flags[rows] & KNOWN) != 0
+        places = np.flatnonzero(found)[own]
+        values[places] = self.state.columns.value[rows[own]]
+        known[places] = True
+        return values, known
+
+    def count(self) -> int:
+        """See `PartValues`."""
+        return int(np.count_nonzero(self._own()))
+
+    def best(self, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
+        """See `PartValues`."""
+        return best_of(*self.arrays(), k, rank, worst)
+
+    def arrays(self) -> tuple[Ids, Floats]:
+        """See `PartValues`."""
+        rows = np.flatnonzero(self._own())
+        return self.graph.columns.ids[rows], self.state.columns.value[rows]
+
+    def _rows(self) -> int:
+        return int(self.state.counters[names.ROWS_SEEN]) if self.rows is None else self.rows
+
+    def _own(self) -> NDArray[np.bool_]:
+        owned: NDArray[np.bool_] = (self.state.columns.flags[: self._rows()] & KNOWN) != 0
+        return owned
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValues:
+    """Those of a general part: copies, in any order."""
+
+    ids: Ids
+    values: Floats
+    is_final: bool = True
+
+    def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
+        """See `PartValues`."""
+        values, known = np.full(len(ids), np.inf), np.zeros(len(ids), np.bool_)
+        if len(self.ids):
+            order = np.argsort(self.ids, kind="stable")
+            places = order[np.minimum(np.searchsorted(self.ids, ids, sorter=order), len(order) - 1)]
+            known = self.ids[places] == ids
+            values[known] = self.values[places[known]]
+        return values, known
+
+    def count(self) -> int:
+        """See `PartValues`."""
+        return len(self.ids)
+
+    def best(self, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
+        """See `PartValues`."""
+        return best_of(self.ids, self.values, k, rank, worst)
+
+    def arrays(self) -> tuple[Ids, Floats]:
+        """See `PartValues`."""
+        return self.ids, self.values
+
+
+def best_of(ids: Ids, values: Floats, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
+    """Of these vertices, see `PartValues.best`."""
+    reached = values != worst
+    ids, values = ids[reached], values[reached]
+    keys = values if rank == "nearest" else -values
+    if 0 < k < len(keys):
+        within = keys <= np.partition(keys, k - 1)[k - 1]
+        ids, values = ids[within], values[within]
+    return ids, values
 
 
 class Values:
@@ -33,8 +141,6 @@ class Values:
 
     Parameters
     ----------
-    kernel
-        The loop's compiled functions.
     parts
         By worker.
     rank
@@ -43,48 +149,27 @@ class Values:
         The value of vertices that were not reached.
     """
 
-    def __init__(self, kernel: ModuleType, parts: Sequence[Part], *, rank: str, worst: float) -> None:
-        self._kernel = kernel
+    def __init__(self, parts: Sequence[PartValues], *, rank: str, worst: float) -> None:
         self._parts = parts
         self._rank = rank
         self._worst = worst
 
     def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
         """The value of each vertex (infinite where unreachable), and whether it was ever seen."""
-        values = np.full(len(ids), np.inf)
-        known = np.zeros(len(ids), np.bool_)
+        values, known = np.full(len(ids), np.inf), np.zeros(len(ids), np.bool_)
         for part in self._parts:
-            columns = part.graph.columns
-            rows = np.empty(len(ids), np.int64)
-            self._kernel.find_rows(columns.ids, columns.table, np.ascontiguousarray(ids, np.int64), rows)
-            found = (rows >= 0) & (rows < self._rows(part))
-            rows = rows[found]
-            own = (part.state.columns.flags[rows] & KNOWN) != 0
-            places = np.flatnonzero(found)[own]
-            values[places] = part.state.columns.value[rows[own]]
-            known[places] = True
+            found, own = part.lookup(ids)
+            values[own] = found[own]
+            known |= own
         return values, known
 
     def count(self) -> int:
         """How many vertices were ever seen."""
-        return sum(int(np.count_nonzero(self._own(part))) for part in self._parts)
+        return sum(part.count() for part in self._parts)
 
     def top(self, k: int) -> tuple[Ids, Floats]:
         """The first `k` vertices by rank, best first, ties by id; vertices that were not reached are left out."""
-        best_ids, best_values = [], []
-        for part in self._parts:
-            rows = np.flatnonzero(self._own(part))
-            values = part.state.columns.value[rows]
-            reached = values != self._worst
-            rows, values = rows[reached], values[reached]
-            keys = values if self._rank == "nearest" else -values
-            if 0 < k < len(keys):
-                limit = np.partition(keys, k - 1)[k - 1]
-                within = keys <= limit
-                rows, values = rows[within], values[within]
-            best_ids.append(part.graph.columns.ids[rows])
-            best_values.append(values)
-        ids, values = np.concatenate(best_ids), np.concatenate(best_values)
+        ids, values = _joined([part.best(k, self._rank, self._worst) for part in self._parts])
         order = np.lexsort((ids, values if self._rank == "nearest" else -values))[:k]
         return ids[order], values[order]
 
@@ -96,7 +181,7 @@ class Values:
 
     def arrays(self) -> tuple[Ids, Floats]:
         """All vertices, ascending by id."""
-        if all(part.rows is not None for part in self._parts):
+        if all(part.is_final for part in self._parts):
             return self._arrays
         return self._collect()
 
@@ -105,16 +190,10 @@ class Values:
         return self._collect()
 
     def _collect(self) -> tuple[Ids, Floats]:
-        rows = [np.flatnonzero(self._own(part)) for part in self._parts]
-        pairs = list(zip(self._parts, rows, strict=True))
-        ids = np.concatenate([part.graph.columns.ids[own] for part, own in pairs])
-        values = np.concatenate([part.state.columns.value[own] for part, own in pairs])
+        ids, values = _joined([part.arrays() for part in self._parts])
         order = np.argsort(ids, kind="stable")
         return ids[order], values[order]
 
-    def _rows(self, part: Part) -> int:
-        return int(part.state.counters[names.ROWS_SEEN]) if part.rows is None else part.rows
 
-    def _own(self, part: Part) -> NDArray[np.bool_]:
-        owned: NDArray[np.bool_] = (part.state.columns.flags[: self._rows(part)] & KNOWN) != 0
-        return owned
+def _joined(parts: Sequence[tuple[Ids, Floats]]) -> tuple[Ids, Floats]:
+    return np.concatenate([ids for ids, _ in parts]), np.concatenate([values for _, values in parts])
