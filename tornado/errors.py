@@ -17,7 +17,8 @@
     ├── PeerError                           another process or the network
     │   ├── PortInUse                       somebody listens there already
     │   ├── SourceLost                      a source no longer has the records that are to be read next
-    │   └── ConnectionLost                  the other end is gone or never was
+    │   ├── ConnectionLost                  the other end is gone or never was
+    │   └── WorkerLost                      a worker process is gone; the loops are restored without it
     ├── StoreError                          the place where snapshots are kept
     │   ├── StoreFull                       no room left; what was there before is intact
     │   ├── StoreCorrupt                    what is stored cannot be read
@@ -192,6 +193,13 @@ class ConnectionLost(PeerError):
 
     code = "connection-lost"
     default_hint = "Check that the other end runs and is reachable, then try again."
+
+
+class WorkerLost(PeerError):
+    """A worker process is gone; the loops are restored, and what was asked of it has to be asked again."""
+
+    code = "worker-lost"
+    default_hint = "The workers are started again and loops go on from their last snapshot; try again."
 
 
 class StoreError(TornadoError):

@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from .loops import Branch, BranchState, Master, SelectiveProgram
 from .loops import loop_columns as names
 from .loops.branch_processor import BranchProcessor
 from .loops.bundle import Bundle
+from .loops.host import WorkerHost
 from .loops.iterations import iterations_of
 from .loops.loop_columns import UNBOUNDED
 from .loops.processor import SelectiveProcessor
@@ -425,8 +426,11 @@ class _Simulation:
             self.branches += 1
             branch.release()
 
+    def _hosts(self) -> list[WorkerHost]:
+        return cast("list[WorkerHost]", list(self.master._hosts))
+
     def judge_leftovers(self) -> None:
-        hosts = self.master._hosts
+        hosts = self._hosts()
         self.engine.wait_for(lambda: not any(host._branches or host._commands for host in hosts), None)
         for worker, processor in enumerate(_compiled(self.loop._processors())):
             counters, session = processor.state.counters, processor.state.session
@@ -447,7 +451,7 @@ class _Simulation:
 
     def peers_of(self, loop: NDArray[np.int64]) -> tuple[SelectiveProcessor, list[SelectiveProcessor]] | None:
         """The processor whose columns these are, and those of the same loop on the other workers; None if it has none."""
-        for host in self.master._hosts:
+        for host in self._hosts():
             candidates: list[tuple[int | None, SelectiveProcessor]] = [
                 (None, main) for main in _compiled(host._loops.values())
             ]
@@ -458,7 +462,7 @@ class _Simulation:
             ]
             for branch, processor in candidates:
                 if hasattr(processor, "state") and processor.state.addresses[1] is loop:
-                    others = [other for other in self.master._hosts if other is not host]
+                    others = [other for other in self._hosts() if other is not host]
                     if branch is None:
                         return processor, [
                             main for other in others for main in _compiled(other._loops.values())

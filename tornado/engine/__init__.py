@@ -1,7 +1,25 @@
-"""Where workers run: as threads, or in one thread under a seed that chooses every interleaving."""
+"""Where workers run: as threads, as processes, or in one thread under a seed that chooses every interleaving."""
 
+from .cluster import ClusterEngine, Launcher, error_of
 from .contract import Engine, Host
+from .member import Member, MemberConfig, described, main_of
+from .processes import ProcessLauncher
 from .simulation import SimulationEngine
 from .threads import ThreadEngine
+from .wire import WireType
 
-__all__ = ["Engine", "Host", "SimulationEngine", "ThreadEngine"]
+__all__ = [
+    "ClusterEngine",
+    "Engine",
+    "Host",
+    "Launcher",
+    "Member",
+    "MemberConfig",
+    "ProcessLauncher",
+    "SimulationEngine",
+    "ThreadEngine",
+    "WireType",
+    "described",
+    "error_of",
+    "main_of",
+]

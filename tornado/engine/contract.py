@@ -7,7 +7,7 @@ once, again and again while it returns True, and again after a `wake`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..timely import Fabric
 
@@ -37,14 +37,25 @@ class Host(Protocol):
 
 
 class Engine(Protocol):
-    """Where the workers of one master run."""
+    """Where the workers of one master run.
+
+    Attributes
+    ----------
+    losses
+        How often the workers, or some of them, were lost so far. Those that are lost are replaced.
+    """
 
     @property
-    def fabric(self) -> Fabric:
-        """How the workers reach each other."""
+    def losses(self) -> int:
+        """See the class."""
         ...
 
-    def start(self, hosts: Sequence[Host], on_failure: Callable[[int, BaseException], None]) -> None:
+    @property
+    def fabric(self) -> Fabric | None:
+        """How the workers reach each other, where they are in this process."""
+        ...
+
+    def start(self, hosts: Sequence[Any], on_failure: Callable[[int, BaseException], None]) -> None:
         """Begin to step the hosts. An error of a host is reported with its index, and the host is stepped on."""
         ...
 

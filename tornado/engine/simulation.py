@@ -27,6 +27,8 @@ class SimulationEngine:
         What chooses. The same seed and the same calls give the same run.
     """
 
+    losses = 0
+
     def __init__(self, workers: int, *, seed: int) -> None:
         self._random = Random(seed)
         self.seed = seed

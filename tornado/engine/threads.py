@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 from ..timely import ThreadFabric
 from .contract import Host
+from .waiting import Waiting
 
 _WAIT_S = 0.5
 # A thread that comes back from a kernel waits for the interpreter lock this long at most before it asks for it; with the
@@ -25,13 +25,14 @@ class ThreadEngine:
         How many.
     """
 
+    losses = 0
+
     def __init__(self, workers: int) -> None:
         self.fabric = ThreadFabric(workers)
         self._hosts: Sequence[Host] = ()
         self._threads: list[threading.Thread] = []
         self._is_closing = False
-        self._changed = threading.Condition()
-        self._waiting = 0
+        self._waiting = Waiting()
 
     def start(self, hosts: Sequence[Host], on_failure: Callable[[int, BaseException], None]) -> None:
         """Start the threads."""
@@ -47,26 +48,11 @@ class ThreadEngine:
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
         """Block until the condition holds; hosts call `notify` after what may change it."""
-        if condition():
-            return True
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._changed:
-            self._waiting += 1
-            try:
-                while not condition():
-                    left = _WAIT_S if deadline is None else min(_WAIT_S, deadline - time.monotonic())
-                    if left <= 0 or (self._is_closing and not condition()):
-                        return False
-                    self._changed.wait(left)
-            finally:
-                self._waiting -= 1
-        return True
+        return self._waiting.wait_for(condition, timeout_s)
 
     def notify(self) -> None:
         """Look at the conditions again."""
-        if self._waiting:
-            with self._changed:
-                self._changed.notify_all()
+        self._waiting.notify()
 
     def close(self) -> None:
         """End the threads; each closes its host."""
@@ -75,8 +61,7 @@ class ThreadEngine:
             host.wake()
         for thread in self._threads:
             thread.join()
-        with self._changed:
-            self._changed.notify_all()
+        self._waiting.close()
 
     def _run(self, index: int, host: Host, on_failure: Callable[[int, BaseException], None]) -> None:
         while not self._is_closing:

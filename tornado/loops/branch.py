@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from ..engine import Engine
 from ..errors import InternalError
 from .iterations import progress_of
-from .part import BranchPart
+from .part import BranchView
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress
 from .values import Values
@@ -33,7 +33,7 @@ class Branch:
         snapshot: Snapshot,
         workers: int,
         engine: Engine,
-        values_of: Callable[[Sequence[BranchPart]], Values],
+        values_of: Callable[[Sequence[BranchView]], Values],
         on_recorded: Callable[[Branch], None],
         on_stop: Callable[[Branch], None],
         on_cancel: Callable[[Branch], None],
@@ -47,14 +47,15 @@ class Branch:
         self._values_of = values_of
         self._on_recorded = on_recorded
         self._on_stop, self._on_cancel, self._on_release = on_stop, on_cancel, on_release
-        self._recorded: dict[int, BranchPart] = {}
-        self._finished: dict[int, BranchPart] = {}
+        self._recorded: dict[int, BranchView] = {}
+        self._finished: dict[int, BranchView] = {}
         self._state = BranchState.RUNNING
         self._begun = time.monotonic()
         self._elapsed_s = 0.0
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[Branch], None]] = []
         self._is_released = False
+        self._is_stopping = False
         self._values: Values | None = None
         self._last: Progress | None = None
 
@@ -69,7 +70,7 @@ class Branch:
         return self._snapshot
 
     @property
-    def processors(self) -> list[BranchPart]:
+    def processors(self) -> list[BranchView]:
         """Those that have recorded their state, by worker."""
         with self._lock:
             return [processor for _, processor in sorted(self._recorded.items())]
@@ -106,6 +107,7 @@ class Branch:
     def stop(self) -> None:
         """Bring it to an early end at a consistent cut; `values` is then the best so far."""
         if self._state is BranchState.RUNNING:
+            self._is_stopping = True
             self._on_stop(self)
 
     def values(self) -> Values:
@@ -134,6 +136,17 @@ class Branch:
 
     # Called by the master
 
+    def begin_again(self) -> None:
+        """The workers were lost: it is forked once more, from the same cut, on those that take their place."""
+        with self._lock:
+            self._recorded.clear()
+            self._finished.clear()
+
+    def forked_again(self) -> None:
+        """It was."""
+        if self._is_stopping:
+            self._on_stop(self)
+
     def answer(self, values: Values) -> None:
         """There is nothing to iterate: its fixed point was stored."""
         iteration = self._snapshot.iteration
@@ -141,7 +154,7 @@ class Branch:
         self._values = values
         self._end(BranchState.CONVERGED)
 
-    def recorded(self, worker: int, processor: BranchPart) -> None:
+    def recorded(self, worker: int, processor: BranchView) -> None:
         """A worker has recorded its state."""
         with self._lock:
             if self._state is not BranchState.RUNNING:
@@ -158,7 +171,7 @@ class Branch:
         self._on_recorded(self)
         self._engine.notify()
 
-    def finished(self, worker: int, processor: BranchPart) -> None:
+    def finished(self, worker: int, processor: BranchView) -> None:
         """A worker's part is complete."""
         with self._lock:
             if self._state is not BranchState.RUNNING:
@@ -180,7 +193,7 @@ class Branch:
             self._let_go()  # first: the workers free what this would read
             self._on_cancel(self)
 
-    def states(self) -> list[tuple[int, BranchPart]]:
+    def states(self) -> list[tuple[int, BranchView]]:
         """(worker, processor) of every part, for taking the columns back."""
         return sorted(self._finished.items())
 

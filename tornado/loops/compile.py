@@ -144,7 +144,11 @@ def load_kernel(functions: dict[str, Callable[..., object]], worst: float) -> Mo
     worst
         The value of a vertex that no offer has reached.
     """
-    text = generated_source(functions, worst)
+    return load_module(generated_source(functions, worst))
+
+
+def load_module(text: str) -> ModuleType:
+    """A generated module, from its text: compiled once on each machine."""
     versions = f"{numba.__version__} {np.__version__} {platform.python_version()} {_ROOT}"
     digest = hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()[:24]
     name = f"tornado_kernel_{digest}"

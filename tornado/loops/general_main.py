@@ -74,7 +74,7 @@ class GeneralMain(GeneralProcessor):
         self._context.activate()
 
     def traffic(self) -> Traffic:
-        """See `MainPart`."""
+        """See `MainView`."""
         received = self.bundles_received  # first: a receipt that follows shows as one that is missing
         return Traffic(self.is_idle, received, self.bundles_sent)
 

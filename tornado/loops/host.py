@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -17,7 +17,7 @@ from ..timely import Dataflow, Fabric, Worker
 from .branch_processor import BranchProcessor
 from .edge_reader import EdgeReader
 from .main_processor import Share
-from .part import BranchPart, MainPart
+from .part import BranchPart, BranchView, MainPart, MainView
 from .selective_state import LoopState
 
 _SPARE_STATES = 4
@@ -71,8 +71,8 @@ class Fork:
     arguments: tuple[Any, ...]
     fresh: bool
     max_iterations: int | None
-    on_recorded: Callable[[int, BranchPart], None]
-    on_finished: Callable[[int, BranchPart], None]
+    on_recorded: Callable[[int, BranchView], None]
+    on_finished: Callable[[int, BranchView], None]
     reads_edges: bool = False  # for a snapshot to be stored: read the edges before the version is given up
 
 
@@ -114,6 +114,22 @@ class EndLoop:
 
 
 Command = StartLoop | Place | Admit | Fork | Stop | Limit | Cancel | Release | EndLoop
+
+
+class LoopHost(Protocol):
+    """A worker as the owner of loops sees it, in this process or elsewhere."""
+
+    def post(self, command: Command) -> None:
+        """Hand over a command; from any thread, under the master's lock where order matters."""
+        ...
+
+    def loop(self, number: int) -> MainView | None:
+        """A loop's part on this worker, when it is installed."""
+        ...
+
+    def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
+        """(loop, branch, error) of what failed on this worker."""
+        ...
 
 
 @dataclass(slots=True)

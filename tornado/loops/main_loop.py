@@ -13,15 +13,16 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from ..engine import Engine
-from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError
+from ..engine import ClusterEngine, Engine
+from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError, WorkerLost
 from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
 from .branch import Branch
-from .host import Admit, Cancel, Fork, Limit, PartPlan, Release, StartLoop, Stop, WorkerHost
+from .host import Admit, Cancel, Fork, Limit, LoopHost, PartPlan, Release, StartLoop, Stop
 from .iterations import iterations_of, progress_of
+from .journal import Journal
 from .main_processor import MainProcessor, Share
-from .part import LoopPart, MainPart, StorablePart
+from .part import MainView, PartView, StorableView
 from .program import SelectiveProgram
 from .restoration import RestorableProcessor, Restoration, Restored
 from .snapshot import Snapshot
@@ -31,6 +32,7 @@ from .values import ColumnValues, Values
 from .warm import warm
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
+_RESTORED_WITHIN_S = 60.0
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", SelectiveProgram, StoredSnapshot, int | None], Branch]
@@ -56,7 +58,7 @@ class MainLoop:
         name: str,
         program: SelectiveProgram,
         delay_bound: int | None,
-        hosts: Sequence[WorkerHost],
+        hosts: Sequence[LoopHost],
         engine: Engine,
         next_branch: Callable[[], int],
         order: threading.Lock,
@@ -71,7 +73,7 @@ class MainLoop:
         self.restored: Restored | None = None
         self._is_closed = False
         self.number = number
-        plan = self._plan()
+        self._made_by = self._plan()
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
@@ -87,10 +89,12 @@ class MainLoop:
         self._posted = [0] * self.workers
         self._applied = [0] * self.workers
         self._branches: dict[int, Branch] = {}
+        self._journal = Journal() if isinstance(engine, ClusterEngine) else None
+        self._is_whole = True  # else the workers were lost, and the loop is being restored on others
+        losses = engine.losses
         with order:
-            for host in hosts:
-                host.post(StartLoop(number, plan, self._count_applied))
-        engine.wait_for(lambda: all(host.loop(number) is not None for host in hosts), None)
+            self._install()
+        self._await_parts(losses)
 
     # Admission
 
@@ -138,6 +142,8 @@ class MainLoop:
             self._version += 1
             self._offsets[source] = offset
             self._admitted += len(batch)
+            if self._journal is not None:
+                self._journal.add(self._version, shares)
             self._post(shares)
             return self._version
 
@@ -246,6 +252,8 @@ class MainLoop:
                 on_finished=branch.finished,
                 reads_edges=reads_edges,
             )
+            if self._journal is not None:
+                self._journal.add(self._version, command)
             for host in self._hosts:
                 host.post(command)
         return branch
@@ -297,6 +305,9 @@ class MainLoop:
                 branch.release()
             snapshot = branch.snapshot
             self._checkpointed = snapshot.version, dict(snapshot.offsets)
+            if self._journal is not None:
+                with self._order:
+                    self._journal.forget(snapshot.version)
             return snapshot.version
 
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
@@ -331,6 +342,20 @@ class MainLoop:
         if stored is None:
             return None
         snapshot = stored.snapshot
+        converged = self._load(stored)
+        if converged:
+            self._checkpointed = snapshot.version, dict(snapshot.offsets)
+        with self._order:
+            # Other values on the same graph are another version: what is stored stays what it is.
+            self._version = snapshot.version + (not converged)
+            self._offsets = dict(snapshot.offsets)
+        self.restored = Restored(snapshot, stored.described, converged)
+        return self.restored
+
+    def _load(self, stored: StoredSnapshot) -> bool:
+        """Hand a stored snapshot to the workers, which have nothing yet; whether its values were taken over."""
+        snapshot = stored.snapshot
+        losses = self._engine.losses
         converged = stored.program == identity_of(self.program)
         vertices = stored.vertices()
         restoration = Restoration(
@@ -339,7 +364,7 @@ class MainLoop:
             hosts=self._hosts,
             engine=self._engine,
             kernel=self._kernel,
-            raise_failure=self._raise_failure,
+            raise_failure=lambda: self._raise_loss(losses),
         )
         restoration.place_vertices(with_values=converged)
         for edges in stored.edge_pages():
@@ -351,22 +376,12 @@ class MainLoop:
                     f"{stored.described} left: the edge {found[1]} is nothing for {type(self.program).__name__}: {found[2]}",
                     hint="Start the program that was stored, or name another loop or an empty store.",
                 )
-            self.wait_room()
-            self._raise_failure()
-            shares = self._shares(batch)
-            with self._order:
-                self._post(shares)
+            self._await(lambda: self._backlog() <= BACKLOG_LIMIT_RECORDS, losses)
+            self._post(self._shares(batch))
         if converged:
-            self._engine.wait_for(lambda: self.error is not None or self.is_idle(), None)
-            self._raise_failure()
+            self._await(lambda: self._backlog() == 0 and self._nothing_under_way(), losses)
             restoration.place_parents()
-            self._checkpointed = snapshot.version, dict(snapshot.offsets)
-        with self._order:
-            # Other values on the same graph are another version: what is stored stays what it is.
-            self._version = snapshot.version + (not converged)
-            self._offsets = dict(snapshot.offsets)
-        self.restored = Restored(snapshot, stored.described, converged)
-        return self.restored
+        return converged
 
     def _not_stored(self, branch: Branch) -> Exception:
         error = branch.error
@@ -377,7 +392,7 @@ class MainLoop:
         return InvalidArgument(f"loop {self.name!r} was closed before its snapshot was stored")
 
     def _write(self, branch: Branch) -> None:
-        parts = [cast("StorablePart", part) for _, part in branch.states()]
+        parts = [cast("StorableView", part) for _, part in branch.states()]
         vertices = VertexColumns(
             *(np.concatenate(columns) for columns in zip(*(part.vertices() for part in parts), strict=True))
         )
@@ -390,7 +405,10 @@ class MainLoop:
 
     def is_idle(self) -> bool:
         """Whether everything admitted is applied and the main loop has converged on it."""
-        return self._backlog() == 0 and self._nothing_under_way()
+        try:
+            return self._is_whole and self._backlog() == 0 and self._nothing_under_way()
+        except WorkerLost:
+            return False
 
     def wait_idle(self, timeout_s: float | None = None) -> bool:
         """Wait until it is idle; False when the time is over."""
@@ -439,6 +457,45 @@ class MainLoop:
             branch.fail(error)
         self._engine.notify()
 
+    def install_again(self) -> None:
+        """Put the loop on workers that have nothing, as its newest stored snapshot has it; under the lock of the order.
+
+        Raises
+        ------
+        WorkerLost
+            When these workers are lost too.
+        """
+        self._is_whole = False
+        losses = self._engine.losses
+        self._posted, self._applied = [0] * self.workers, [0] * self.workers
+        for branch in list(self._branches.values()):
+            branch.begin_again()
+        self._install()
+        self._await_parts(losses)
+        stored = self._stored.newest()
+        if stored is not None:
+            self._load(stored)
+
+    def replay(self) -> None:
+        """Go through the sequence again from there; under the lock of the order."""
+        assert self._journal is not None
+        forked = set()
+        for version, entry in list(self._journal):
+            if not isinstance(entry, Fork):
+                self._post(entry, version)
+            elif entry.number in self._branches:
+                forked.add(entry.number)
+                for host in self._hosts:
+                    host.post(entry)
+                self._branches[entry.number].forked_again()
+        self._is_whole = True
+        for number, branch in list(self._branches.items()):
+            if number not in forked:
+                branch.fail(
+                    WorkerLost(f"branch {number} began from a cut that is older than the newest snapshot")
+                )
+        self._engine.notify()
+
     def close(self) -> None:
         """Cancel what still runs; nothing more is admitted."""
         self._is_closed = True
@@ -470,13 +527,39 @@ class MainLoop:
         """The value of vertices that were not reached."""
         return float(self._kernel.WORST)
 
-    def _values(self, parts: Sequence[LoopPart]) -> Values:
+    def _values(self, parts: Sequence[PartView]) -> Values:
         """The values that these parts hold, of all workers."""
         return Values([part.held_values() for part in parts], rank=self.program.rank, worst=self._worst)
 
-    def _processors(self) -> list[MainPart]:
+    def _processors(self) -> list[MainView]:
+        """The part of every worker, when the loop is whole."""
+        if not self._is_whole:
+            self._engine.wait_for(lambda: self._is_whole or self.error is not None, _RESTORED_WITHIN_S)
+            self._raise_failure()
+        return self._parts()
+
+    def _parts(self) -> list[MainView]:
+        """The part of every worker that has one."""
         found = [host.loop(self.number) for host in self._hosts]
-        return [processor for processor in found if processor is not None]
+        return [part for part in found if part is not None]
+
+    def _install(self) -> None:
+        for host in self._hosts:
+            host.post(StartLoop(self.number, self._made_by, self._count_applied))
+
+    def _await_parts(self, losses: int) -> None:
+        self._await(lambda: len(self._parts()) == self.workers, losses)
+
+    def _await(self, condition: Callable[[], bool], losses: int) -> None:
+        """Wait for what the workers bring about, as long as it takes; `losses` is the engine's count before they were told."""
+        engine = self._engine
+        engine.wait_for(lambda: engine.losses != losses or self.error is not None or condition(), None)
+        self._raise_loss(losses)
+
+    def _raise_loss(self, losses: int) -> None:
+        self._raise_failure()
+        if self._engine.losses != losses:
+            raise WorkerLost(f"the workers were lost while loop {self.name} was put there")
 
     def _raise_failure(self) -> None:
         if self.error is not None:
@@ -496,10 +579,10 @@ class MainLoop:
         Workers are asked one after another, so all are asked twice (Mattern, 1987, the four-counter method): if all that was
         sent by the end of the second round had come in by the first, nothing was under way in between.
         """
-        before = [processor.traffic() for processor in self._processors()]
+        before = [part.traffic() for part in self._parts()]
         if not all(part.is_idle for part in before):
             return False
-        after = [processor.traffic() for processor in self._processors()]
+        after = [part.traffic() for part in self._parts()]
         return all(part.is_idle for part in after) and (
             sum(part.received for part in before) == sum(part.sent for part in after)
         )
@@ -512,11 +595,11 @@ class MainLoop:
         first = int(np.flatnonzero(refused)[0])
         return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
 
-    def _post(self, shares: list[Share]) -> None:
-        """Hand each worker its share; the caller holds the lock of the order."""
+    def _post(self, shares: list[Share], version: int | None = None) -> None:
+        """Hand each worker its share of what made a version, the present one where none is given."""
         for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
             self._posted[worker] += len(share.sources)
-            share.version = self._version
+            share.version = self._version if version is None else version
             host.post(Admit(self.number, share))
 
     def _count_applied(self, worker: int, records: int) -> None:
@@ -540,7 +623,7 @@ class MainLoop:
         return shares
 
     def _forget(self, branch: Branch) -> None:
-        self._branches.pop(branch.id, None)
+        self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it
 
     def _limit(self, branch: Branch) -> None:
         for host in self._hosts:

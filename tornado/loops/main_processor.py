@@ -112,7 +112,7 @@ class MainProcessor(SelectiveProcessor):
         )
 
     def traffic(self) -> Traffic:
-        """See `MainPart`."""
+        """See `MainView`."""
         received = self.bundles_received  # first: a receipt that follows shows as one that is missing
         return Traffic(self.is_idle, received, self.bundles_sent)
 

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ..engine import Engine, ThreadEngine
-from ..errors import InvalidArgument, NotSupported
+from ..engine import ClusterEngine, Engine, ProcessLauncher, ThreadEngine
+from ..errors import InvalidArgument, NotSupported, WorkerLost
 from ..storage import MemoryStore, VersionedStore
 from .branch import Branch
 from .general_loop import GeneralLoop
 from .general_program import GeneralProgram
-from .host import EndLoop, WorkerHost
+from .host import EndLoop, LoopHost, WorkerHost
 from .main_loop import MainLoop
 from .program import SelectiveProgram, VertexProgram
+from .remote_host import RemoteHost
 from .stored_loop import StoredLoop
 from .stored_snapshot import StoredSnapshot
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
-_ENGINES_TO_COME = ("processes", "spark")
+
+
+def _engine(name: str, workers: int) -> Engine:
+    if name == "threads":
+        return ThreadEngine(workers)
+    if name == "processes":
+        return ClusterEngine(workers, ProcessLauncher(f"{__package__}.remote_worker"))
+    raise InvalidArgument(f"engine is {name!r} but must be 'threads' or 'processes'")
 
 
 class Master:
@@ -33,7 +42,7 @@ class Master:
     workers
         1 to 64.
     engine
-        "threads", or an engine that was made already (a `SimulationEngine`).
+        "threads", "processes", or an engine that was made already (a `SimulationEngine`, a `ClusterEngine`).
 
     Attributes
     ----------
@@ -47,11 +56,7 @@ class Master:
         if not 1 <= workers <= _MOST_WORKERS:
             raise InvalidArgument(f"workers is {workers} but must be from 1 to {_MOST_WORKERS}")
         if isinstance(engine, str):
-            if engine in _ENGINES_TO_COME:
-                raise NotSupported(f"engine {engine!r} is not supported in this version; use 'threads'")
-            if engine != "threads":
-                raise InvalidArgument(f"engine is {engine!r} but must be 'threads'")
-            engine = ThreadEngine(workers)
+            engine = _engine(engine, workers)
         self.store: VersionedStore = MemoryStore() if store is None else store
         self.workers = workers
         self.engine = engine
@@ -62,8 +67,14 @@ class Master:
         self._branch_numbers = itertools.count(1)
         self._loop_numbers = itertools.count()
         self._running: dict[int, MainLoop] = {}  # by number, those with a stored snapshot too
-        self._hosts = [WorkerHost(index, workers, engine.fabric) for index in range(workers)]
         self._is_closed = False
+        self._hosts: Sequence[LoopHost]
+        if isinstance(engine, ClusterEngine):
+            self._hosts = [RemoteHost(index, engine) for index in range(workers)]
+            engine.on_restart = self._restart
+        else:
+            assert engine.fabric is not None
+            self._hosts = [WorkerHost(index, workers, engine.fabric) for index in range(workers)]
         engine.start(self._hosts, self._on_failure)
 
     def start(self, program: VertexProgram, name: str, delay_bound: int | None = 64) -> MainLoop:
@@ -136,7 +147,30 @@ class Master:
             for loop in list(self._running.values()):
                 loop.fail(error)
 
-    def _look_for_failures(self, host: WorkerHost) -> bool:
+    def _restart(self) -> None:
+        """Other workers have taken the place of those that were lost: put every loop there, as it was.
+
+        Raises
+        ------
+        WorkerLost
+            When these are lost too.
+        """
+        lost = WorkerLost("the workers were lost while the loop was being loaded")
+        for loop in list(self._running.values()):
+            if loop.name not in self.loops or self.loops[loop.name] is not loop:
+                loop.fail(lost)  # somebody waits for it, and can ask again
+                self._forget(loop.number)
+        with self._order:
+            for host in self._hosts:
+                assert isinstance(host, RemoteHost)
+                host.forget_all()
+            loops = [loop for loop in self._running.values() if loop.error is None]
+            for loop in loops:
+                loop.install_again()
+            for loop in loops:  # nobody may be called back before: who is may wait for the order
+                loop.replay()
+
+    def _look_for_failures(self, host: LoopHost) -> bool:
         """Where an operator raised, fail the loop or the branch that it belongs to; whether there was any."""
         running = list(self._running.values())
         failures = host.failures()

@@ -46,8 +46,8 @@ class Traffic(NamedTuple):
     sent: int
 
 
-class LoopPart(Protocol):
-    """One worker's part of a loop. What is here may be asked from any thread, and is then a little old."""
+class PartView(Protocol):
+    """One worker's part of a loop, as anybody may ask it from any thread; what it says is then a little old."""
 
     def progress(self) -> PartStatistics:
         """How far it is: the first three numbers, at little cost."""
@@ -65,30 +65,25 @@ class LoopPart(Protocol):
         """float64[n, 4], a copy: iteration (-1 in rows without one), updates, prepares, residual."""
         ...
 
-    def build(self, scope: Scope) -> Any:
-        """Put it into a new dataflow."""
+
+class MainView(PartView, Protocol):
+    """One worker's part of a main loop, as anybody may ask it."""
+
+    def traffic(self) -> Traffic:
+        """What tells whether the whole loop is idle."""
         ...
 
-    def free(self) -> None:
-        """Let go of what takes memory, when it is over and nobody reads it any more."""
-        ...
 
-
-class BranchPart(LoopPart, Protocol):
-    """One worker's part of a branch.
+class BranchView(PartView, Protocol):
+    """One worker's part of a branch that has recorded its state, as anybody may ask it.
 
     Attributes
     ----------
     first_iteration
         The greatest iteration that the main loop had committed here when its state was recorded.
-    is_recorded, is_started, is_cancelled
-        Where it is on its way.
     """
 
     first_iteration: int
-    is_recorded: bool
-    is_started: bool
-    is_cancelled: bool
 
     @property
     def is_converged(self) -> bool:
@@ -100,16 +95,12 @@ class BranchPart(LoopPart, Protocol):
         """What a later branch can use again, for `Release`, before the part is freed."""
         ...
 
-    def limit(self, iteration: int) -> None:
-        """The iteration of the snapshot, which a cap is counted from, is known."""
-        ...
-
-    def stop(self) -> None:
-        """Come to an early, consistent end."""
+    def free(self) -> None:
+        """Let go of what takes memory, when it is over and nobody reads it any more."""
         ...
 
 
-class StorablePart(BranchPart, Protocol):
+class StorableView(BranchView, Protocol):
     """One worker's part of a branch whose snapshot can be stored; asked when it is over."""
 
     def vertices(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
@@ -121,11 +112,41 @@ class StorablePart(BranchPart, Protocol):
         ...
 
 
-class MainPart(LoopPart, Protocol):
-    """One worker's part of a main loop."""
+class BranchPart(BranchView, Protocol):
+    """One worker's part of a branch, as the worker's host runs it.
 
-    def traffic(self) -> Traffic:
-        """What tells whether the whole loop is idle."""
+    Attributes
+    ----------
+    is_recorded, is_started, is_cancelled
+        Where it is on its way.
+    """
+
+    is_recorded: bool
+    is_started: bool
+    is_cancelled: bool
+
+    def build(self, scope: Scope) -> Any:
+        """Put it into a new dataflow."""
+        ...
+
+    def limit(self, iteration: int) -> None:
+        """The iteration of the snapshot, which a cap is counted from, is known."""
+        ...
+
+    def stop(self) -> None:
+        """Come to an early, consistent end."""
+        ...
+
+
+class MainPart(MainView, Protocol):
+    """One worker's part of a main loop, as the worker's host runs it."""
+
+    def build(self, scope: Scope) -> Any:
+        """Put it into a new dataflow."""
+        ...
+
+    def free(self) -> None:
+        """Let go of what takes memory, when it is over and nobody reads it any more."""
         ...
 
     def tidy(self) -> None:

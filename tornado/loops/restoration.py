@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..engine import Engine
 from ..errors import StoreCorrupt
 from . import loop_columns as names
-from .host import Place, WorkerHost
+from .host import LoopHost, Place
 from .loop_columns import DIRTY, NO_PARENT, SELF_PARENT
 from .main_processor import MainProcessor
 from .snapshot import Snapshot
@@ -122,7 +122,7 @@ class Restoration:
         vertices: VertexColumns,
         *,
         number: int,
-        hosts: Sequence[WorkerHost],
+        hosts: Sequence[LoopHost],
         engine: Engine,
         kernel: ModuleType,
         raise_failure: Callable[[], None],

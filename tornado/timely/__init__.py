@@ -7,7 +7,7 @@ scope, builder, dataflow, fabric, worker, then notificator, operators and execut
 
 from .antichain import Antichain
 from .builder import OperatorBuilder
-from .channel import Exchange, Pipeline, Routed
+from .channel import Exchange, Message, Pipeline, Routed
 from .dataflow import Dataflow
 from .fabric import Fabric, SimulatedFabric, ThreadFabric
 from .operator import Activator, Context, Input, Output, Wake
@@ -28,6 +28,7 @@ __all__ = [
     "Input",
     "Lexicographic",
     "Loop",
+    "Message",
     "OperatorBuilder",
     "Order",
     "Output",

@@ -1,0 +1,401 @@
+"""Workers in processes of their own: commands and requests to them, what they report, and what happens when one is lost.
+
+A set of workers lives and dies together, since what was under way between them is gone with any of them. When one ends, or falls
+silent, or is stuck, all are ended; a new set is started with another *fence*, by which whatever the old ones still send is told
+apart and dropped; and whoever owns the loops restores them there (Tornado, SIGMOD 2016, section 5.3). Where workers run, and how
+they are started and ended, is the launcher's.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import zmq
+
+from ..errors import InternalError, TornadoError, WorkerLost
+from .member import MemberConfig
+from .waiting import Waiting
+from .wire import FENCE_BYTES, Wire, WireType, WrongFence
+
+_log = logging.getLogger(__name__)
+
+_LOOK_S = 0.1
+_PING_S = 1.0
+_SILENT_S = 2.5  # a worker that says nothing for so long is gone
+_STUCK_S = 60.0  # a worker that says it is alive, and has not finished a step for so long, is as good as gone
+_STARTING_S = 90.0
+_LOADING_S = 180.0  # kernels that are compiled for the first time on a machine
+_MOST_LOSSES = 5
+_LOSSES_WITHIN_S = 60.0
+
+
+class RemoteHost(Protocol):
+    """A worker as the driver sees it."""
+
+    def take(self, report: tuple[Any, ...]) -> None:
+        """Take what the worker reports; on the receiver's thread, quick."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts worker processes and ends them."""
+
+    def launch(self, configs: Sequence[MemberConfig]) -> None:
+        """Start a worker for each configuration; it comes to the driver by itself."""
+        ...
+
+    def ended(self) -> str | None:
+        """What ended by itself, in words; None where all that were started run."""
+        ...
+
+    def kill(self, pids: Sequence[int]) -> None:
+        """End all that were started, at once, and wait for them where that can be done; `pids` as they said themselves."""
+        ...
+
+    def close(self) -> None:
+        """Nothing will be started any more."""
+        ...
+
+
+class _Link:
+    """The driver's end of the connection to one worker. Each socket is used under its lock."""
+
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], wire: Wire, commands: str, requests: str
+    ) -> None:
+        self.wire = wire
+        self.is_dead = False
+        self.sending, self.asking = threading.Lock(), threading.Lock()
+        self.commands, self.requests = context.socket(zmq.PUSH), context.socket(zmq.DEALER)
+        self._asked = 0
+        for socket, address in ((self.commands, commands), (self.requests, requests)):
+            socket.set_hwm(0)
+            socket.connect(f"tcp://{address}")
+
+    def send(self, *message: Any) -> None:
+        """Send a command, unless the worker is gone."""
+        data = self.wire.write(message)
+        with self.sending:
+            if not self.is_dead:
+                self.commands.send(data, copy=False)
+
+    def ask(self, request: tuple[Any, ...]) -> Any:
+        with self.asking:
+            self._asked += 1
+            if not self.is_dead:
+                self.requests.send(self.wire.write((self._asked, request)), copy=False)
+            while not self.is_dead:
+                if not self.requests.poll(50):
+                    continue
+                number, failure, reply = self.wire.read(self.requests.recv(copy=False).buffer)
+                if number == self._asked:
+                    if failure is not None:
+                        raise error_of(failure)
+                    return reply
+        raise WorkerLost("a worker was lost while it was asked")
+
+    def close(self) -> None:
+        self.is_dead = True
+        with self.sending, self.asking:
+            self.commands.close(linger=100)
+            self.requests.close(linger=0)
+
+
+class ClusterEngine:
+    """See the module and `Engine`.
+
+    Parameters
+    ----------
+    workers
+        How many.
+    launcher
+        Where they run.
+    types
+        What travels, see `Wire`.
+
+    Attributes
+    ----------
+    losses
+        How many sets of workers were lost so far.
+    recovered_s
+        How long the last recovery took, from when the loss was noticed until the loops were restored; None before any.
+    on_restart
+        Called when a new set of workers has started in place of a lost one: to restore the loops there.
+    """
+
+    fabric = None
+
+    def __init__(self, workers: int, launcher: Launcher, types: tuple[WireType, ...] = ()) -> None:
+        self.workers = workers
+        self.losses = 0
+        self.recovered_s: float | None = None
+        self.on_restart: Callable[[], None] = lambda: None
+        self._launcher = launcher
+        self._types = types
+        self._hosts: Sequence[Any] = ()
+        self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
+        self._waiting = Waiting()
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._inbox = self._context.socket(zmq.PULL)
+        self._inbox.set_hwm(0)
+        self._address = f"127.0.0.1:{self._inbox.bind_to_random_port('tcp://127.0.0.1')}"
+        self._links: list[_Link] = []
+        self._wire = Wire(bytes(FENCE_BYTES))
+        self._hellos: dict[int, tuple[str, str, str, int]] = {}
+        self._heard: dict[int, float] = {}
+        self._stepped: dict[int, tuple[int, float]] = {}
+        self._lost_at: deque[float] = deque(maxlen=_MOST_LOSSES)
+        self._reason: str | None = None  # why this set of workers is lost
+        self._is_watched = False  # whether silence means loss
+        self._is_closing = False
+        self._alarm = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._receive, name="tornado-receiver", daemon=True),
+            threading.Thread(target=self._supervise, name="tornado-supervisor", daemon=True),
+        ]
+
+    def start(self, hosts: Sequence[Any], on_failure: Callable[[int, BaseException], None]) -> None:
+        """Start the workers and wait until they have joined.
+
+        Raises
+        ------
+        WorkerLost
+            When they do not.
+        """
+        self._hosts = hosts
+        self._on_failure = on_failure
+        self._threads[0].start()
+        try:
+            self._launch()
+        except BaseException:
+            self.close()
+            raise
+        self._threads[1].start()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the present set of workers is lost and no other has started."""
+        return self._reason is not None
+
+    def send(self, worker: int, command: tuple[Any, ...]) -> None:
+        """Send a command. While there is no such worker it is dropped: whoever owns the loops says it again."""
+        links = self._links
+        if links:
+            links[worker].send("command", command)
+
+    def ask(self, worker: int, request: tuple[Any, ...]) -> Any:
+        """Ask a worker and wait for its answer; from any thread.
+
+        Raises
+        ------
+        WorkerLost
+            When it is gone.
+        """
+        links = self._links
+        if not links:
+            raise WorkerLost("the workers are being started again")
+        return links[worker].ask(request)
+
+    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+        """Block until the condition holds."""
+        return self._waiting.wait_for(condition, timeout_s)
+
+    def notify(self) -> None:
+        """Look at the conditions again."""
+        self._waiting.notify()
+
+    def close(self) -> None:
+        """End the workers: by message, then by force."""
+        self._is_closing = True
+        self._is_watched = False
+        self._alarm.set()
+        for thread in self._threads[1:]:
+            if thread.is_alive():
+                thread.join()
+        for link in self._links:
+            link.send("stop")
+        deadline = time.monotonic() + 2.0
+        while self._links and time.monotonic() < deadline and self._launcher.ended() is None:
+            time.sleep(0.01)
+        self._end_workers()
+        self._launcher.close()
+        if self._threads[0].is_alive():
+            self._threads[0].join()
+        self._inbox.close(linger=0)
+        self._context.term()
+        self._waiting.close()
+
+    # Starting and ending
+
+    def _launch(self) -> None:
+        """Start a set of workers with a fence of its own, and connect to them."""
+        fence = secrets.token_bytes(FENCE_BYTES)
+        self._hellos.clear()
+        self._wire = Wire(fence, self._types)
+        self._reason = None
+        self._launcher.launch(
+            [MemberConfig(self._address, index, self.workers, fence.hex()) for index in range(self.workers)]
+        )
+        self._waiting.wait_for(
+            lambda: (
+                len(self._hellos) == self.workers or self._launcher.ended() is not None or self._is_closing
+            ),
+            _STARTING_S,
+        )
+        if len(self._hellos) < self.workers:
+            raise WorkerLost(
+                f"{len(self._hellos)} of {self.workers} workers started within {_STARTING_S:.0f} s: "
+                f"{self._launcher.ended() or 'the others did not come'}",
+                hint="What they wrote to standard error says why.",
+            )
+        hellos = [self._hellos[index] for index in range(self.workers)]
+        self._links = [
+            _Link(self._context, self._wire, commands, requests) for commands, requests, *_ in hellos
+        ]
+        for link in self._links:
+            link.send("peers", [peers for _, _, peers, _ in hellos])
+        now = time.monotonic()
+        self._heard = dict.fromkeys(range(self.workers), now)
+        self._stepped = dict.fromkeys(range(self.workers), (-1, now))
+        self._is_watched = True
+
+    def _end_workers(self) -> None:
+        links, self._links = self._links, []
+        for link in links:
+            link.close()
+        self._launcher.kill([pid for *_, pid in self._hellos.values()])
+
+    # The receiver
+
+    def _receive(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._inbox, zmq.POLLIN)
+        pinged = time.monotonic()
+        while not self._is_closing:
+            if poller.poll(int(_LOOK_S * 1000)):
+                self._take_all()
+            now = time.monotonic()
+            if now - pinged > _PING_S:
+                pinged = now
+                for link in self._links:
+                    link.send("ping")
+            if self._is_watched and self._reason is None:
+                reason = self._loss(now)
+                if reason is not None:
+                    self._lose(reason)
+
+    def _take_all(self) -> None:
+        for _ in range(1 << 10):
+            try:
+                data = self._inbox.recv(zmq.NOBLOCK, copy=False)
+            except zmq.Again:
+                return
+            try:
+                index, kind, *body = self._wire.read(data.buffer)
+            except WrongFence:
+                continue
+            if kind == "report":
+                if self._reason is None:
+                    self._take(index, tuple(body))
+            elif kind == "beat":
+                self._beat(index, body[0])
+            elif kind == "loading":
+                self._heard[index] = time.monotonic() + _LOADING_S
+            elif kind == "hello":
+                commands, requests, peers, pid = body
+                self._hellos[index] = commands, requests, peers, pid
+                self._waiting.notify()
+
+    def _take(self, index: int, report: tuple[Any, ...]) -> None:
+        try:
+            if report[0] == "failure":
+                self._on_failure(index, error_of(report[1:4]))
+            else:
+                self._hosts[index].take(report)
+        except Exception:  # noqa: BLE001  the receiver must go on, whatever it was
+            _log.exception("what worker %d reported could not be taken: %r", index, report[:1])
+
+    def _beat(self, index: int, steps: int) -> None:
+        now = time.monotonic()
+        self._heard[index] = now
+        if steps != self._stepped.get(index, (-1, now))[0]:
+            self._stepped[index] = steps, now
+
+    def _loss(self, now: float) -> str | None:
+        """Why the present set of workers is lost, or None."""
+        ended = self._launcher.ended()
+        if ended is not None:
+            return ended
+        for index, heard in self._heard.items():
+            if now - heard > _SILENT_S:
+                return f"worker {index} has said nothing for {now - heard:.1f} s"
+            if now - self._stepped[index][1] > _STUCK_S:
+                return f"worker {index} has not finished a step for {now - self._stepped[index][1]:.0f} s"
+        return None
+
+    def _lose(self, reason: str) -> None:
+        self._reason = reason
+        self.losses += 1
+        for link in self._links:
+            link.is_dead = True
+        self._alarm.set()
+        self._waiting.notify()
+
+    # The supervisor
+
+    def _supervise(self) -> None:
+        error: Exception | None = None
+        while error is None:
+            self._alarm.wait()
+            if self._is_closing:
+                return
+            self._alarm.clear()
+            if self._reason is not None:
+                error = self._recover(self._reason)
+        self._end_workers()
+        for index in range(self.workers):
+            self._on_failure(index, error)
+
+    def _recover(self, reason: str) -> Exception | None:
+        """Start other workers and have the loops restored there; what makes that hopeless, or None."""
+        begun = time.monotonic()
+        self._is_watched = False
+        _log.warning("%s; the workers are started again", reason)
+        self._lost_at.append(begun)
+        if len(self._lost_at) == _MOST_LOSSES and begun - self._lost_at[0] < _LOSSES_WITHIN_S:
+            return WorkerLost(
+                f"{_MOST_LOSSES} sets of workers were lost within {_LOSSES_WITHIN_S:.0f} s, the last because {reason}",
+                hint="Look for what ends them; then start again: stored snapshots are as they were.",
+            )
+        try:
+            self._end_workers()
+            self._launch()
+            self.on_restart()
+        except WorkerLost as error:
+            self._lose(self._reason or str(error))
+        except Exception as error:  # noqa: BLE001  whoever waits for a loop must hear of it
+            return error
+        else:
+            self.recovered_s = time.monotonic() - begun
+            _log.warning("the loops go on after %.1f s", self.recovered_s)
+        return None
+
+
+def error_of(described: tuple[str, str, str]) -> Exception:
+    """The error that a worker described; one of ours where it is one of ours."""
+    name, message, hint = described
+    kinds = {kind.__name__: kind for kind in _kinds_of(TornadoError)}
+    kind = kinds.get(name)
+    if kind is None:
+        return InternalError(f"on a worker: {message}")
+    return kind(message, hint=hint)
+
+
+def _kinds_of(kind: type[TornadoError]) -> list[type[TornadoError]]:
+    return [kind, *(found for child in kind.__subclasses__() for found in _kinds_of(child))]

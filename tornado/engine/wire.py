@@ -1,0 +1,130 @@
+"""How messages between processes are written: a MessagePack header with the arrays behind it, and a fence in front.
+
+Nothing is pickled, so what comes in cannot run anything. Layout, little-endian:
+
+- 16 bytes: the *fence*, a secret of this set of workers. What has another one is from an older set, or from a stranger.
+- 4 bytes: the length of the header.
+- The header: one MessagePack value. An array in it is an extension that says its type, length and place.
+- The arrays, each at a multiple of 8 bytes from the beginning.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ConnectionLost
+
+FENCE_BYTES = 16
+_LENGTH = struct.Struct("<I")
+_PLACE = struct.Struct("<BQQ")
+_ARRAY = 0
+_FIRST_TYPE = 1
+_TYPES = tuple(np.dtype(name) for name in ("bool", "int8", "uint8", "int32", "int64", "uint64", "float64"))
+_CODES = {kind: code for code, kind in enumerate(_TYPES)}
+
+
+class WrongFence(ConnectionLost):
+    """A message of another set of workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireType:
+    """A class of which objects travel: to a tuple of what can travel, and back."""
+
+    kind: type
+    to_fields: Callable[[Any], tuple[Any, ...]]
+    of_fields: Callable[[tuple[Any, ...]], Any]
+
+
+class Wire:
+    """Writes and reads messages.
+
+    Parameters
+    ----------
+    fence
+        See the module.
+    types
+        What can be in a message beside numbers, strings, bytes, tuples, dictionaries and arrays; in one order everywhere.
+    """
+
+    def __init__(self, fence: bytes, types: tuple[WireType, ...] = ()) -> None:
+        assert len(fence) == FENCE_BYTES
+        self._fence = fence
+        self._types = types
+        self._codes = {entry.kind: code for code, entry in enumerate(types, _FIRST_TYPE)}
+
+    def write(self, message: Any) -> bytes:
+        """A message as bytes.
+
+        Raises
+        ------
+        TypeError
+            When something in it cannot travel.
+        """
+        arrays: list[NDArray[Any]] = []
+        room = 0
+
+        def other(value: Any) -> Any:
+            nonlocal room
+            if isinstance(value, np.ndarray):
+                code = _CODES.get(value.dtype)
+                if code is None or value.ndim != 1:
+                    raise TypeError(f"an array of {value.dtype} with {value.ndim} dimensions cannot travel")
+                place = _PLACE.pack(code, len(value), room)
+                arrays.append(value)
+                room += _padded(value.nbytes)
+                return msgpack.ExtType(_ARRAY, place)
+            if isinstance(value, np.generic):
+                return value.item()
+            code = self._codes.get(type(value))
+            if code is None:
+                raise TypeError(f"{type(value).__name__} cannot travel between processes: {value!r}")
+            fields = self._types[code - _FIRST_TYPE].to_fields(value)
+            return msgpack.ExtType(code, msgpack.packb(fields, default=other))
+
+        header = msgpack.packb(message, default=other)
+        begin = FENCE_BYTES + _LENGTH.size + len(header)
+        parts = [self._fence, _LENGTH.pack(len(header)), header, bytes(_padded(begin) - begin)]
+        for array in arrays:
+            parts += (array.tobytes(), bytes(_padded(array.nbytes) - array.nbytes))
+        return b"".join(parts)
+
+    def read(self, data: bytes | memoryview) -> Any:
+        """The message that was written; sequences come back as tuples, arrays can be written to.
+
+        Raises
+        ------
+        WrongFence
+            When it is of another set of workers.
+        """
+        if len(data) < FENCE_BYTES + _LENGTH.size or data[:FENCE_BYTES] != self._fence:
+            raise WrongFence(f"a message of {len(data)} bytes is not of this set of workers")
+        held = bytearray(data)
+        (length,) = _LENGTH.unpack_from(held, FENCE_BYTES)
+        begin = FENCE_BYTES + _LENGTH.size
+        first = _padded(begin + length)
+
+        def extension(code: int, content: bytes) -> Any:
+            if code == _ARRAY:
+                kind, count, place = _PLACE.unpack(content)
+                return np.frombuffer(held, _TYPES[kind], count, first + place)
+            fields = msgpack.unpackb(content, ext_hook=extension, use_list=False, strict_map_key=False)
+            return self._types[code - _FIRST_TYPE].of_fields(fields)
+
+        return msgpack.unpackb(
+            memoryview(held)[begin : begin + length],
+            ext_hook=extension,
+            use_list=False,
+            strict_map_key=False,
+        )
+
+
+def _padded(size: int) -> int:
+    return -(-size // 8) * 8

@@ -1,0 +1,259 @@
+"""A worker in another process, as the owner of loops sees it: the commands of `host.py` are sent, and what it reports is taken.
+
+Its parts of loops are asked over the wire, so they are never more than a message old, and nothing of a loop is kept here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine import ClusterEngine, error_of
+from ..errors import NotSupported, WorkerLost
+from .host import Admit, Cancel, Command, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop
+from .part import PartStatistics, Traffic
+from .values import Floats, Ids
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteValues:
+    """The values of one worker's part; see `PartValues`."""
+
+    ask: Callable[..., Any]
+    is_final: bool
+
+    def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
+        """See `PartValues`."""
+        values, known = self.ask("lookup", np.ascontiguousarray(ids, np.int64))
+        return values, known
+
+    def count(self) -> int:
+        """See `PartValues`."""
+        return int(self.ask("count"))
+
+    def best(self, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
+        """See `PartValues`."""
+        ids, values = self.ask("best", k, rank, worst)
+        return ids, values
+
+    def arrays(self) -> tuple[Ids, Floats]:
+        """See `PartValues`."""
+        ids, values = self.ask("arrays")
+        return ids, values
+
+
+class RemotePart:
+    """One worker's part of a loop."""
+
+    def __init__(self, host: RemoteHost, target: tuple[str, int]) -> None:
+        self._host = host
+        self._target = target
+        self._losses = host.losses
+
+    def progress(self) -> PartStatistics:
+        """See `PartView`."""
+        return PartStatistics(*self._ask("progress"))
+
+    def statistics(self) -> PartStatistics:
+        """See `PartView`."""
+        return PartStatistics(*self._ask("statistics"))
+
+    def history(self) -> NDArray[np.float64]:
+        """See `PartView`."""
+        flat: NDArray[np.float64] = self._ask("history")
+        return flat.reshape(-1, 4)
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        if self._host.losses != self._losses:
+            raise WorkerLost("the worker that held these values was lost")
+        return self._host.ask((*self._target, method, *arguments))
+
+
+class RemoteMain(RemotePart):
+    """One worker's part of a main loop; see `MainView`."""
+
+    def traffic(self) -> Traffic:
+        """See `MainView`."""
+        return Traffic(*self._ask("traffic"))
+
+    def held_values(self) -> RemoteValues:
+        """See `PartView`."""
+        return RemoteValues(self._ask, is_final=False)
+
+
+class RemoteBranch(RemotePart):
+    """One worker's part of a branch; see `StorableView`.
+
+    Parameters
+    ----------
+    first_iteration
+        See `BranchView`.
+    """
+
+    def __init__(self, host: RemoteHost, number: int, first_iteration: int) -> None:
+        super().__init__(host, ("branch", number))
+        self.first_iteration = first_iteration
+        self.is_converged = False
+        self.reusable = number
+        self._last: PartStatistics | None = None
+
+    def finish(self, *, is_converged: bool, last: PartStatistics) -> None:
+        """It has come to its end."""
+        self.is_converged = is_converged
+        self._last = last
+
+    def progress(self) -> PartStatistics:
+        """See `PartView`."""
+        return super().progress() if self._last is None else self._last
+
+    def held_values(self) -> RemoteValues:
+        """See `PartView`."""
+        return RemoteValues(self._ask, is_final=True)
+
+    def vertices(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """See `StorableView`."""
+        ids, values, parents = self._ask("vertices")
+        return ids, values, parents
+
+    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """See `StorableView`."""
+        sources, targets, weights = self._ask("edges")
+        return sources, targets, weights
+
+    def free(self) -> None:
+        """Have the worker let go of it."""
+        self._host.send(("free", self.reusable))
+
+
+class RemoteHost:
+    """See the module; it takes the place of a `WorkerHost`.
+
+    Parameters
+    ----------
+    index
+        Which worker.
+    engine
+        How to reach it.
+    """
+
+    def __init__(self, index: int, engine: ClusterEngine) -> None:
+        self.index = index
+        self._engine = engine
+        self._applied: dict[int, Callable[[int, int], None]] = {}
+        self._installed: dict[int, RemoteMain] = {}
+        self._forks: dict[int, tuple[Fork, RemoteBranch | None]] = {}
+        self._placing: dict[int, Place] = {}
+        self._tickets = itertools.count()
+        self._failures: list[tuple[int | None, int | None, BaseException]] = []
+
+    def forget_all(self) -> None:
+        """A new worker has taken the place of the one that was lost, and has nothing yet."""
+        self._applied.clear()
+        self._installed.clear()
+        self._forks.clear()
+        self._placing.clear()
+        self._failures.clear()
+
+    def loop(self, number: int) -> RemoteMain | None:
+        """A loop's part on this worker."""
+        return self._installed.get(number)
+
+    @property
+    def losses(self) -> int:
+        """How often workers were lost so far."""
+        return self._engine.losses
+
+    def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
+        """(loop, branch, error) of what failed on this worker."""
+        return list(self._failures)
+
+    def send(self, message: tuple[Any, ...]) -> None:
+        """Send what the worker understands (`remote_worker.py`)."""
+        self._engine.send(self.index, message)
+
+    def ask(self, request: tuple[Any, ...]) -> Any:
+        """Ask what the worker answers (`remote_worker.py`)."""
+        return self._engine.ask(self.index, request)
+
+    def post(self, command: Command) -> None:
+        """Send a command; from any thread, under the master's lock where order matters."""
+        match command:
+            case Admit(loop, share):
+                columns = (share.sources, share.targets, share.weights, share.operations, share.mentioned)
+                self.send(("admit", loop, share.version, *columns))
+            case Fork():
+                self._forks[command.number] = command, None
+                self.send(
+                    (
+                        "fork", command.loop, command.number, command.arguments, command.fresh,
+                        command.max_iterations, command.reads_edges,
+                    )
+                )  # fmt: skip
+            case Stop(number):
+                self.send(("stop", number))
+            case Limit(number, iteration):
+                self.send(("limit", number, iteration))
+            case Cancel(number):
+                self._forks.pop(number, None)
+                self.send(("cancel", number))
+            case Release(loop, state):
+                self.send(("release", loop, state))
+            case StartLoop(loop, plan, on_applied):
+                self._applied[loop] = on_applied
+                self.send(("start", loop, *plan_fields(plan)))
+            case Place(loop, method, columns):
+                ticket = next(self._tickets)
+                self._placing[ticket] = command
+                self.send(("place", loop, ticket, method, columns))
+            case EndLoop(loop):
+                self._installed.pop(loop, None)
+                self._applied.pop(loop, None)
+                self.send(("end", loop))
+
+    def take(self, report: tuple[Any, ...]) -> None:
+        """What the worker reports, on the receiver's thread."""
+        match report:
+            case ("applied", loop, records):
+                on_applied = self._applied.get(loop)
+                if on_applied is not None:
+                    self._installed.setdefault(loop, RemoteMain(self, ("main", loop)))
+                    on_applied(self.index, records)
+            case ("recorded", number, first_iteration):
+                command, _ = self._forks.get(number, (None, None))
+                if command is not None:
+                    part = RemoteBranch(self, number, first_iteration)
+                    self._forks[number] = command, part
+                    command.on_recorded(self.index, part)
+            case ("finished", number, is_converged, statistics):
+                command, recorded = self._forks.pop(number, (None, None))
+                if command is not None and recorded is not None:
+                    recorded.finish(is_converged=is_converged, last=PartStatistics(*statistics))
+                    command.on_finished(self.index, recorded)
+            case ("placed", ticket, error):
+                placing = self._placing.pop(ticket, None)
+                if placing is not None:
+                    placing.on_placed(self.index, None if error is None else error_of(error))
+            case ("failed", loop, branch, error):
+                self._failures.append((loop, branch, error_of(error)))
+            case ("idle",):
+                self._engine.notify()
+
+
+def plan_fields(plan: PartPlan) -> tuple[Any, ...]:
+    """A plan as it travels: the kind of part, the text of its kernel, arguments and delay bound."""
+    kernel = plan.arguments.get("kernel")
+    if not isinstance(kernel, ModuleType):
+        raise NotSupported(
+            "general programs run on threads: their states are plain Python, which is not sent to other processes",
+            hint="Use the engine threads, or write the program as a SelectiveProgram.",
+        )
+    assert kernel.__file__ is not None
+    text = Path(kernel.__file__).read_text()
+    return plan.kind.__name__, text, plan.arguments["arguments"], plan.arguments["delay_bound"]

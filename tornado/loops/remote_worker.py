@@ -1,0 +1,172 @@
+"""What a worker process runs: a `WorkerHost` that is fed over the wire, reports what happens, and answers what is asked.
+
+``python -m tornado.loops.remote_worker`` with a configuration on standard input (`tornado.engine.MemberConfig`).
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import astuple
+from typing import Any
+
+from ..engine import Member, MemberConfig, WireType, described, main_of
+from .branch_processor import BranchProcessor
+from .bundle import Bundle, Messages
+from .compile import load_module
+from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost
+from .main_processor import Share
+from .part import BranchView
+from .restoration import RestorableProcessor
+from .stored_loop import StoredProcessor
+from .warm import warm
+
+WIRE_TYPES = (
+    WireType(
+        Bundle,
+        lambda bundle: (bundle.sender, *bundle.messages, bundle.wave, bundle.wave_changes, bundle.marker),
+        lambda fields: Bundle(fields[0], Messages.of(fields[1:5]), *fields[5:]),
+    ),
+)
+_KINDS = {kind.__name__: kind for kind in (RestorableProcessor, StoredProcessor)}
+
+
+class RemoteWorker:
+    """See the module.
+
+    Parameters
+    ----------
+    index, workers
+        Which worker, of how many.
+    member
+        Its connection to the others and to the driver.
+    """
+
+    def __init__(self, index: int, workers: int, member: Member) -> None:
+        self._member = member
+        self._worker_host = WorkerHost(index, workers, member.fabric)
+        self._branches: dict[int, BranchView] = {}
+        self._failed: set[tuple[int | None, int | None]] = set()
+        self.host = ReportingHost(self._worker_host, self._report_failures, member.report)
+
+    def obey(self, command: tuple[Any, ...]) -> None:
+        """Take a command of `RemoteHost`; on the listener's thread."""
+        post, report = self._worker_host.post, self._member.report
+        match command:
+            case ("admit", loop, version, *columns):
+                post(Admit(loop, Share(version, *columns)))
+            case ("fork", loop, number, arguments, fresh, max_iterations, reads_edges):
+                post(
+                    Fork(
+                        loop=loop,
+                        number=number,
+                        arguments=arguments,
+                        fresh=fresh,
+                        max_iterations=max_iterations,
+                        on_recorded=lambda _, part: self._recorded(number, part),
+                        on_finished=lambda _, part: self._finished(number, part),
+                        reads_edges=reads_edges,
+                    )
+                )
+            case ("stop", number):
+                post(Stop(number))
+            case ("limit", number, iteration):
+                post(Limit(number, iteration))
+            case ("cancel", number):
+                self._branches.pop(number, None)
+                post(Cancel(number))
+            case ("release", loop, number):
+                part = self._branches.pop(number, None)
+                if part is not None:
+                    post(Release(loop, part.reusable))
+            case ("free", number):
+                part = self._branches.pop(number, None)
+                if part is not None:
+                    part.free()
+            case ("start", loop, kind, text, arguments, delay_bound):
+                self._member.loading()
+                kernel = load_module(text)
+                warm(kernel, arguments)
+                plan = PartPlan(
+                    _KINDS[kind], {"kernel": kernel, "arguments": arguments, "delay_bound": delay_bound}
+                )
+                post(StartLoop(loop, plan, lambda _, records: report("applied", loop, records)))
+            case ("place", loop, ticket, method, columns):
+                post(Place(loop, method, columns, lambda _, error: self._placed(ticket, error)))
+            case ("end", loop):
+                post(EndLoop(loop))
+
+    def answer(self, request: tuple[Any, ...]) -> Any:
+        """Answer what `RemotePart` asks; on the listener's thread."""
+        where, number, method, *arguments = request
+        part: Any = self._worker_host.loop(number) if where == "main" else self._branches.get(number)
+        if part is None:
+            raise KeyError(f"{where} loop {number} is not on this worker")
+        match method:
+            case "progress" | "statistics":
+                return astuple(getattr(part, method)())
+            case "history":
+                return part.history().ravel()
+            case "traffic":
+                return tuple(part.traffic())
+            case "lookup" | "count" | "best" | "arrays":
+                return getattr(part.held_values(), method)(*arguments)
+            case "vertices" | "edges" if isinstance(part, BranchProcessor):
+                return getattr(part, method)()
+        raise KeyError(f"a part of a loop does not answer {method!r}")
+
+    def _recorded(self, number: int, part: BranchView) -> None:
+        self._branches[number] = part
+        self._member.report("recorded", number, part.first_iteration)
+
+    def _finished(self, number: int, part: BranchView) -> None:
+        self._member.report("finished", number, part.is_converged, astuple(part.progress()))
+
+    def _placed(self, ticket: int, error: Exception | None) -> None:
+        self._member.report("placed", ticket, None if error is None else described(error))
+
+    def _report_failures(self) -> bool:
+        """Report what an operator of a dataflow raised; whether there was anything."""
+        found = False
+        for loop, branch, error in self._worker_host.failures():
+            found = True
+            if (loop, branch) not in self._failed:
+                self._failed.add((loop, branch))
+                self._member.report("failed", loop, branch, described(error))
+        return found
+
+
+class ReportingHost:
+    """A `WorkerHost` that says when it has nothing to do, and what of it failed."""
+
+    def __init__(
+        self, host: WorkerHost, report_failures: Callable[[], bool], report: Callable[..., None]
+    ) -> None:
+        self._host = host
+        self._report_failures = report_failures
+        self._report = report
+        self._was_busy = False
+        self.wait, self.idle, self.wake, self.close = host.wait, host.idle, host.wake, host.close
+
+    def step(self) -> bool:
+        """Step it."""
+        try:
+            did = self._host.step()
+        except Exception:
+            self._report_failures()
+            raise
+        if self._was_busy and not did:
+            self._report("idle")
+        self._was_busy = did
+        return did
+
+
+def serve(config: MemberConfig) -> None:
+    """Be the worker that the configuration says."""
+    member = Member(config, WIRE_TYPES)
+    member.run(RemoteWorker(config.index, config.workers, member))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal's group; the driver says when to stop
+    main_of(serve)
