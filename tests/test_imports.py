@@ -51,7 +51,9 @@ DOORWAYS = {
     "rich": ["tornado/__main__.py", "tornado/command/*.py"],
     "kafka": ["tornado/ingest/kafka/library.py"],
     "psycopg2": [],
-    "pyspark": ["tornado/ingest/spark/*.py", "apps/pipelines/*.py"],
+    "zmq": ["tornado/engine/*.py"],
+    "msgpack": ["tornado/engine/wire.py"],
+    "pyspark": ["tornado/ingest/spark/*.py", "tornado/engine/spark.py", "apps/pipelines/*.py"],
     "networkx": ["tornado/testing/*.py"],
     "scipy": ["tornado/testing/*.py"],
 }

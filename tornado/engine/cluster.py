@@ -21,7 +21,7 @@ import zmq
 from ..errors import InternalError, TornadoError, WorkerLost
 from .member import MemberConfig
 from .waiting import Waiting
-from .wire import FENCE_BYTES, Wire, WireType, WrongFence
+from .wire import FENCE_BYTES, Wire, WrongFence
 
 _log = logging.getLogger(__name__)
 
@@ -116,8 +116,8 @@ class ClusterEngine:
         How many.
     launcher
         Where they run.
-    types
-        What travels, see `Wire`.
+    interface
+        The address of this machine that workers can reach.
 
     Attributes
     ----------
@@ -131,20 +131,19 @@ class ClusterEngine:
 
     fabric = None
 
-    def __init__(self, workers: int, launcher: Launcher, types: tuple[WireType, ...] = ()) -> None:
+    def __init__(self, workers: int, launcher: Launcher, interface: str = "127.0.0.1") -> None:
         self.workers = workers
         self.losses = 0
         self.recovered_s: float | None = None
         self.on_restart: Callable[[], None] = lambda: None
         self._launcher = launcher
-        self._types = types
         self._hosts: Sequence[Any] = ()
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
         self._waiting = Waiting()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._inbox = self._context.socket(zmq.PULL)
         self._inbox.set_hwm(0)
-        self._address = f"127.0.0.1:{self._inbox.bind_to_random_port('tcp://127.0.0.1')}"
+        self._address = f"{interface}:{self._inbox.bind_to_random_port(f'tcp://{interface}')}"
         self._links: list[_Link] = []
         self._wire = Wire(bytes(FENCE_BYTES))
         self._hellos: dict[int, tuple[str, str, str, int]] = {}
@@ -237,7 +236,7 @@ class ClusterEngine:
         """Start a set of workers with a fence of its own, and connect to them."""
         fence = secrets.token_bytes(FENCE_BYTES)
         self._hellos.clear()
-        self._wire = Wire(fence, self._types)
+        self._wire = Wire(fence)
         self._reason = None
         self._launcher.launch(
             [MemberConfig(self._address, index, self.workers, fence.hex()) for index in range(self.workers)]
@@ -343,6 +342,7 @@ class ClusterEngine:
         self._reason = reason
         self.losses += 1
         for link in self._links:
+            link.send("stop")  # those that can hear it need not be ended by force
             link.is_dead = True
         self._alarm.set()
         self._waiting.notify()

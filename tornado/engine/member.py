@@ -119,6 +119,8 @@ class Member:
             listener.start()
             self._work(served.host)
             listener.join()
+            gc.enable()  # a process may be used for something else afterwards
+            gc.unfreeze()
         self.fabric.close()
         for socket in (self._commands, self._requests, self._beats, self._reports):
             socket.close(linger=200)

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ..engine import ClusterEngine, Engine, ProcessLauncher, ThreadEngine
+from ..engine import ClusterEngine, Engine
 from ..errors import InvalidArgument, NotSupported, WorkerLost
 from ..storage import MemoryStore, VersionedStore
 from .branch import Branch
+from .engines import engine_of
 from .general_loop import GeneralLoop
 from .general_program import GeneralProgram
 from .host import EndLoop, LoopHost, WorkerHost
@@ -24,14 +25,6 @@ from .stored_snapshot import StoredSnapshot
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 
 
-def _engine(name: str, workers: int) -> Engine:
-    if name == "threads":
-        return ThreadEngine(workers)
-    if name == "processes":
-        return ClusterEngine(workers, ProcessLauncher(f"{__package__}.remote_worker"))
-    raise InvalidArgument(f"engine is {name!r} but must be 'threads' or 'processes'")
-
-
 class Master:
     """Workers and the main loops that run on them. A context manager.
 
@@ -42,7 +35,7 @@ class Master:
     workers
         1 to 64.
     engine
-        "threads", "processes", or an engine that was made already (a `SimulationEngine`, a `ClusterEngine`).
+        The name of one (`engines.py`), or one that was made already (a `SimulationEngine`).
 
     Attributes
     ----------
@@ -56,7 +49,7 @@ class Master:
         if not 1 <= workers <= _MOST_WORKERS:
             raise InvalidArgument(f"workers is {workers} but must be from 1 to {_MOST_WORKERS}")
         if isinstance(engine, str):
-            engine = _engine(engine, workers)
+            engine = engine_of(engine, workers)
         self.store: VersionedStore = MemoryStore() if store is None else store
         self.workers = workers
         self.engine = engine

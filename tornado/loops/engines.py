@@ -1,0 +1,49 @@
+"""Engines by their names."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from ..engine import ClusterEngine, Engine, ProcessLauncher, ThreadEngine
+from ..errors import InvalidArgument, NotSupported
+
+ENGINES = ("threads", "processes", "spark")
+_WORKER = f"{__package__}.remote_worker"
+
+
+def engine_of(name: str, workers: int, *, master: str | None = None, spare_slots: int = 0) -> Engine:
+    """Make an engine.
+
+    Parameters
+    ----------
+    name
+        One of `ENGINES`.
+    workers
+        How many.
+    master, spare_slots
+        For Spark: where it runs if it does not run in this process yet, and slots for its other jobs.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no engine of that name, or not enough slots.
+    NotSupported
+        When what it needs is not installed.
+    """
+    if name != "spark" and master is not None:
+        raise InvalidArgument(f"master is {master!r}, but the engine is {name}: only spark has a master")
+    if name == "threads":
+        return ThreadEngine(workers)
+    if name == "processes":
+        return ClusterEngine(workers, ProcessLauncher(_WORKER))
+    if name == "spark":
+        if importlib.util.find_spec("pyspark") is None:
+            raise NotSupported(
+                "the engine spark needs pyspark, which is not installed",
+                hint="pip install 'tornado-loops[spark]', or use the engine processes.",
+            )
+        from ..engine.spark import SparkLauncher
+
+        launcher = SparkLauncher(_WORKER, workers, master, spare_slots=spare_slots)
+        return ClusterEngine(workers, launcher, launcher.interface)
+    raise InvalidArgument(f"engine is {name!r} but must be one of {', '.join(ENGINES)}")
