@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import admission, memory, queries, scratch, startup, topic
+from . import admission, engines, memory, queries, scratch, startup, topic
 from .harness import Clock, Report, Settings, run_benchmark
 from .system import LiveSystem, SystemFactory
 
@@ -29,12 +29,17 @@ def _measure_topic(report: Report, settings: Settings, clock: Clock, _: SystemFa
     topic.measure(report, settings, clock)
 
 
+def _measure_engines(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    engines.measure(report, settings, clock)
+
+
 CATALOGUE: dict[str, Entry] = {
     "startup": Entry(startup.__doc__ or "", _measure_startup, (0,)),
     "scratch": Entry(scratch.__doc__ or "", scratch.measure, (16, 20, 22)),
     "admission": Entry(admission.__doc__ or "", admission.measure, (16, 20, 22)),
     "queries": Entry(queries.__doc__ or "", queries.measure, (16, 20, 22)),
     "memory": Entry(memory.__doc__ or "", memory.measure, (22,)),
+    "engines": Entry(engines.__doc__ or "", _measure_engines, (20,)),
     "topic": Entry(topic.__doc__ or "", _measure_topic, (0,)),
 }
 

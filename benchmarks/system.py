@@ -87,26 +87,30 @@ class SystemFactory(Protocol):
 
 
 class LiveSystem:
-    """The real one: threads, nothing stored.
+    """The real one, nothing stored.
 
     Parameters
     ----------
     source : int
         Where the paths begin.
     workers : int
-        Worker threads.
+        How many.
     delay_bound : int or None
         B of the paper; None is unbounded.
+    engine : str
+        Where the workers run.
     """
 
-    def __init__(self, *, source: int, workers: int, delay_bound: int | None) -> None:
+    def __init__(
+        self, *, source: int, workers: int, delay_bound: int | None, engine: str = "threads"
+    ) -> None:
         from apps.sssp import ShortestPaths
         from tornado.loops.master import Master
         from tornado.storage import open_store
 
         self.admitted = 0
         self._store = open_store("memory:")
-        self._master = Master(self._store, workers=workers, engine="threads")
+        self._master = Master(self._store, workers=workers, engine=engine)
         self._loop = self._master.start(ShortestPaths(source=source), LOOP_NAME, delay_bound=delay_bound)
 
     def __enter__(self) -> Self:

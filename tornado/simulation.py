@@ -197,7 +197,7 @@ class _Simulation:
         self.master = Master(workers=self.workers, engine=self.engine)
         self.loop = self.master.start(judged(source=self.source), "simulated", self.delay_bound)
         if seed % 2:
-            for part in _compiled(self.loop._processors()):
+            for part in _compiled(self.loop.parts()):
                 part.state.always_prepare()
         self.model = GraphModel()
         self.records = [0]  # by version
@@ -432,7 +432,7 @@ class _Simulation:
     def judge_leftovers(self) -> None:
         hosts = self._hosts()
         self.engine.wait_for(lambda: not any(host._branches or host._commands for host in hosts), None)
-        for worker, processor in enumerate(_compiled(self.loop._processors())):
+        for worker, processor in enumerate(_compiled(self.loop.parts())):
             counters, session = processor.state.counters, processor.state.session
             rows = processor.graph.rows
             graph = processor.graph.statistics()

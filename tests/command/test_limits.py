@@ -78,6 +78,7 @@ def job(tmp_path):
             "undirected": False,
             "ids": "int",
             "engine": "threads",
+            "master": None,
             "delay_bound": "64",
             "http": "127.0.0.1:0",
             "output": None,

@@ -129,6 +129,7 @@ _OPTIONS = {
     "ids": "int",
     "workers": None,
     "engine": "threads",
+    "master": None,
     "delay_bound": "64",
     "store": None,
     "http": "127.0.0.1:0",
@@ -145,7 +146,6 @@ _OPTIONS = {
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"engine": "spark"}, "--engine spark is not supported"),
         ({"points": "a.csv"}, "--points"),
         ({"vertices": "a.csv"}, "--vertices"),
         ({"store": "postgresql://host/db"}, "postgresql"),

@@ -176,7 +176,7 @@ def test_a_truncated_gzip_fails_and_names_the_file(tornado, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--engine", "spark"], "not supported in this version"),
+        (["--master", "local[4]"], "the engine is threads"),
         (["--kafka", "broker:9092", "--topic", "edges"], "a topic does not end"),
         (["--kafka", "broker:9092"], "--kafka is given without --topic"),
         (["--points", "points.csv"], "--points"),

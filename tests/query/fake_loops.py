@@ -336,7 +336,7 @@ class MainLoop:
 class Master:
     """`delay_s`, `gate`, `lagging`, `fork_error`, `branch_error`, `instant` are the test's to set."""
 
-    def __init__(self, store=None, workers=1, engine="threads"):
+    def __init__(self, store=None, workers=1, engine="threads", spark_master=None):
         self.loops = {}
         self.delay_s = 0.0
         self.instant = False

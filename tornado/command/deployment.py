@@ -52,6 +52,10 @@ class Placement:
         How many.
     delay_bound : int or None
         B of the paper; None is unbounded.
+    engine : str
+        Where workers run.
+    spark_master : str or None
+        Where Spark is, for that engine.
     store : str or None
         URL of the store; None takes the first free one of `default_stores`.
     string_ids : bool
@@ -78,6 +82,8 @@ class Placement:
     checkpoint_every_s: float | None = None
     keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
     files_first: bool = False
+    engine: str = "threads"
+    spark_master: str | None = None
 
 
 class Deployment:
@@ -156,7 +162,7 @@ class Deployment:
             self.interner = pusher.interner(placement.loop)
             ids = self.codec = StringIds(self.interner)
         program = self._make_program(None if self.interner is None else self._intern)
-        master = Master(store, placement.workers)
+        master = Master(store, placement.workers, placement.engine, placement.spark_master)
         session = stack.enter_context(Session(master, pusher=pusher))
         self.service = session.service
         if placement.files_first and (acknowledged := pusher.hold(placement.loop)):

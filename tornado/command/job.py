@@ -68,6 +68,8 @@ def run_job(plan: RunPlan, make_program: MakeProgram) -> int:
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
         files_first=bool(plan.edges),
+        engine=plan.engine,
+        spark_master=plan.spark_master,
     )
     with (
         Interruption() as interruption,

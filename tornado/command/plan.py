@@ -76,6 +76,10 @@ class RunPlan:
         The topic that is read after the files.
     until_end : bool
         Whether the topic is read to the end it has now; otherwise for ever.
+    engine : str
+        Where workers run.
+    spark_master : str or None
+        Where Spark is, for that engine.
     delay_bound : int or None
         B of the paper; None is unbounded.
     store : str or None
@@ -98,6 +102,8 @@ class RunPlan:
     until_end: bool
     ids: Literal["int", "string"]
     workers: int
+    engine: str
+    spark_master: str | None
     delay_bound: int | None
     store: str | None
     address: Address | None
@@ -160,6 +166,8 @@ class RunPlan:
             until_end=options["until_end"],
             ids=options["ids"],
             workers=default_workers() if options["workers"] is None else options["workers"],
+            engine=options["engine"],
+            spark_master=_checked_master(options["master"], options["engine"]),
             delay_bound=parse_delay_bound(options["delay_bound"]),
             store=options["store"],
             address=address,
@@ -241,11 +249,16 @@ def default_quarantine(store: str, loop: str) -> Path:
     return data_dir() / f"{loop}.quarantine.jsonl"
 
 
-def _refuse_unsupported(options: Mapping[str, Any]) -> None:
-    if options["engine"] != "threads":
-        raise NotSupported(
-            f"--engine {options['engine']} is not supported in this version", hint="The engine is threads."
+def _checked_master(master: str | None, engine: str) -> str | None:
+    if master is not None and engine != "spark":
+        raise InvalidArgument(
+            f"--master {master} names a Spark, but the engine is {engine}",
+            hint="Add --engine spark, or leave it out.",
         )
+    return master
+
+
+def _refuse_unsupported(options: Mapping[str, Any]) -> None:
     for option, what in (("points", "points"), ("vertices", "a list of vertices")):
         if options[option] is not None:
             raise NotSupported(

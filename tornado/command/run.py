@@ -80,7 +80,12 @@ from .plan import RunPlan
     type=click.Choice(["threads", "processes", "spark"]),
     default="threads",
     show_default=True,
-    help="Where workers run; only threads in this version.",
+    help="Where workers run.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="Where Spark is, for --engine spark: local[4], spark://host:7077. Default: on this machine.",
 )
 @click.option(
     "--delay-bound",

@@ -11,7 +11,7 @@ ENGINES = ("threads", "processes", "spark")
 _WORKER = f"{__package__}.remote_worker"
 
 
-def engine_of(name: str, workers: int, *, master: str | None = None, spare_slots: int = 0) -> Engine:
+def engine_of(name: str, workers: int, *, spark_master: str | None = None, spare_slots: int = 0) -> Engine:
     """Make an engine.
 
     Parameters
@@ -20,7 +20,7 @@ def engine_of(name: str, workers: int, *, master: str | None = None, spare_slots
         One of `ENGINES`.
     workers
         How many.
-    master, spare_slots
+    spark_master, spare_slots
         For Spark: where it runs if it does not run in this process yet, and slots for its other jobs.
 
     Raises
@@ -30,8 +30,10 @@ def engine_of(name: str, workers: int, *, master: str | None = None, spare_slots
     NotSupported
         When what it needs is not installed.
     """
-    if name != "spark" and master is not None:
-        raise InvalidArgument(f"master is {master!r}, but the engine is {name}: only spark has a master")
+    if name != "spark" and spark_master is not None:
+        raise InvalidArgument(
+            f"the Spark master is {spark_master!r}, but the engine is {name}: only spark has one"
+        )
     if name == "threads":
         return ThreadEngine(workers)
     if name == "processes":
@@ -44,6 +46,6 @@ def engine_of(name: str, workers: int, *, master: str | None = None, spare_slots
             )
         from ..engine.spark import SparkLauncher
 
-        launcher = SparkLauncher(_WORKER, workers, master, spare_slots=spare_slots)
+        launcher = SparkLauncher(_WORKER, workers, spark_master, spare_slots=spare_slots)
         return ClusterEngine(workers, launcher, launcher.interface)
     raise InvalidArgument(f"engine is {name!r} but must be one of {', '.join(ENGINES)}")

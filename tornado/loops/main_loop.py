@@ -18,11 +18,12 @@ from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError, W
 from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
 from .branch import Branch
-from .host import Admit, Cancel, Fork, Limit, LoopHost, PartPlan, Release, StartLoop, Stop
+from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
 from .journal import Journal
 from .main_processor import MainProcessor, Share
 from .part import MainView, PartView, StorableView
+from .parts import BACKLOG_LIMIT_RECORDS, Parts
 from .program import SelectiveProgram
 from .restoration import RestorableProcessor, Restoration, Restored
 from .snapshot import Snapshot
@@ -30,9 +31,6 @@ from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import EdgeColumns, StoredSnapshot, StoredSnapshots, VertexColumns, identity_of
 from .values import ColumnValues, Values
 from .warm import warm
-
-BACKLOG_LIMIT_RECORDS = 1 << 16
-_RESTORED_WITHIN_S = 60.0
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", SelectiveProgram, StoredSnapshot, int | None], Branch]
@@ -69,11 +67,10 @@ class MainLoop:
         self.program = program
         self.delay_bound = delay_bound
         self.workers = len(hosts)
-        self.error: BaseException | None = None
         self.restored: Restored | None = None
         self._is_closed = False
         self.number = number
-        self._made_by = self._plan()
+        self._parts = Parts(number, name, self._plan(), hosts, engine)
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
@@ -86,15 +83,12 @@ class MainLoop:
         self._version = 0 if newest is None else newest + 1  # a version means one thing, also after a restart
         self._offsets: dict[str, int] = {}
         self._admitted = 0
-        self._posted = [0] * self.workers
-        self._applied = [0] * self.workers
         self._branches: dict[int, Branch] = {}
         self._journal = Journal() if isinstance(engine, ClusterEngine) else None
-        self._is_whole = True  # else the workers were lost, and the loop is being restored on others
         losses = engine.losses
         with order:
-            self._install()
-        self._await_parts(losses)
+            self._parts.install()
+        self._parts.await_installed(losses)
 
     # Admission
 
@@ -131,25 +125,25 @@ class MainLoop:
             first, record, reason = found
             raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
         if not self.wait_room(timeout_s):
-            self._raise_failure()
+            self._parts.raise_failure()
             raise QueueFull(
-                f"loop {self.name} lags {self._backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}; "
+                f"loop {self.name} lags {self._parts.backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}; "
                 "nothing of this batch was admitted"
             )
         shares = self._shares(batch)
-        self._raise_failure()
+        self._parts.raise_failure()
         with self._order:
             self._version += 1
             self._offsets[source] = offset
             self._admitted += len(batch)
             if self._journal is not None:
                 self._journal.add(self._version, shares)
-            self._post(shares)
+            self._parts.post_shares(shares, self._version)
             return self._version
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
         """Wait until the loop takes a batch at once; False when the time is over."""
-        return self._engine.wait_for(self._has_room, timeout_s)
+        return self._engine.wait_for(self._parts.has_room, timeout_s)
 
     def advance(self, source: str, offset: int) -> None:
         """Records of a source were dealt with elsewhere (quarantined): move its offset."""
@@ -165,7 +159,7 @@ class MainLoop:
 
     def approximation(self) -> Values:
         """The main loop's values as they are: at once, approximate, of no particular instant."""
-        return self._values(self._processors())
+        return self._values(self.parts())
 
     def fork(
         self,
@@ -192,7 +186,7 @@ class MainLoop:
         UnknownField
             For a parameter that the program does not have.
         """
-        self._raise_failure()
+        self._parts.raise_failure()
         program = self.program.with_parameters(parameters or {})
         if at is not None:
             return self._fork_at(at, program, max_iterations)
@@ -254,8 +248,7 @@ class MainLoop:
             )
             if self._journal is not None:
                 self._journal.add(self._version, command)
-            for host in self._hosts:
-                host.post(command)
+            self._parts.post(command)
         return branch
 
     # Storing
@@ -287,7 +280,7 @@ class MainLoop:
             When there is no room; the loop goes on, and what was stored is as it was.
         """
         with self._checkpointing:
-            self._raise_failure()
+            self._parts.raise_failure()
             with self._order:
                 now = self._version, dict(self._offsets)
             if now == self._checkpointed:
@@ -364,7 +357,7 @@ class MainLoop:
             hosts=self._hosts,
             engine=self._engine,
             kernel=self._kernel,
-            raise_failure=lambda: self._raise_loss(losses),
+            raise_failure=lambda: self._parts.raise_loss(losses),
         )
         restoration.place_vertices(with_values=converged)
         for edges in stored.edge_pages():
@@ -376,10 +369,10 @@ class MainLoop:
                     f"{stored.described} left: the edge {found[1]} is nothing for {type(self.program).__name__}: {found[2]}",
                     hint="Start the program that was stored, or name another loop or an empty store.",
                 )
-            self._await(lambda: self._backlog() <= BACKLOG_LIMIT_RECORDS, losses)
-            self._post(self._shares(batch))
+            self._parts.wait(self._parts.has_room, losses)
+            self._parts.post_shares(self._shares(batch), snapshot.version)
         if converged:
-            self._await(lambda: self._backlog() == 0 and self._nothing_under_way(), losses)
+            self._parts.wait(self._parts.is_idle, losses)
             restoration.place_parents()
         return converged
 
@@ -406,7 +399,7 @@ class MainLoop:
     def is_idle(self) -> bool:
         """Whether everything admitted is applied and the main loop has converged on it."""
         try:
-            return self._is_whole and self._backlog() == 0 and self._nothing_under_way()
+            return self._parts.is_whole and self._parts.is_idle()
         except WorkerLost:
             return False
 
@@ -414,13 +407,17 @@ class MainLoop:
         """Wait until it is idle; False when the time is over."""
         return self._engine.wait_for(self.is_idle, timeout_s)
 
+    def parts(self) -> list[MainView]:
+        """Its part on every worker."""
+        return self._parts.views()
+
     def iterations(self, last: int = 20) -> list[IterationStatistics]:
         """What the last iterations did."""
-        return iterations_of(self._processors(), last=last)
+        return iterations_of(self.parts(), last=last)
 
     def statistics(self) -> LoopStatistics:
         """Everything worth knowing about the loop at the moment."""
-        processors = self._processors()
+        processors = self.parts()
         parts = [processor.statistics() for processor in processors]
         idle = self.is_idle()
         progress = progress_of(processors, elapsed_s=0.0, converged=idle)
@@ -442,7 +439,7 @@ class MainLoop:
             admitted=admitted,
             missing_removals=sum(part.missing_removals for part in parts),
             waves=max(part.waves for part in parts),
-            backlog_records=self._backlog(),
+            backlog_records=self._parts.backlog(),
             branches=len(self._branches),
             memory_bytes=sum(part.size_bytes for part in parts),
             sources=offsets,
@@ -450,9 +447,14 @@ class MainLoop:
 
     # Called by the master
 
+    @property
+    def error(self) -> BaseException | None:
+        """What made the loop fail."""
+        return self._parts.error
+
     def fail(self, error: BaseException) -> None:
         """A worker's part of the main loop broke: nothing more is admitted, branches fail."""
-        self.error = error
+        self._parts.error = error
         for branch in list(self._branches.values()):
             branch.fail(error)
         self._engine.notify()
@@ -465,13 +467,12 @@ class MainLoop:
         WorkerLost
             When these workers are lost too.
         """
-        self._is_whole = False
+        self._parts.is_whole = False
         losses = self._engine.losses
-        self._posted, self._applied = [0] * self.workers, [0] * self.workers
         for branch in list(self._branches.values()):
             branch.begin_again()
-        self._install()
-        self._await_parts(losses)
+        self._parts.install()
+        self._parts.await_installed(losses)
         stored = self._stored.newest()
         if stored is not None:
             self._load(stored)
@@ -482,13 +483,12 @@ class MainLoop:
         forked = set()
         for version, entry in list(self._journal):
             if not isinstance(entry, Fork):
-                self._post(entry, version)
+                self._parts.post_shares(entry, version)
             elif entry.number in self._branches:
                 forked.add(entry.number)
-                for host in self._hosts:
-                    host.post(entry)
+                self._parts.post(entry)
                 self._branches[entry.number].forked_again()
-        self._is_whole = True
+        self._parts.is_whole = True
         for number, branch in list(self._branches.items()):
             if number not in forked:
                 branch.fail(
@@ -531,62 +531,6 @@ class MainLoop:
         """The values that these parts hold, of all workers."""
         return Values([part.held_values() for part in parts], rank=self.program.rank, worst=self._worst)
 
-    def _processors(self) -> list[MainView]:
-        """The part of every worker, when the loop is whole."""
-        if not self._is_whole:
-            self._engine.wait_for(lambda: self._is_whole or self.error is not None, _RESTORED_WITHIN_S)
-            self._raise_failure()
-        return self._parts()
-
-    def _parts(self) -> list[MainView]:
-        """The part of every worker that has one."""
-        found = [host.loop(self.number) for host in self._hosts]
-        return [part for part in found if part is not None]
-
-    def _install(self) -> None:
-        for host in self._hosts:
-            host.post(StartLoop(self.number, self._made_by, self._count_applied))
-
-    def _await_parts(self, losses: int) -> None:
-        self._await(lambda: len(self._parts()) == self.workers, losses)
-
-    def _await(self, condition: Callable[[], bool], losses: int) -> None:
-        """Wait for what the workers bring about, as long as it takes; `losses` is the engine's count before they were told."""
-        engine = self._engine
-        engine.wait_for(lambda: engine.losses != losses or self.error is not None or condition(), None)
-        self._raise_loss(losses)
-
-    def _raise_loss(self, losses: int) -> None:
-        self._raise_failure()
-        if self._engine.losses != losses:
-            raise WorkerLost(f"the workers were lost while loop {self.name} was put there")
-
-    def _raise_failure(self) -> None:
-        if self.error is not None:
-            if isinstance(self.error, TornadoError):
-                raise self.error
-            raise RuntimeError(f"loop {self.name} failed: {self.error!r}") from self.error
-
-    def _backlog(self) -> int:
-        return sum(self._posted) - sum(self._applied)
-
-    def _has_room(self) -> bool:
-        return self._backlog() <= BACKLOG_LIMIT_RECORDS or self.error is not None
-
-    def _nothing_under_way(self) -> bool:
-        """Whether no worker has anything to do and all bundles that were sent have come in.
-
-        Workers are asked one after another, so all are asked twice (Mattern, 1987, the four-counter method): if all that was
-        sent by the end of the second round had come in by the first, nothing was under way in between.
-        """
-        before = [part.traffic() for part in self._parts()]
-        if not all(part.is_idle for part in before):
-            return False
-        after = [part.traffic() for part in self._parts()]
-        return all(part.is_idle for part in after) and (
-            sum(part.received for part in before) == sum(part.sent for part in after)
-        )
-
     def _first_refused(self, batch: EdgeBatch) -> tuple[int, str, str] | None:
         """The first record that the program cannot take: its index, the record and the reason."""
         refused, reason = self.program.check(batch)
@@ -594,17 +538,6 @@ class MainLoop:
             return None
         first = int(np.flatnonzero(refused)[0])
         return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
-
-    def _post(self, shares: list[Share], version: int | None = None) -> None:
-        """Hand each worker its share of what made a version, the present one where none is given."""
-        for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
-            self._posted[worker] += len(share.sources)
-            share.version = self._version if version is None else version
-            host.post(Admit(self.number, share))
-
-    def _count_applied(self, worker: int, records: int) -> None:
-        self._applied[worker] += records
-        self._engine.notify()
 
     def _shares(self, batch: EdgeBatch) -> list[Share]:
         """Each worker gets the records whose target it owns."""
@@ -626,17 +559,14 @@ class MainLoop:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it
 
     def _limit(self, branch: Branch) -> None:
-        for host in self._hosts:
-            host.post(Limit(branch.id, branch.snapshot.iteration))
+        self._parts.post(Limit(branch.id, branch.snapshot.iteration))
 
     def _stop(self, branch: Branch) -> None:
-        for host in self._hosts:
-            host.post(Stop(branch.id))
+        self._parts.post(Stop(branch.id))
 
     def _cancel(self, branch: Branch) -> None:
-        for host in self._hosts:
-            host.post(Cancel(branch.id))
+        self._parts.post(Cancel(branch.id))
 
     def _release(self, branch: Branch) -> None:
         for worker, part in branch.states():
-            self._hosts[worker].post(Release(self.number, part.reusable))
+            self._parts.post_to(worker, Release(self.number, part.reusable))

@@ -36,6 +36,8 @@ class Master:
         1 to 64.
     engine
         The name of one (`engines.py`), or one that was made already (a `SimulationEngine`).
+    spark_master
+        Where Spark is, for the engine spark; None is this machine, or the Spark that runs in this process.
 
     Attributes
     ----------
@@ -44,12 +46,16 @@ class Master:
     """
 
     def __init__(
-        self, store: VersionedStore | None = None, workers: int = 1, engine: str | Engine = "threads"
+        self,
+        store: VersionedStore | None = None,
+        workers: int = 1,
+        engine: str | Engine = "threads",
+        spark_master: str | None = None,
     ) -> None:
         if not 1 <= workers <= _MOST_WORKERS:
             raise InvalidArgument(f"workers is {workers} but must be from 1 to {_MOST_WORKERS}")
         if isinstance(engine, str):
-            engine = engine_of(engine, workers)
+            engine = engine_of(engine, workers, spark_master=spark_master)
         self.store: VersionedStore = MemoryStore() if store is None else store
         self.workers = workers
         self.engine = engine

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ingest.records import EdgeBatch
 from .branch import Branch
-from .host import Admit, EndLoop
+from .host import EndLoop
 from .main_loop import MainLoop
 from .main_processor import MainProcessor, Share
 from .stored_snapshot import StoredSnapshot
@@ -64,8 +64,7 @@ class StoredLoop(MainLoop):
 
     def end(self) -> None:
         """Take it off the workers, when its branch is over there."""
-        for host in self._hosts:
-            host.post(EndLoop(self.number))
+        self._parts.post(EndLoop(self.number))
         self._on_end(self.number)
 
     def _name(self, ids: np.ndarray) -> None:
@@ -73,10 +72,10 @@ class StoredLoop(MainLoop):
         owners = np.zeros(len(ids), np.int64)
         self._kernel.owners_of(ids, self.workers, owners)
         nothing = EdgeBatch.empty()
+        none = (nothing.src, nothing.dst, nothing.weight, nothing.op)
+        shares = [Share(0, *none, ids[owners == worker]) for worker in range(self.workers)]
         with self._order:
-            for worker, host in enumerate(self._hosts):
-                share = Share(0, nothing.src, nothing.dst, nothing.weight, nothing.op, ids[owners == worker])
-                host.post(Admit(self.number, share))
+            self._parts.post_shares(shares, self._version)
 
     def _cancel(self, branch: Branch) -> None:
         super()._cancel(branch)

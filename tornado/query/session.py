@@ -226,6 +226,7 @@ def open(
     workers: int | None = None,
     *,
     engine: str = "threads",
+    spark_master: str | None = None,
     settings: Settings | None = None,
     limits: ServiceLimits | None = None,
 ) -> Session:
@@ -238,7 +239,9 @@ def open(
     workers : int, optional
         How many workers; left out, one for every core this process may use.
     engine : str
-        Where workers run.
+        Where workers run: `threads`, `processes` or `spark`.
+    spark_master : str, optional
+        Where Spark is (`local[4]`, `spark://host:7077`); left out, the Spark of this process, or one on this machine.
     settings : Settings, optional
         Limits of the run.
     limits : ServiceLimits, optional
@@ -263,7 +266,7 @@ def open(
     with ExitStack() as opened:
         store = open_store(url)
         opened.callback(store.close)
-        master = Master(store, count, engine=engine)
+        master = Master(store, count, engine=engine, spark_master=spark_master)
         opened.callback(master.close)
         session = Session(
             master,

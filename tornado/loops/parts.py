@@ -1,0 +1,153 @@
+"""The parts of one main loop on all workers, as its owner deals with them: told, counted, waited for, and put there again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..engine import Engine
+from ..errors import TornadoError, WorkerLost
+from .host import Admit, Command, LoopHost, PartPlan, StartLoop
+from .main_processor import Share
+from .part import MainView
+
+BACKLOG_LIMIT_RECORDS = 1 << 16
+_RESTORED_WITHIN_S = 60.0
+
+
+class Parts:
+    """See the module.
+
+    Parameters
+    ----------
+    number, name
+        Of the loop.
+    plan
+        What a part is made of.
+    hosts, engine
+        The workers.
+
+    Attributes
+    ----------
+    error
+        What made the loop fail, or None.
+    is_whole
+        False while workers were lost and the loop is being put on others.
+    """
+
+    def __init__(
+        self, number: int, name: str, plan: PartPlan, hosts: Sequence[LoopHost], engine: Engine
+    ) -> None:
+        self.error: BaseException | None = None
+        self.is_whole = True
+        self._number = number
+        self._name = name
+        self._plan = plan
+        self._hosts = hosts
+        self._engine = engine
+        self._posted = [0] * len(hosts)
+        self._applied = [0] * len(hosts)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    # Telling
+
+    def install(self) -> None:
+        """Have every worker make its part; under the lock of the order."""
+        self._posted, self._applied = [0] * len(self), [0] * len(self)
+        self.post(StartLoop(self._number, self._plan, self._count_applied))
+
+    def post(self, command: Command) -> None:
+        """Hand a command to every worker."""
+        for host in self._hosts:
+            host.post(command)
+
+    def post_to(self, worker: int, command: Command) -> None:
+        """Hand a command to one worker."""
+        self._hosts[worker].post(command)
+
+    def post_shares(self, shares: Sequence[Share], version: int) -> None:
+        """Hand each worker its share of what made a version."""
+        for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
+            self._posted[worker] += len(share.sources)
+            share.version = version
+            host.post(Admit(self._number, share))
+
+    # Asking
+
+    def installed(self) -> list[MainView]:
+        """The part of every worker that has one."""
+        found = [host.loop(self._number) for host in self._hosts]
+        return [part for part in found if part is not None]
+
+    def views(self) -> list[MainView]:
+        """The part of every worker, when the loop is whole.
+
+        Raises
+        ------
+        TornadoError, RuntimeError
+            When the loop has failed.
+        """
+        if not self.is_whole:
+            self._engine.wait_for(lambda: self.is_whole or self.error is not None, _RESTORED_WITHIN_S)
+            self.raise_failure()
+        return self.installed()
+
+    def backlog(self) -> int:
+        """How many records are posted and not applied."""
+        return sum(self._posted) - sum(self._applied)
+
+    def has_room(self) -> bool:
+        """Whether the loop takes more at once, or never will."""
+        return self.backlog() <= BACKLOG_LIMIT_RECORDS or self.error is not None
+
+    def is_idle(self) -> bool:
+        """Whether everything that was posted is applied and the loop has converged on it.
+
+        Workers are asked one after another, so all are asked twice (Mattern, 1987, the four-counter method): if all that was
+        sent by the end of the second round had come in by the first, nothing was under way in between.
+        """
+        if self.backlog():
+            return False
+        before = [part.traffic() for part in self.installed()]
+        if not all(part.is_idle for part in before):
+            return False
+        after = [part.traffic() for part in self.installed()]
+        return all(part.is_idle for part in after) and (
+            sum(part.received for part in before) == sum(part.sent for part in after)
+        )
+
+    def raise_failure(self) -> None:
+        """Raise what made the loop fail, if anything did."""
+        if self.error is not None:
+            if isinstance(self.error, TornadoError):
+                raise self.error
+            raise RuntimeError(f"loop {self._name} failed: {self.error!r}") from self.error
+
+    # Waiting while it is put there. `losses` is the engine's count before the workers were told.
+
+    def await_installed(self, losses: int) -> None:
+        """Wait until every worker has its part."""
+        self.wait(lambda: len(self.installed()) == len(self), losses)
+
+    def wait(self, condition: Callable[[], bool], losses: int) -> None:
+        """Wait for what the workers bring about, as long as it takes.
+
+        Raises
+        ------
+        WorkerLost
+            When workers were lost meanwhile.
+        """
+        engine = self._engine
+        engine.wait_for(lambda: engine.losses != losses or self.error is not None or condition(), None)
+        self.raise_loss(losses)
+
+    def raise_loss(self, losses: int) -> None:
+        """Raise, where the loop has failed or workers were lost."""
+        self.raise_failure()
+        if self._engine.losses != losses:
+            raise WorkerLost(f"the workers were lost while loop {self._name} was put there")
+
+    def _count_applied(self, worker: int, records: int) -> None:
+        self._applied[worker] += records
+        self._engine.notify()
