@@ -8,6 +8,7 @@ they are started and ended, is the launcher's.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import threading
@@ -107,6 +108,49 @@ class _Link:
             self.requests.close(linger=0)
 
 
+class _Inbox:
+    """Where messages of all workers come in, and the thread that takes them."""
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        interface: str,
+        name: str,
+        take: Callable[[memoryview], None],
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._socket = context.socket(zmq.PULL)
+        self._socket.set_hwm(0)
+        self.address = f"{interface}:{self._socket.bind_to_random_port(f'tcp://{interface}')}"
+        self._take = take
+        self._look = look
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin to take messages, and to call `look` every so often."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Take no more."""
+        self._is_closing = True
+        if self._thread.is_alive():
+            self._thread.join()
+        self._socket.close(linger=0)
+
+    def _run(self) -> None:
+        while not self._is_closing:
+            if self._socket.poll(int(_LOOK_S * 1000)):
+                for _ in range(1 << 10):
+                    try:
+                        data = self._socket.recv(zmq.NOBLOCK, copy=False)
+                    except zmq.Again:
+                        break
+                    with contextlib.suppress(WrongFence):
+                        self._take(data.buffer)
+            self._look()
+
+
 class ClusterEngine:
     """See the module and `Engine`.
 
@@ -141,9 +185,9 @@ class ClusterEngine:
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
         self._waiting = Waiting()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._inbox = self._context.socket(zmq.PULL)
-        self._inbox.set_hwm(0)
-        self._address = f"{interface}:{self._inbox.bind_to_random_port(f'tcp://{interface}')}"
+        # Two, since a report may have workers asked, and whoever waits for their answer cannot see that they are gone.
+        self._beats = _Inbox(self._context, interface, "tornado-monitor", self._take_beat, self._look)
+        self._reports = _Inbox(self._context, interface, "tornado-receiver", self._take_report)
         self._links: list[_Link] = []
         self._wire = Wire(bytes(FENCE_BYTES))
         self._hellos: dict[int, tuple[str, str, str, int]] = {}
@@ -154,10 +198,8 @@ class ClusterEngine:
         self._is_watched = False  # whether silence means loss
         self._is_closing = False
         self._alarm = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._receive, name="tornado-receiver", daemon=True),
-            threading.Thread(target=self._supervise, name="tornado-supervisor", daemon=True),
-        ]
+        self._pinged = 0.0
+        self._supervisor = threading.Thread(target=self._supervise, name="tornado-supervisor", daemon=True)
 
     def start(self, hosts: Sequence[Any], on_failure: Callable[[int, BaseException], None]) -> None:
         """Start the workers and wait until they have joined.
@@ -169,13 +211,14 @@ class ClusterEngine:
         """
         self._hosts = hosts
         self._on_failure = on_failure
-        self._threads[0].start()
+        self._beats.start()
+        self._reports.start()
         try:
             self._launch()
         except BaseException:
             self.close()
             raise
-        self._threads[1].start()
+        self._supervisor.start()
 
     @property
     def is_lost(self) -> bool:
@@ -214,9 +257,8 @@ class ClusterEngine:
         self._is_closing = True
         self._is_watched = False
         self._alarm.set()
-        for thread in self._threads[1:]:
-            if thread.is_alive():
-                thread.join()
+        if self._supervisor.is_alive():
+            self._supervisor.join()
         for link in self._links:
             link.send("stop")
         deadline = time.monotonic() + 2.0
@@ -224,9 +266,8 @@ class ClusterEngine:
             time.sleep(0.01)
         self._end_workers()
         self._launcher.close()
-        if self._threads[0].is_alive():
-            self._threads[0].join()
-        self._inbox.close(linger=0)
+        self._beats.close()
+        self._reports.close()
         self._context.term()
         self._waiting.close()
 
@@ -239,7 +280,10 @@ class ClusterEngine:
         self._wire = Wire(fence)
         self._reason = None
         self._launcher.launch(
-            [MemberConfig(self._address, index, self.workers, fence.hex()) for index in range(self.workers)]
+            [
+                MemberConfig(self._beats.address, self._reports.address, index, self.workers, fence.hex())
+                for index in range(self.workers)
+            ]
         )
         self._waiting.wait_for(
             lambda: (
@@ -270,55 +314,30 @@ class ClusterEngine:
             link.close()
         self._launcher.kill([pid for *_, pid in self._hellos.values()])
 
-    # The receiver
+    # The monitor
 
-    def _receive(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._inbox, zmq.POLLIN)
-        pinged = time.monotonic()
-        while not self._is_closing:
-            if poller.poll(int(_LOOK_S * 1000)):
-                self._take_all()
-            now = time.monotonic()
-            if now - pinged > _PING_S:
-                pinged = now
-                for link in self._links:
-                    link.send("ping")
-            if self._is_watched and self._reason is None:
-                reason = self._loss(now)
-                if reason is not None:
-                    self._lose(reason)
+    def _look(self) -> None:
+        """Say that the driver is there, and see whether the workers are."""
+        now = time.monotonic()
+        if now - self._pinged > _PING_S:
+            self._pinged = now
+            for link in self._links:
+                link.send("ping")
+        if self._is_watched and self._reason is None:
+            reason = self._loss(now)
+            if reason is not None:
+                self._lose(reason)
 
-    def _take_all(self) -> None:
-        for _ in range(1 << 10):
-            try:
-                data = self._inbox.recv(zmq.NOBLOCK, copy=False)
-            except zmq.Again:
-                return
-            try:
-                index, kind, *body = self._wire.read(data.buffer)
-            except WrongFence:
-                continue
-            if kind == "report":
-                if self._reason is None:
-                    self._take(index, tuple(body))
-            elif kind == "beat":
-                self._beat(index, body[0])
-            elif kind == "loading":
-                self._heard[index] = time.monotonic() + _LOADING_S
-            elif kind == "hello":
-                commands, requests, peers, pid = body
-                self._hellos[index] = commands, requests, peers, pid
-                self._waiting.notify()
-
-    def _take(self, index: int, report: tuple[Any, ...]) -> None:
-        try:
-            if report[0] == "failure":
-                self._on_failure(index, error_of(report[1:4]))
-            else:
-                self._hosts[index].take(report)
-        except Exception:  # noqa: BLE001  the receiver must go on, whatever it was
-            _log.exception("what worker %d reported could not be taken: %r", index, report[:1])
+    def _take_beat(self, data: memoryview) -> None:
+        index, kind, *body = self._wire.read(data)
+        if kind == "beat":
+            self._beat(index, body[0])
+        elif kind == "loading":
+            self._heard[index] = time.monotonic() + _LOADING_S
+        elif kind == "hello":
+            commands, requests, peers, pid = body
+            self._hellos[index] = commands, requests, peers, pid
+            self._waiting.notify()
 
     def _beat(self, index: int, steps: int) -> None:
         now = time.monotonic()
@@ -346,6 +365,22 @@ class ClusterEngine:
             link.is_dead = True
         self._alarm.set()
         self._waiting.notify()
+
+    # The receiver
+
+    def _take_report(self, data: memoryview) -> None:
+        index, kind, *body = self._wire.read(data)
+        if kind == "report" and self._reason is None:
+            self._take(index, tuple(body))
+
+    def _take(self, index: int, report: tuple[Any, ...]) -> None:
+        try:
+            if report[0] == "failure":
+                self._on_failure(index, error_of(report[1:4]))
+            else:
+                self._hosts[index].take(report)
+        except Exception:  # noqa: BLE001  the receiver must go on, whatever it was
+            _log.exception("what worker %d reported could not be taken: %r", index, report[:1])
 
     # The supervisor
 

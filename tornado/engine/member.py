@@ -38,8 +38,8 @@ class MemberConfig:
 
     Attributes
     ----------
-    driver
-        Address of the driver's inbox.
+    beats, reports
+        Addresses of the driver's two inboxes: for signs of life, and for what happens.
     index, workers
         Which worker, of how many.
     fence
@@ -48,7 +48,8 @@ class MemberConfig:
         The address to listen at.
     """
 
-    driver: str
+    beats: str
+    reports: str
     index: int
     workers: int
     fence: str
@@ -99,8 +100,8 @@ class Member:
         self.fabric = PeerFabric(config.index, config.workers, self._wire, self._context, config.interface)
         self._commands = self._context.socket(zmq.PULL)
         self._requests = self._context.socket(zmq.ROUTER)
-        self._beats = self._outlet()
-        self._reports = self._outlet()
+        self._beats = self._outlet(config.beats)
+        self._reports = self._outlet(config.reports)
         self._ports = [self._bound(self._commands), self._bound(self._requests)]
         self._served: Served
         self._is_stopping = False
@@ -226,10 +227,10 @@ class Member:
     def _say(self, socket: zmq.Socket[bytes], *message: Any) -> None:
         socket.send(self._wire.write((self.config.index, *message)))
 
-    def _outlet(self) -> zmq.Socket[bytes]:
+    def _outlet(self, address: str) -> zmq.Socket[bytes]:
         socket = self._context.socket(zmq.PUSH)
         socket.set_hwm(0)
-        socket.connect(f"tcp://{self.config.driver}")
+        socket.connect(f"tcp://{address}")
         return socket
 
     def _bound(self, socket: zmq.Socket[bytes]) -> str:

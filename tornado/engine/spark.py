@@ -159,7 +159,7 @@ def _work(module: str, text: str) -> int:
     """A worker, in its task."""
     config = MemberConfig.of_json(text)
     BarrierTaskContext.get()  # fails where this is no barrier stage
-    host = config.driver.rpartition(":")[0]
+    host = config.beats.rpartition(":")[0]
     importlib.import_module(module).serve(replace(config, interface=_interface_towards(host)))
     return config.index
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from .host import Fork
 from .main_processor import Share
 
+LIMIT_RECORDS = 1 << 22
+
 
 class Journal:
     """See the module. Used under the lock of the order.
@@ -20,10 +22,13 @@ class Journal:
     ----------
     records
         How many records are kept: 33 bytes each.
+    limit
+        Above how many a snapshot should be stored, so that they can be forgotten.
     """
 
     def __init__(self) -> None:
         self.records = 0
+        self.limit = LIMIT_RECORDS
         self._entries: deque[tuple[int, list[Share] | Fork]] = deque()
 
     def add(self, version: int, entry: list[Share] | Fork) -> None:

@@ -6,6 +6,7 @@ The sequencer gives every batch a number and every worker its share, under one l
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from ..storage import VersionedStore
 from .branch import Branch
 from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
-from .journal import Journal
+from .journal import LIMIT_RECORDS, Journal
 from .main_processor import MainProcessor, Share
 from .part import MainView, PartView, StorableView
 from .parts import BACKLOG_LIMIT_RECORDS, Parts
@@ -31,6 +32,8 @@ from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import EdgeColumns, StoredSnapshot, StoredSnapshots, VertexColumns, identity_of
 from .values import ColumnValues, Values
 from .warm import warm
+
+_log = logging.getLogger(__name__)
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", SelectiveProgram, StoredSnapshot, int | None], Branch]
@@ -45,6 +48,8 @@ class MainLoop:
         As it was started.
     restored
         What it began with, or None where it began with nothing.
+    on_full_journal
+        Stores a snapshot; called where workers can be lost, and much has come in since the last one.
     """
 
     processor_type: ClassVar[type[MainProcessor]] = RestorableProcessor
@@ -68,6 +73,7 @@ class MainLoop:
         self.delay_bound = delay_bound
         self.workers = len(hosts)
         self.restored: Restored | None = None
+        self.on_full_journal: Callable[[], object] = self.checkpoint
         self._is_closed = False
         self.number = number
         self._parts = Parts(number, name, self._plan(), hosts, engine)
@@ -139,7 +145,26 @@ class MainLoop:
             if self._journal is not None:
                 self._journal.add(self._version, shares)
             self._parts.post_shares(shares, self._version)
-            return self._version
+            version = self._version
+        if self._journal is not None and self._journal.records > self._journal.limit:
+            self._relieve(self._journal)
+        return version
+
+    def _relieve(self, journal: Journal) -> None:
+        """Have a snapshot stored, so that the journal can forget what led to it."""
+        # A snapshot costs what the graph costs: with as many records between two, it costs so much a record at most.
+        journal.limit = 2 * journal.records
+
+        def relieve() -> None:
+            try:
+                self.on_full_journal()
+            except TornadoError as error:
+                _log.warning("loop %s: no snapshot was stored: %s", self.name, error)
+            if not self._stored.is_durable:
+                self._stored.forget(keep=1)
+            journal.limit = max(LIMIT_RECORDS, self.statistics().edges)
+
+        threading.Thread(target=relieve, name=f"journal of {self.name}", daemon=True).start()
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
         """Wait until the loop takes a batch at once; False when the time is over."""
@@ -477,8 +502,13 @@ class MainLoop:
         if stored is not None:
             self._load(stored)
 
-    def replay(self) -> None:
-        """Go through the sequence again from there; under the lock of the order."""
+    def replay(self) -> list[Branch]:
+        """Go through the sequence again from there; under the lock of the order.
+
+        Returns
+        -------
+        The branches that cannot be forked again: their cut is older than the newest snapshot.
+        """
         assert self._journal is not None
         forked = set()
         for version, entry in list(self._journal):
@@ -489,12 +519,8 @@ class MainLoop:
                 self._parts.post(entry)
                 self._branches[entry.number].forked_again()
         self._parts.is_whole = True
-        for number, branch in list(self._branches.items()):
-            if number not in forked:
-                branch.fail(
-                    WorkerLost(f"branch {number} began from a cut that is older than the newest snapshot")
-                )
         self._engine.notify()
+        return [branch for number, branch in list(self._branches.items()) if number not in forked]
 
     def close(self) -> None:
         """Cancel what still runs; nothing more is admitted."""

@@ -166,8 +166,12 @@ class Master:
             loops = [loop for loop in self._running.values() if loop.error is None]
             for loop in loops:
                 loop.install_again()
-            for loop in loops:  # nobody may be called back before: who is may wait for the order
-                loop.replay()
+            stale = [branch for loop in loops for branch in loop.replay()]
+        # Only now: who is called back may wait for the order.
+        for branch in stale:
+            branch.fail(
+                WorkerLost(f"branch {branch.id} began from a cut that is older than the newest snapshot")
+            )
 
     def _look_for_failures(self, host: LoopHost) -> bool:
         """Where an operator raised, fail the loop or the branch that it belongs to; whether there was any."""

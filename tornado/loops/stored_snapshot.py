@@ -152,6 +152,11 @@ class StoredSnapshots:
         self._lock = threading.Lock()  # held while versions are forgotten: nobody begins to read one of them
         self._read: Counter[int] = Counter()
 
+    @property
+    def is_durable(self) -> bool:
+        """Whether they outlive this process."""
+        return self._store.durable
+
     def newest_version(self) -> int | None:
         """The newest stored version, or None."""
         return max(self._store.versions(self._loop), default=None)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from threading import Lock
 
-from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop
+from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop, WorkerLost
 from .answers import Answer, SharedValues
 from .contract import BranchView, MainLoopView, ValuesView
 from .flight import Airfield, Flight
@@ -261,6 +261,9 @@ class Dispatcher:
             else:
                 self.in_pool(answer)
             return
+        if state == "FAILED" and isinstance(branch.error, WorkerLost):
+            self.in_pool(partial(self._fly_again, flight, branch))
+            return
         if state == "FAILED":
             ending = Ending(state=QueryState.FAILED, error=branch.error, progress=_progress(branch))
         else:
@@ -279,13 +282,31 @@ class Dispatcher:
         shared = SharedValues(values, partial(self.in_pool, branch.release))
         # Held while the answers are made, so that the first one that is dropped does not release under the others.
         shared.lease()
+        are_lost = False
         for query in riders:
             try:
                 self._end(query, replace(ending, answer=self._read(query.request, values, shared)))
+            except WorkerLost:
+                are_lost = True
             except Exception as error:  # noqa: BLE001  likewise
                 self._end(query, Ending(state=QueryState.FAILED, error=error))
         shared.give_back()
-        self._landed(flight)
+        if are_lost:
+            self.in_pool(partial(self._fly_again, flight, branch))
+        else:
+            self._landed(flight)
+
+    def _fly_again(self, flight: Flight, branch: BranchView) -> None:
+        """The workers were lost with what the branch had found: fork once more, for those who still have time."""
+        branch.release()
+        with self._lock:
+            open_ones = [query for query in flight.queries if not query.state.is_final]
+            late = [query for query in open_ones if query.deadline_at_s <= time.monotonic()]
+            flight.queries = [query for query in open_ones if query not in late]
+            flight.branch, flight.ended = None, False
+        for query in late:
+            self._end(query, Ending(state=QueryState.DEADLINE, stopped_by="deadline"))
+        self._fork(flight)
 
     def _release(self, flight: Flight, branch: BranchView) -> None:
         try:

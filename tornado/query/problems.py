@@ -24,6 +24,7 @@ from ..errors import (
     UnknownLoop,
     UnknownQuery,
     UnknownVertex,
+    WorkerLost,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -41,6 +42,7 @@ STATUS: tuple[tuple[type[TornadoError], int], ...] = (
     (StoreFull, 507),
     (StoreError, 503),
     (ConnectionLost, 503),
+    (WorkerLost, 503),
     (PeerError, 502),
     (TornadoError, 500),
 )

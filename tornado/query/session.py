@@ -161,6 +161,7 @@ class Session:
             on_failure=on_checkpoint_failure,
         )
         self.service.checkpoints[name] = checkpoints
+        loop.on_full_journal = checkpoints.take
         if checkpoint_every_s is not None:
             checkpoints.start(checkpoint_every_s)
         return LoopHandle(self.service, self.pusher, loop)
