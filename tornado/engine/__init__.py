@@ -2,7 +2,7 @@
 
 from .cluster import ClusterEngine, Launcher, error_of
 from .contract import Engine, Host
-from .member import Member, MemberConfig, described, main_of
+from .member import Member, MemberConfig, described
 from .processes import ProcessLauncher
 from .simulation import SimulationEngine
 from .threads import ThreadEngine
@@ -21,5 +21,4 @@ __all__ = [
     "WireType",
     "described",
     "error_of",
-    "main_of",
 ]

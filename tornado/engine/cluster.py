@@ -32,7 +32,7 @@ _SILENT_S = 2.5  # a worker that says nothing for so long is gone
 _STUCK_S = 60.0  # a worker that says it is alive, and has not finished a step for so long, is as good as gone
 _STARTING_S = 90.0
 _LOADING_S = 180.0  # kernels that are compiled for the first time on a machine
-_MOST_LOSSES = 5
+_MOST_LOSSES = 10
 _LOSSES_WITHIN_S = 60.0
 
 
@@ -49,6 +49,10 @@ class Launcher(Protocol):
 
     def launch(self, configs: Sequence[MemberConfig]) -> None:
         """Start a worker for each configuration; it comes to the driver by itself."""
+        ...
+
+    def prepare(self, *arguments: Any) -> None:
+        """Have what is launched later load, while it starts, what it will need; numbers and strings."""
         ...
 
     def ended(self) -> str | None:
@@ -169,6 +173,8 @@ class ClusterEngine:
         How many sets of workers were lost so far.
     recovered_s
         How long the last recovery took, from when the loss was noticed until the loops were restored; None before any.
+    on_loss
+        Called when a set of workers is lost; from any thread, quick.
     on_restart
         Called when a new set of workers has started in place of a lost one: to restore the loops there.
     """
@@ -179,6 +185,7 @@ class ClusterEngine:
         self.workers = workers
         self.losses = 0
         self.recovered_s: float | None = None
+        self.on_loss: Callable[[], None] = lambda: None
         self.on_restart: Callable[[], None] = lambda: None
         self._launcher = launcher
         self._hosts: Sequence[Any] = ()
@@ -243,6 +250,10 @@ class ClusterEngine:
         if not links:
             raise WorkerLost("the workers are being started again")
         return links[worker].ask(request)
+
+    def prepare(self, *arguments: Any) -> None:
+        """See `Launcher.prepare`."""
+        self._launcher.prepare(*arguments)
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
         """Block until the condition holds."""
@@ -358,8 +369,9 @@ class ClusterEngine:
         return None
 
     def _lose(self, reason: str) -> None:
-        self._reason = reason
         self.losses += 1
+        self.on_loss()
+        self._reason = reason
         for link in self._links:
             link.send("stop")  # those that can hear it need not be ended by force
             link.is_dead = True

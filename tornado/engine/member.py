@@ -13,7 +13,6 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -245,18 +244,3 @@ def described(error: BaseException) -> tuple[str, str, str]:
         return type(error).__name__, error.message, error.hint
     notes = "; ".join(getattr(error, "__notes__", ()))
     return type(error).__name__, f"{error!r}{f' ({notes})' if notes else ''}", ""
-
-
-def main_of(serve: Callable[[MemberConfig], None]) -> None:
-    """Serve as the configuration on standard input says; the end of standard input is the end of the driver."""
-    config = MemberConfig.of_json(input())
-
-    def watch() -> None:
-        try:
-            while os.read(0, 4096):
-                pass
-        finally:
-            os._exit(3)
-
-    threading.Thread(target=watch, name="driver-watch", daemon=True).start()
-    serve(config)

@@ -1,68 +1,133 @@
-"""Workers as processes of this machine."""
+"""Workers as processes of this machine, forked by a server that has everything loaded (`fork_server.py`)."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
 
+from ..errors import WorkerLost
 from .member import MemberConfig
+
+_ANSWERS_WITHIN_S = 60.0
 
 
 class ProcessLauncher:
-    """Starts a Python process for each worker. Its standard input is a pipe that ends with this process, however it ends.
+    """Has workers forked. They end with this process, however it ends.
 
     Parameters
     ----------
     module
-        What a worker runs: a module that takes its configuration as a line of standard input.
+        What a worker runs: a module with ``serve(config)`` and ``prepare(…)``.
     """
 
     def __init__(self, module: str) -> None:
         self._module = module
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._server: subprocess.Popen[bytes] | None = None
+        self._answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._ended: str | None = None
+        self._prepared: list[Any] = []
 
     def launch(self, configs: Sequence[MemberConfig]) -> None:
         """See `Launcher.launch`."""
-        self.kill(())
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-        }
-        for config in configs:
-            process = subprocess.Popen(  # noqa: S603  our own module
-                [sys.executable, "-m", self._module],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                env=environment,
-            )
-            self._processes.append(process)
-            assert process.stdin is not None
-            process.stdin.write(config.to_json().encode() + b"\n")
-            process.stdin.flush()
+        if self._server is None or self._server.poll() is not None:
+            self._start_server()
+        self._ended = None
+        self._request({"launch": [asdict(config) for config in configs]}, "started")
+
+    def prepare(self, *arguments: Any) -> None:
+        """See `Launcher.prepare`."""
+        if list(arguments) not in self._prepared:
+            self._prepared.append(list(arguments))
+            self._tell({"prepare": arguments})
 
     def ended(self) -> str | None:
         """See `Launcher.ended`."""
-        for index, process in enumerate(list(self._processes)):
-            status = process.poll()
-            if status is not None:
-                how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
-                return f"worker {index} (process {process.pid}) ended {how}"
-        return None
+        server = self._server
+        if self._ended is None and server is not None and server.poll() is not None:
+            return f"the process that forks workers ({server.pid}) ended {_how(server.returncode)}"
+        return self._ended
 
     def kill(self, pids: Sequence[int]) -> None:
         """See `Launcher.kill`."""
         del pids
-        for process in self._processes:
-            process.kill()
-        for process in self._processes:
-            process.wait()
-            assert process.stdin is not None
-            process.stdin.close()
-        self._processes.clear()
+        if self._server is not None and self._server.poll() is None:
+            try:
+                self._request({"kill": True}, "killed")
+            except WorkerLost:  # it hangs itself: its workers notice that it ends
+                self._server.kill()
+                self._server.wait()
 
     def close(self) -> None:
         """See `Launcher.close`."""
-        self.kill(())
+        server, self._server = self._server, None
+        if server is not None:
+            assert server.stdin is not None
+            server.stdin.close()
+            try:
+                server.wait(_ANSWERS_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+    def _start_server(self) -> None:
+        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+        server = subprocess.Popen(  # noqa: S603  our own module
+            [sys.executable, "-m", f"{__package__}.fork_server", self._module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Threads of numeric libraries do not survive a fork.
+            env=os.environ | {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        )
+        self._server, self._answers = server, SimpleQueue()
+        threading.Thread(
+            target=self._listen, args=(server, self._answers), name="tornado-fork-server", daemon=True
+        ).start()
+        for arguments in self._prepared:
+            self._tell({"prepare": arguments})
+
+    def _listen(self, server: subprocess.Popen[bytes], answers: SimpleQueue[dict[str, Any]]) -> None:
+        assert server.stdout is not None
+        with server.stdout as stream:
+            for line in stream:
+                message = json.loads(line)
+                if "ended" in message:
+                    index, pid, status = message["ended"]
+                    self._ended = self._ended or f"worker {index} (process {pid}) ended {_how(status)}"
+                else:
+                    answers.put(message)
+        answers.put({"gone": True})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        server = self._server
+        if server is None:
+            return
+        assert server.stdin is not None
+        try:
+            server.stdin.write(json.dumps(message).encode() + b"\n")
+            server.stdin.flush()
+        except (BrokenPipeError, ValueError):  # `ended` says so
+            return
+
+    def _request(self, message: dict[str, Any], answer: str) -> None:
+        self._tell(message)
+        try:
+            while answer not in (given := self._answers.get(timeout=_ANSWERS_WITHIN_S)):
+                if "gone" in given:
+                    raise WorkerLost("the process that forks workers ended")
+        except Empty:
+            raise WorkerLost(
+                f"the process that forks workers did not answer within {_ANSWERS_WITHIN_S:.0f} s"
+            ) from None
+
+
+def _how(status: int) -> str:
+    return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"

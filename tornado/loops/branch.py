@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ..engine import Engine
-from ..errors import InternalError
+from ..errors import InternalError, WorkerLost
 from .iterations import progress_of
 from .part import BranchView
 from .snapshot import Snapshot
@@ -202,11 +202,14 @@ class Branch:
             return self._last
         running = self._state is BranchState.RUNNING
         elapsed_s = time.monotonic() - self._begun if running else self._elapsed_s
-        return progress_of(
-            [processor for _, processor in sorted(self._recorded.items())],
-            elapsed_s=elapsed_s,
-            converged=self._state is BranchState.CONVERGED,
-        )
+        try:
+            return progress_of(
+                [processor for _, processor in sorted(self._recorded.items())],
+                elapsed_s=elapsed_s,
+                converged=self._state is BranchState.CONVERGED,
+            )
+        except WorkerLost:  # and what they knew with them
+            return Progress(self._snapshot.iteration, 0, 0, 0.0, elapsed_s)
 
     def _let_go(self) -> None:
         """Keep nothing of the workers: whoever keeps this object must not keep their memory."""

@@ -11,7 +11,6 @@ from .branch import Branch
 from .general_main import GeneralMain
 from .general_program import GeneralProgram
 from .host import PartPlan
-from .journal import Journal
 from .main_loop import MainLoop
 from .main_processor import Share
 from .partition import owners_of
@@ -54,10 +53,6 @@ class GeneralLoop(MainLoop):
             f"loop {self.name!r} runs {type(self.program).__name__}, a general program, of which no snapshots are stored",
             hint="Fork without `at`; only selective programs are stored.",
         )
-
-    def _relieve(self, journal: Journal) -> None:
-        """Nothing is stored, so the journal keeps everything."""
-        journal.limit = 2 * journal.records
 
     @property
     def _general(self) -> GeneralProgram:

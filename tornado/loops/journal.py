@@ -6,13 +6,18 @@ way begins from the very cut that its answer names.
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from ..errors import TornadoError
 from .host import Fork
 from .main_processor import Share
 
-LIMIT_RECORDS = 1 << 22
+_log = logging.getLogger(__name__)
+
+_LIMIT_RECORDS = 1 << 22
 
 
 class Journal:
@@ -22,13 +27,11 @@ class Journal:
     ----------
     records
         How many records are kept: 33 bytes each.
-    limit
-        Above how many a snapshot should be stored, so that they can be forgotten.
     """
 
     def __init__(self) -> None:
         self.records = 0
-        self.limit = LIMIT_RECORDS
+        self._limit = _LIMIT_RECORDS
         self._entries: deque[tuple[int, list[Share] | Fork]] = deque()
 
     def add(self, version: int, entry: list[Share] | Fork) -> None:
@@ -50,6 +53,30 @@ class Journal:
             if isinstance(entry, Fork) and entry.number == number:
                 del self._entries[place]
                 return
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a snapshot should be stored, so that they can be forgotten."""
+        return self.records > self._limit
+
+    def relieve(self, store: Callable[[Journal], int]) -> None:
+        """Have a snapshot stored on a thread of its own.
+
+        Parameters
+        ----------
+        store
+            Does it, and returns how many edges the snapshot has: with as many records between two of them, they cost so much
+            a record at most.
+        """
+        self._limit = 2 * self.records
+
+        def run() -> None:
+            try:
+                self._limit = max(_LIMIT_RECORDS, store(self))
+            except TornadoError as error:
+                _log.warning("the journal grows, since no snapshot was stored: %s", error)
+
+        threading.Thread(target=run, name="journal", daemon=True).start()
 
     def __iter__(self) -> Iterator[tuple[int, list[Share] | Fork]]:
         return iter(self._entries)

@@ -6,10 +6,10 @@ The sequencer gives every batch a number and every worker its share, under one l
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..storage import VersionedStore
 from .branch import Branch
 from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
-from .journal import LIMIT_RECORDS, Journal
+from .journal import Journal
 from .main_processor import MainProcessor, Share
 from .part import MainView, PartView, StorableView
 from .parts import BACKLOG_LIMIT_RECORDS, Parts
@@ -32,8 +32,6 @@ from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import EdgeColumns, StoredSnapshot, StoredSnapshots, VertexColumns, identity_of
 from .values import ColumnValues, Values
 from .warm import warm
-
-_log = logging.getLogger(__name__)
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", SelectiveProgram, StoredSnapshot, int | None], Branch]
@@ -146,25 +144,16 @@ class MainLoop:
                 self._journal.add(self._version, shares)
             self._parts.post_shares(shares, self._version)
             version = self._version
-        if self._journal is not None and self._journal.records > self._journal.limit:
-            self._relieve(self._journal)
+        if self._journal is not None and self._journal.is_full:
+            self._journal.relieve(self._store_for)
         return version
 
-    def _relieve(self, journal: Journal) -> None:
-        """Have a snapshot stored, so that the journal can forget what led to it."""
-        # A snapshot costs what the graph costs: with as many records between two, it costs so much a record at most.
-        journal.limit = 2 * journal.records
-
-        def relieve() -> None:
-            try:
-                self.on_full_journal()
-            except TornadoError as error:
-                _log.warning("loop %s: no snapshot was stored: %s", self.name, error)
-            if not self._stored.is_durable:
-                self._stored.forget(keep=1)
-            journal.limit = max(LIMIT_RECORDS, self.statistics().edges)
-
-        threading.Thread(target=relieve, name=f"journal of {self.name}", daemon=True).start()
+    def _store_for(self, journal: Journal) -> int:
+        """Store a snapshot, so that the journal can forget what led to it; how many edges it has."""
+        self.on_full_journal()
+        if not self._stored.is_durable:
+            self._stored.forget(keep=1)
+        return self.statistics().edges
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
         """Wait until the loop takes a batch at once; False when the time is over."""
@@ -438,14 +427,17 @@ class MainLoop:
 
     def iterations(self, last: int = 20) -> list[IterationStatistics]:
         """What the last iterations did."""
-        return iterations_of(self.parts(), last=last)
+        return self._parts.asked(partial(iterations_of, last=last))
 
     def statistics(self) -> LoopStatistics:
         """Everything worth knowing about the loop at the moment."""
-        processors = self.parts()
-        parts = [processor.statistics() for processor in processors]
         idle = self.is_idle()
-        progress = progress_of(processors, elapsed_s=0.0, converged=idle)
+        parts, progress = self._parts.asked(
+            lambda views: (
+                [view.statistics() for view in views],
+                progress_of(views, elapsed_s=0.0, converged=idle),
+            )
+        )
         with self._order:
             version, admitted, offsets = self._version, self._admitted, dict(self._offsets)
         return LoopStatistics(
@@ -484,6 +476,10 @@ class MainLoop:
             branch.fail(error)
         self._engine.notify()
 
+    def note_loss(self) -> None:
+        """Workers were lost: nothing can be asked until the loop is on others."""
+        self._parts.is_whole = False
+
     def install_again(self) -> None:
         """Put the loop on workers that have nothing, as its newest stored snapshot has it; under the lock of the order.
 
@@ -492,7 +488,6 @@ class MainLoop:
         WorkerLost
             When these workers are lost too.
         """
-        self._parts.is_whole = False
         losses = self._engine.losses
         for branch in list(self._branches.values()):
             branch.begin_again()
@@ -510,6 +505,7 @@ class MainLoop:
         The branches that cannot be forked again: their cut is older than the newest snapshot.
         """
         assert self._journal is not None
+        losses = self._engine.losses
         forked = set()
         for version, entry in list(self._journal):
             if not isinstance(entry, Fork):
@@ -518,7 +514,7 @@ class MainLoop:
                 forked.add(entry.number)
                 self._parts.post(entry)
                 self._branches[entry.number].forked_again()
-        self._parts.is_whole = True
+        self._parts.is_whole = self._engine.losses == losses
         self._engine.notify()
         return [branch for number, branch in list(self._branches.items()) if number not in forked]
 

@@ -70,6 +70,7 @@ class Master:
         self._hosts: Sequence[LoopHost]
         if isinstance(engine, ClusterEngine):
             self._hosts = [RemoteHost(index, engine) for index in range(workers)]
+            engine.on_loss = self._note_loss
             engine.on_restart = self._restart
         else:
             assert engine.fabric is not None
@@ -145,6 +146,10 @@ class Master:
         if not self._look_for_failures(self._hosts[worker]):
             for loop in list(self._running.values()):
                 loop.fail(error)
+
+    def _note_loss(self) -> None:
+        for loop in list(self._running.values()):
+            loop.note_loss()
 
     def _restart(self) -> None:
         """Other workers have taken the place of those that were lost: put every loop there, as it was.

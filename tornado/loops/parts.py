@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from ..engine import Engine
 from ..errors import TornadoError, WorkerLost
@@ -12,6 +13,9 @@ from .part import MainView
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
 _RESTORED_WITHIN_S = 60.0
+_MOST_ASKED = 3
+
+Asked = TypeVar("Asked")
 
 
 class Parts:
@@ -92,6 +96,15 @@ class Parts:
             self._engine.wait_for(lambda: self.is_whole or self.error is not None, _RESTORED_WITHIN_S)
             self.raise_failure()
         return self.installed()
+
+    def asked(self, ask: Callable[[Sequence[MainView]], Asked]) -> Asked:
+        """What `ask` says of the parts; where workers are lost meanwhile, of those that take their place."""
+        for _ in range(_MOST_ASKED):
+            try:
+                return ask(self.views())
+            except WorkerLost:
+                self.raise_failure()
+        return ask(self.views())
 
     def backlog(self) -> int:
         """How many records are posted and not applied."""

@@ -207,7 +207,9 @@ class RemoteHost:
                 self.send(("release", loop, state))
             case StartLoop(loop, plan, on_applied):
                 self._applied[loop] = on_applied
-                self.send(("start", loop, *plan_fields(plan)))
+                kind, text, arguments, delay_bound = plan_fields(plan)
+                self._engine.prepare(text, arguments)
+                self.send(("start", loop, kind, text, arguments, delay_bound))
             case Place(loop, method, columns):
                 ticket = next(self._tickets)
                 self._placing[ticket] = command

@@ -1,16 +1,15 @@
 """What a worker process runs: a `WorkerHost` that is fed over the wire, reports what happens, and answers what is asked.
 
-``python -m tornado.loops.remote_worker`` with a configuration on standard input (`tornado.engine.MemberConfig`).
+Launchers know this module by its name: `serve` is a worker's life.
 """
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import Any
 
-from ..engine import Member, MemberConfig, WireType, described, main_of
+from ..engine import Member, MemberConfig, WireType, described
 from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
 from .compile import load_module
@@ -167,6 +166,6 @@ def serve(config: MemberConfig) -> None:
     member.run(RemoteWorker(config.index, config.workers, member))
 
 
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal's group; the driver says when to stop
-    main_of(serve)
+def prepare(text: str, arguments: Sequence[float]) -> None:
+    """Load a kernel, for workers that are forked of this process."""
+    warm(load_module(text), tuple(arguments))
