@@ -59,7 +59,7 @@ class Journal:
         """Whether a snapshot should be stored, so that they can be forgotten."""
         return self.records > self._limit
 
-    def relieve(self, store: Callable[[Journal], int]) -> None:
+    def relieve(self, store: Callable[[], int]) -> None:
         """Have a snapshot stored on a thread of its own.
 
         Parameters
@@ -72,7 +72,7 @@ class Journal:
 
         def run() -> None:
             try:
-                self._limit = max(_LIMIT_RECORDS, store(self))
+                self._limit = max(_LIMIT_RECORDS, store())
             except TornadoError as error:
                 _log.warning("the journal grows, since no snapshot was stored: %s", error)
 

@@ -145,10 +145,10 @@ class MainLoop:
             self._parts.post_shares(shares, self._version)
             version = self._version
         if self._journal is not None and self._journal.is_full:
-            self._journal.relieve(self._store_for)
+            self._journal.relieve(self._store_snapshot)
         return version
 
-    def _store_for(self, journal: Journal) -> int:
+    def _store_snapshot(self) -> int:
         """Store a snapshot, so that the journal can forget what led to it; how many edges it has."""
         self.on_full_journal()
         if not self._stored.is_durable:
