@@ -321,6 +321,7 @@ class MainLoop:
                 edges=sum(len(ws) for out in self._edges.values() for ws in out.values()),
                 admitted=self._admitted,
                 missing_removals=self._missing,
+                restarts=0,
                 backlog_records=0,
                 memory_bytes=1 << 20,
                 sources=dict(self._offsets),

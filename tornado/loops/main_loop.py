@@ -459,6 +459,7 @@ class MainLoop:
             backlog_records=self._parts.backlog(),
             branches=len(self._branches),
             memory_bytes=sum(part.size_bytes for part in parts),
+            restarts=self._engine.losses,
             sources=offsets,
         )
 

@@ -63,6 +63,8 @@ class LoopStatistics:
         Admitted and not applied yet.
     memory_bytes
         Graph and state columns in use.
+    restarts
+        How often it was put on other workers, since some were lost.
     sources
         Offset of each source.
     """
@@ -85,4 +87,5 @@ class LoopStatistics:
     backlog_records: int
     branches: int
     memory_bytes: int
+    restarts: int
     sources: dict[str, int]

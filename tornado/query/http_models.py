@@ -149,6 +149,7 @@ class LoopBody(BaseModel):
     edges: int
     admitted: int
     missing_removals: int
+    restarts: int
     backlog_records: int
     memory_bytes: int
 

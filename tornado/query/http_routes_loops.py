@@ -154,7 +154,7 @@ def _loop_dict(service: QueryService, loop: MainLoopView) -> dict[str, Any]:
             "prepares",
             "pending",
         ),
-        *("vertices", "edges", "admitted", "missing_removals", "backlog_records", "memory_bytes"),
+        *("vertices", "edges", "admitted", "missing_removals", "backlog_records", "memory_bytes", "restarts"),
     )
     return {field: getattr(statistics, field) for field in fields} | {
         "program": str(statistics.program),

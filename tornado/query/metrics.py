@@ -44,6 +44,11 @@ _LOOP_COUNTERS = (
     ("tornado_admitted_records", "Records admitted into the loop", "admitted"),
     ("tornado_missing_removals", "Removals of edges that were not there", "missing_removals"),
     ("tornado_updates", "Updates committed by the main loop", "updates"),
+    (
+        "tornado_loop_restarts",
+        "How often the loop was put on other workers, since some were lost",
+        "restarts",
+    ),
     ("tornado_prepares", "PREPARE messages sent by the main loop", "prepares"),
 )
 _LOOP_GAUGES = (
