@@ -327,6 +327,9 @@ class Pusher:
         self, loop: MainLoopView, source: str, batch: EdgeBatch, offset: int, *, number: int | None = None
     ) -> int:
         self.save_names(loop.name)
+        if number is None:
+            # The number is that of the newest entry of the log, so records without one carry it on.
+            number = self._number(loop.name, source)
         if self._log is not None:
             self._log.append(loop.name, source, offset, batch, number=number)
         try:
