@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
-from tornado import register_spark
+from tornado import register_spark, spark_kafka_jars
 
 SCHEMA = "id STRING, time TIMESTAMP, src STRING, dst STRING, weight DOUBLE, op STRING, malformed STRING"
 INSERTIONS = ["+", "1", "insert", "="]
@@ -132,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Or its tasks run whatever python3 is on the path, which may not have this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("roads").config("spark.sql.session.timeZone", "UTC")
+    if given.kafka is not None:
+        builder = builder.config("spark.jars", spark_kafka_jars())
     spark = builder.config("spark.sql.shuffle.partitions", given.partitions).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     queries: list[StreamingQuery] = []
