@@ -101,7 +101,7 @@ def test_the_chain_of_the_file_gives_the_exact_answer(tmp_path, cluster):
         url = f"http://127.0.0.1:{http}"
         client = stack.enter_context(ServiceClient(url))
         wait_until(lambda: sum(client.loop("sssp")["offsets"].values()) >= ENOUGH, children)
-        assert natively.is_healthy("pipeline")
+        wait_until(lambda: natively.is_healthy("pipeline"), children)
         answer = httpx.post(f"{url}/v1/queries?wait_s=30", json={"loop": "sssp"}, trust_env=False).json()
         assert (answer["state"], answer["certificate"]) == ("converged", {"kind": "exact"})
         [records] = answer["snapshot"]["offsets"].values()
