@@ -36,9 +36,7 @@ _POM: Final = """\
   <dependencies>{dependencies}</dependencies>
 </project>
 """
-_DEPENDENCY: Final = (
-    "<dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version>{exclusions}</dependency>"
-)
+_DEPENDENCY: Final = "<dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version>{exclusions}</dependency>"
 _ALONE: Final = (
     "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 )
