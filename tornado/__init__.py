@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import TornadoError
     from .ingest.records import EdgeBatch
-    from .ingest.spark import register_spark
+    from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
     from .loops.general_program import GeneralProgram
     from .loops.program import SelectiveProgram, VertexProgram
@@ -35,6 +35,7 @@ __all__ = [
     "__version__",
     "open",
     "register_spark",
+    "report_spark",
     "spark_kafka_jars",
 ]
 
@@ -47,6 +48,7 @@ _HOMES = {
     "VertexProgram": ".loops.program",
     "open": ".query.session",
     "register_spark": ".ingest.spark",
+    "report_spark": ".ingest.spark",
     "spark_kafka_jars": ".ingest.spark.kafka_connector",
 }
 

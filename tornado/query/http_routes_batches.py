@@ -5,7 +5,7 @@ Every call may be made again: a chunk takes the place of the same chunk, a batch
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
@@ -22,6 +22,7 @@ from .http_models import ProblemBody
 from .http_requests import Bodies, HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import INT64_MAX, StringIds
 from .push import Pushed, Pusher
+from .pushed_sources import SenderReport
 from .service import QueryService
 from .staging import BatchKey, Part, Staging
 
@@ -36,6 +37,8 @@ _CHUNK_BODY = {
         "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}},
     }
 }
+
+Body = TypeVar("Body", bound=BaseModel)
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 SourceName = Annotated[
@@ -87,6 +90,16 @@ class NewestBody(BaseModel):
     newest: int | None
 
 
+class SenderBody(BaseModel):
+    """What only the sender of a source's batches knows; see `SenderReport`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rejected: int = Field(0, ge=0, le=INT64_MAX)
+    lag_records: int | None = Field(None, ge=0, le=INT64_MAX)
+    last_error: str | None = Field(None, max_length=10_000)
+
+
 def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> APIRouter:
     """Return the routes about numbered batches."""
     router = APIRouter(prefix="/v1/loops/{name}/batches/{source}", tags=["loops"], responses=_PROBLEMS)
@@ -100,6 +113,18 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
         loop = service.loop(name)
         number = await run_in_threadpool(lambda: pusher.newest_batch(loop, source))
         return JsonResponse({"newest": number})
+
+    @router.put("", status_code=204)
+    async def report(request: Request, name: LoopName, source: SourceName) -> Response:
+        """Say what only the sender knows: what it sorted out, what it has still to send, why it ended."""
+        refuse_unknown_parameters(request, [])
+        loop = service.loop(name)
+        body = await read_body(
+            request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
+        )
+        said = _read(SenderBody, body, "what a sender says", '{"rejected": 3, "lag_records": 17}')
+        pusher.sources.report(loop.name, source, SenderReport(**said.model_dump()))
+        return Response(status_code=204)
 
     @router.put(
         "/{number}/parts/{part}/{chunk}",
@@ -179,12 +204,15 @@ def _stage(
 
 
 def _parts(body: bytes) -> list[Part]:
+    parsed = _read(CommitBody, body, "the commit of a batch", '{"parts": [{"part": "0-17", "chunks": 1}]}')
+    return [Part(part.part, part.chunks) for part in parsed.parts]
+
+
+def _read(model: type[Body], body: bytes, what: str, example: str) -> Body:
     try:
-        parsed = CommitBody.model_validate_json(body)
+        return model.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise problems.invalid(
-            f"the commit of a batch: {'.'.join(map(str, first['loc']))}: {first['msg']}",
-            hint='It looks like {"parts": [{"part": "0-17", "chunks": 1}]}.',
+            f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg']}", hint=f"It looks like {example}."
         ) from None
-    return [Part(part.part, part.chunks) for part in parsed.parts]

@@ -91,6 +91,12 @@ class RemoteLoop:
         """Give a batch up."""
         self._call("DELETE", self._batch(source, number))
 
+    def report(self, source: str, *, rejected: int, lag_records: int | None, last_error: str | None) -> None:
+        """Say what only the sender of a source's batches knows."""
+        body = {"rejected": rejected, "lag_records": lag_records, "last_error": last_error}
+        path = f"/loops/{quote(self.loop, safe='')}/batches/{quote(source, safe='')}"
+        self._call("PUT", path, json.dumps(body).encode())
+
     def values(self, *, mode: str, vertices: Sequence[int | str] | None, deadline_s: float) -> pa.Table:
         """Ask, wait, and return `vertex` and `value`, null where a vertex is out of reach.
 
