@@ -94,13 +94,8 @@ class Child:
             time.sleep(_POLL_S)
         return self.latest[event]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Ask it to end, and end it where that takes too long."""
+    def stop(self) -> None:
+        """Ask it to end, and end it where that takes too long; a second call does nothing."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
         try:
@@ -111,6 +106,14 @@ class Child:
         self._reader.join(1)
         if self._process.stderr is not None:
             self._process.stderr.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
 
     def _read(self) -> None:
         assert self._process.stderr is not None

@@ -49,9 +49,13 @@ _QUICK = (
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the town.")
 @click.option(
-    "--records", type=click.IntRange(1000), default=30_000, show_default=True, help="Roads sent in all."
+    "--seconds",
+    type=click.FloatRange(0.0, 3600.0),
+    default=10.0,
+    show_default=True,
+    help="How long it streams once Spark has begun to read.",
 )
-@click.option("--rate", type=click.FloatRange(1.0), default=1000.0, show_default=True, help="A second.")
+@click.option("--rate", type=click.FloatRange(1.0), default=1000.0, show_default=True, help="Roads a second.")
 @click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True)
 @click.option(
     "--engine",
@@ -84,7 +88,7 @@ def demo_kafka_command(**options: Any) -> int:
 class _Plan:
     side: int
     seed: int
-    records: int
+    seconds: float
     rate: float
     workers: int
     engine: str
@@ -132,8 +136,7 @@ class _Chain:
                 generator.wait_for("progress", _STARTING_S, self._look)
                 self._link(
                     "generator",
-                    f"{self._plan.records:,} roads of a town of {self._plan.side} x {self._plan.side} junctions, "
-                    f"{self._plan.rate:,.0f} a second, into {_PARTITIONS} partitions of the topic {_TOPIC!r}",
+                    f"{self._plan.rate:,.0f} roads a second, of a town of {self._plan.side} x {self._plan.side} junctions, into {_PARTITIONS} partitions of the topic {_TOPIC!r}",
                 )
                 url = service.wait_for("ready", _STARTING_S, self._look)["url"]
                 self._link(
@@ -142,7 +145,7 @@ class _Chain:
                     f"{self._plan.engine}; {url}/docs shows the interface",
                 )
                 with self._pipeline(broker.address, url, java_home), ServiceClient(url) as client:
-                    answers = self._stream(generator, client)
+                    answers = self._stream(broker.address, generator, client)
                     return self._check(broker.address, answers)
 
     def _service(self) -> Child:
@@ -163,7 +166,7 @@ class _Chain:
             [
                 *["tornado", "produce", "--kafka", brokers, "--topic", _TOPIC, "--create", str(_PARTITIONS)],
                 *["--side", str(plan.side), "--seed", str(plan.seed), "--rate", str(plan.rate)],
-                *["--records", str(plan.records), "--named", str(self._names), "--json"],
+                *["--named", str(self._names), "--json"],
             ],
         )
 
@@ -187,38 +190,55 @@ class _Chain:
     def _names(self) -> Path:
         return self._folder / "junctions.csv"
 
-    def _stream(self, generator: Child, client: ServiceClient) -> list[_Answer]:
-        """Let it stream to its end; ask while it does, and at the end."""
+    def _stream(self, brokers: str, generator: Child, client: ServiceClient) -> list[_Answer]:
+        """Let it stream; ask while it does, and when all of it is in."""
+        from ..testing.replay import count_messages
+
         plan = self._plan
-        self._wait(generator, client, 1)
+        self._wait(generator, client, until_records=1)
         self._link(
             "spark", "apps/pipelines/roads.py on local[2]: parsed, checked, deduplicated, joined, in the loop"
         )
-        self._wait(generator, client, plan.records // 2)
-        answers = [self._ask(client, "Half of it is in, and roads close and open. How far is it now?")]
-        self._wait(generator, client, plan.records)
-        return [*answers, self._ask(client, "All of it is in. How far is it now?")]
+        self._wait(generator, client, seconds=plan.seconds / 2)
+        answers = [self._ask(client, "Roads keep coming, and some close. How far is it now?")]
+        self._wait(generator, client, seconds=plan.seconds / 2)
+        self._children.remove(generator)
+        generator.stop()
+        sent = count_messages(brokers, _TOPIC)
+        self._link("generator", f"ended; {sent:,} roads are in the topic")
+        self._wait(generator, client, until_records=sent)
+        return [*answers, self._ask(client, "All of them are in the loop. How far is it now?")]
 
-    def _wait(self, generator: Child, client: ServiceClient, records: int) -> None:
-        """Wait until so many records are in the loop, with a line a second for each link."""
-        until_s = time.monotonic() + _STARTING_S
-        told_s = time.monotonic()
+    def _wait(
+        self,
+        generator: Child,
+        client: ServiceClient,
+        *,
+        until_records: int | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        """Wait until so many records are in the loop, or so long, with a line a second about each link."""
+        began_s = told_s = time.monotonic()
         while True:
             self._look()
             loop = client.loop(_LOOP)
             admitted = sum(loop["offsets"].values())
-            if admitted >= records:
+            now_s = time.monotonic()
+            if now_s - began_s >= seconds if until_records is None else admitted >= until_records:
                 return
-            if time.monotonic() > until_s:
+            if now_s - began_s > max(_STARTING_S, seconds):
                 raise ConnectionLost(f"{admitted:,} roads are in the loop after {_STARTING_S:g} s")
-            if time.monotonic() - told_s >= _PERIOD_S:
-                told_s = time.monotonic()
-                sent = (generator.latest.get("produced") or generator.latest["progress"])["edges"]
-                _tell(
-                    f"{self._elapsed()}    generator {sent:>6,} sent | loop {admitted:>6,} in, {loop['edges']:>6,} roads "
-                    f"open, frontier {loop['iteration']}"
-                )
+            if now_s - told_s >= _PERIOD_S:
+                told_s = now_s
+                self._tell_links(generator.latest["progress"], loop, admitted)
             self._interruption.wait(0.1)
+
+    def _tell_links(self, sent: dict[str, Any], loop: dict[str, Any], admitted: int) -> None:
+        kept = sent["edges"] - sent["under_way"]
+        _tell(
+            f"{self._elapsed()}            generator {sent['edges']:>6,} sent | kafka {kept:>6,} | spark "
+            f"{max(0, kept - admitted):>6,} behind | loop {admitted:>6,} in, {loop['edges']:>6,} roads open"
+        )
 
     def _ask(self, client: ServiceClient, words: str) -> _Answer:
         from .town import places
@@ -271,11 +291,9 @@ class _Chain:
 
 
 def spark_environment(java_home: str) -> dict[str, str]:
-    """Return what a Spark on two cores of this machine runs with, with its Kafka connector."""
-    from ..ingest.spark.kafka_connector import spark_kafka_jars
-
+    """Return what a Spark on two cores of this machine runs with; it lives for less than a minute."""
     arguments = (
-        f"--master local[2] --jars {spark_kafka_jars()} --driver-memory 1g --conf spark.ui.enabled=false "
+        "--master local[2] --driver-memory 1g --conf spark.ui.enabled=false "
         f"--driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' --conf {_QUICK}"
     )
     return {
