@@ -19,7 +19,7 @@ ENV PYTHONUNBUFFERED=1 \
     TORNADO_LOOPS_DATA_DIR=/tmp/tornado-loops
 
 # Volumes that are mounted over these folders belong to the user from their beginning.
-RUN useradd --uid 10001 --no-create-home tornado \
+RUN useradd --uid 10001 --home-dir /tmp --no-create-home tornado \
     && install --directory --owner=tornado --group=tornado /names /pipeline /snapshots /var/cache/tornado-loops
 WORKDIR /tmp
 USER 10001:10001
@@ -28,6 +28,6 @@ USER 10001:10001
 RUN python -c 'import tornado; tornado.spark_kafka_jars()' \
     && printf 'src,dst,weight\n1,2,1.0\n' > /tmp/edges.csv \
     && tornado run sssp --source 1 --edges /tmp/edges.csv --store memory: --output /tmp/distances.csv --json \
-    && rm -r /tmp/edges.csv /tmp/distances.csv /tmp/tornado-loops
+    && rm -rf /tmp/edges.csv /tmp/distances.csv /tmp/tornado-loops /tmp/.ivy2*
 
 CMD ["tornado", "--help"]

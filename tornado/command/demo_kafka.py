@@ -125,7 +125,8 @@ class _Chain:
         from ..testing.kafka_broker import KAFKA_VERSION, KafkaBroker
 
         _tell(
-            "generator -> Kafka -> Spark -> loop -> questions over HTTP, all on this machine and for real.",
+            "generator -> Kafka -> Spark -> loop -> questions over HTTP, each for real and on this machine.",
+            "(The very first start fetches the broker and Spark's connector to Kafka, and compiles.)",
             "",
         )
         # Before anything starts: this may fetch a Java, and says what to install where it cannot.

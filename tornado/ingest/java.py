@@ -189,7 +189,9 @@ def _fetch(folder: Path, artifacts: Sequence[Artifact], java: str, *, alone: boo
             return
     raise ConnectionLost(
         "jars cannot be fetched from Maven Central: " + "; ".join(failures),
-        hint=f"Is the network there, and does Maven's settings.xml name the mirror that it needs? {by_hand}",
+        hint="Is the network there, and does Maven's settings.xml name the mirror that it needs? Behind a proxy with a certificate "
+        "of its own, a Java from PyPI must be told of it: JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=FILE. "
+        f"{by_hand}",
     )
 
 
