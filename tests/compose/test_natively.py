@@ -37,7 +37,7 @@ def wait_until(condition, children, timeout_s=120):
         for child in children:
             child.check()
         assert time.monotonic() < until_s, f"not within {timeout_s} s"
-        time.sleep(0.1)
+        time.sleep(0.5)
 
 
 @pytest.mark.parametrize("cluster", [False, pytest.param(True, marks=pytest.mark.soak)])

@@ -1,7 +1,6 @@
 """A Spark of our own, one for all tests of a run; without pyspark they are skipped, and say so; Java comes from PyPI where there is none."""
 
 import importlib.util
-import os
 import sys
 from pathlib import Path
 
