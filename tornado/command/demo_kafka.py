@@ -103,7 +103,7 @@ class _Plan:
 class _Answer:
     """What was answered, for the check at the end."""
 
-    records: int
+    ends: dict[int, int]
     is_exact: bool
     ids: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]
@@ -137,7 +137,8 @@ class _Chain:
                 generator.wait_for("progress", _STARTING_S, self._look)
                 self._link(
                     "generator",
-                    f"{self._plan.rate:,.0f} roads a second, of a town of {self._plan.side} x {self._plan.side} junctions, into {_PARTITIONS} partitions of the topic {_TOPIC!r}",
+                    f"{self._plan.rate:,.0f} roads a second of a town of {self._plan.side} x {self._plan.side} "
+                    f"junctions, into {_PARTITIONS} partitions of the topic {_TOPIC!r}",
                 )
                 url = service.wait_for("ready", _STARTING_S, self._look)["url"]
                 self._link(
@@ -242,6 +243,7 @@ class _Chain:
         )
 
     def _ask(self, client: ServiceClient, words: str) -> _Answer:
+        from ..testing.replay import batch_end
         from .town import places
 
         asked_s = time.perf_counter()
@@ -258,19 +260,22 @@ class _Chain:
             shown = "not on the map yet" if found is None else f"{found:7.2f} min"
             _tell(f"{'':12}{name:<16} {shown}")
         _tell(f"{'':12}for the first {records:,} roads: {answered_s * 1000:.1f} ms over HTTP")
-        return _Answer(records, answer["state"] == "converged", ids, values)
+        # At once: Spark forgets where batches ended, a hundred later.
+        ends = batch_end(self._folder / "state" / "edges", _TOPIC, records)
+        return _Answer(ends, answer["state"] == "converged", ids, values)
 
     def _check(self, brokers: str, answers: list[_Answer]) -> bool:
         """Read the messages that each answer is for again, and recompute it."""
-        from ..testing.replay import batch_end, replayed_roads
+        from ..testing.replay import replayed_roads
         from .town import compare
 
         matches = True
         for answer in answers:
-            ends = batch_end(self._folder / "state" / "edges", _TOPIC, answer.records)
-            records = replayed_roads(brokers, _TOPIC, ends, self._names)
+            records = replayed_roads(brokers, _TOPIC, answer.ends, self._names)
             check = compare(records, len(records), self._plan.station, answer.ids, answer.values)
-            where = ", ".join(f"{_TOPIC}:{number} up to {end:,}" for number, end in sorted(ends.items()))
+            where = ", ".join(
+                f"{_TOPIC}:{number} up to {end:,}" for number, end in sorted(answer.ends.items())
+            )
             verdict = "equal" if check.matches else f"{check.differing:,} differ, {check.missing:,} missing"
             self._link(
                 "check",

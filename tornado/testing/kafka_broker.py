@@ -107,22 +107,23 @@ class KafkaBroker:
         java = find_java()
         folder = jars(f"kafka-{KAFKA_VERSION}", _ARTIFACTS, java)
         classes = f"{folder}/*"
-        settings = self.folder / "server.properties"
+        properties = self.folder / "server.properties"
         environment = {name: value for name, value in os.environ.items() if name != "CLASSPATH"}
-        if not settings.exists():
+        if not properties.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "log4j2.properties").write_text(_LOGGING)
-            given = properties(
-                port=self.port,
-                controller_port=self.controller_port,
-                advertised=self._advertised or self.address,
-                folder=str(self.folder),
+            properties.write_text(
+                _PROPERTIES.format(
+                    folder=self.folder,
+                    port=self.port,
+                    controller_port=self.controller_port,
+                    advertised=self._advertised or self.address,
+                )
             )
-            settings.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
             run_tool(
                 [
                     *[java, f"-Dlog4j2.configurationFile={self.folder}/log4j2.properties", "-cp", classes],
-                    *["kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(settings)],
+                    *["kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)],
                 ],
                 environment,
             )
@@ -131,7 +132,7 @@ class KafkaBroker:
                 [
                     *[java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
                     *[f"-Dlog4j2.configurationFile={self.folder}/log4j2.properties"],
-                    *["-cp", classes, "kafka.Kafka", str(settings)],
+                    *["-cp", classes, "kafka.Kafka", str(properties)],
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -247,24 +248,6 @@ class KafkaBroker:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def properties(*, port: int, controller_port: int, advertised: str, folder: str) -> dict[str, str]:
-    """Return what a broker is set up with, by name.
-
-    Parameters
-    ----------
-    port, controller_port : int
-        Where it listens.
-    advertised : str
-        HOST:PORT that it tells clients to come to.
-    folder : str
-        For its log.
-    """
-    text = _PROPERTIES.format(
-        port=port, controller_port=controller_port, advertised=advertised, folder=folder
-    )
-    return dict(line.split("=", 1) for line in text.splitlines())
 
 
 def _cluster_id() -> str:
