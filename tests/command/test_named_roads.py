@@ -1,6 +1,7 @@
 """`tornado produce --named`: each record is named once, times grow, and the table has every junction."""
 
 import csv
+import itertools
 import json
 import math
 from datetime import datetime
@@ -18,10 +19,14 @@ def test_records_have_a_name_of_their_own_and_times_that_grow_also_within_a_micr
     records += [json.loads(again.value(number, number + 1, 0.25, 1)) for number in range(10)]
     assert len({record["id"] for record in records}) == len(records)
     times = [datetime.fromisoformat(record["time"]) for record in records[:2000]]
-    assert all(one < other for one, other in zip(times, times[1:], strict=False))
+    assert all(one < other for one, other in itertools.pairwise(times))
     assert records[7] | {"id": "", "time": ""} == {
-        **{"id": "", "time": "", "src": "junction 7", "dst": "junction 8"},
-        **{"weight": 0.25, "op": "+"},
+        "id": "",
+        "time": "",
+        "src": "junction 7",
+        "dst": "junction 8",
+        "weight": 0.25,
+        "op": "+",
     }
 
 
