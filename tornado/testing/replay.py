@@ -52,7 +52,7 @@ def batch_end(checkpoint: Path, topic: str, records: int) -> dict[int, int]:
 
 def count_messages(brokers: str, topic: str) -> int:
     """Return how many messages a topic has, of which none was ever deleted."""
-    consumer = KafkaConsumer(bootstrap_servers=brokers)
+    consumer = KafkaConsumer(bootstrap_servers=brokers, enable_auto_commit=False)
     try:
         partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
         return int(sum(consumer.end_offsets(partitions).values()))
@@ -83,7 +83,7 @@ def replayed_roads(brokers: str, topic: str, ends: Mapping[int, int], names: Pat
     with names.open(newline="", encoding="utf-8") as table:
         vertices = {row["key"]: int(row["vertex"]) for row in csv.DictReader(table)}
     columns: tuple[list[int], list[int], list[float], list[str]] = ([], [], [], [])
-    consumer = KafkaConsumer(bootstrap_servers=brokers)
+    consumer = KafkaConsumer(bootstrap_servers=brokers, enable_auto_commit=False)
     try:
         for number, end in sorted(ends.items()):
             partition = TopicPartition(topic, number)
