@@ -229,7 +229,11 @@ class KafkaBroker:
         return path.read_text(errors="replace")[-_LOG_TAIL_CHARACTERS:] if path.exists() else "no log"
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(
