@@ -15,7 +15,7 @@ def test_the_chain_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind
     pytest.importorskip("pyspark")
     folder = tmp_path / "temporary"
     folder.mkdir()
-    done = tornado("demo-kafka", "--side", "20", "--seconds", "2", TMPDIR=str(folder))
+    done = tornado("demo-kafka", "--side", "20", "--seconds", "2", timeout_s=300, TMPDIR=str(folder))
     assert done.code == 0, done.out + done.err
     *lines, last = done.out.splitlines()
     assert last.startswith("match")
