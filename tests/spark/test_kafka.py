@@ -4,7 +4,6 @@ import itertools
 import os
 import signal
 import time
-from pathlib import Path
 
 import psutil
 import pytest
@@ -85,8 +84,8 @@ def test_a_run_with_its_pipeline_fills_in_the_past_and_goes_on_though_it_is_kill
     roads.send(half)
     with Service(tmp_path, *options) as service:
         pid = service.wait_for("pipeline")["pid"]
-        while not (past := offsets(service)):
-            time.sleep(0.01)
+        wait_until(lambda: offsets(service), 240)
+        past = offsets(service)
         # After its history is in, and before its stream has begun: seconds lie between.
         os.kill(pid, signal.SIGKILL)
         assert list(past.values()) == [half]
@@ -100,10 +99,7 @@ def test_a_run_with_its_pipeline_fills_in_the_past_and_goes_on_though_it_is_kill
     roads.send()
     with Service(tmp_path, *options) as service:
         pid = service.wait_for("pipeline")["pid"]
-        until_s = time.monotonic() + 60
-        while sum(offsets(service).values()) < len(roads.stream):
-            assert time.monotonic() < until_s, Path(tmp_path / "store.pipeline" / "pipeline.log").read_text()
-            time.sleep(0.05)
+        wait_until(lambda: sum(offsets(service).values()) == len(roads.stream), 240)
         answer = service.ask()
         [source] = answer["snapshot"]["offsets"].keys() - past.keys()
         assert answer["snapshot"]["offsets"] == {**past, source: len(roads.stream) - half}
