@@ -60,6 +60,7 @@ def test_answers_are_exact_for_the_batch_that_they_name_and_bad_records_are_name
     rows = spark.read.json(str(tmp_path / "rejected")).collect()
     assert {(row.topic, row.partition, row.offset): row.reason for row in rows} == roads.rejected
     assert len(rows) == len(roads.rejected)
+    assert max(len(row.record or "") for row in rows) == 1000
 
 
 def checked_answer(service, source, tmp_path):

@@ -80,7 +80,8 @@ class RemoteLoop:
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         path = f"{self._batch(source, number)}/parts/{quote(part, safe='')}/{chunk}"
-        self._json("PUT", path, sink.getvalue().to_pybytes(), ARROW)
+        # Sent from where Arrow wrote it.
+        self._json("PUT", path, memoryview(sink.getvalue()), ARROW)
 
     def commit(self, source: str, number: int, parts: Sequence[tuple[str, int]]) -> Document:
         """Have a batch admitted: these parts, each with the number of its chunks."""
@@ -171,7 +172,9 @@ class RemoteLoop:
     def _batch(self, source: str, number: int) -> str:
         return f"/loops/{quote(self.loop, safe='')}/batches/{quote(source, safe='')}/{number}"
 
-    def _json(self, method: str, path: str, body: bytes | None = None, kind: str = JSON) -> Document:
+    def _json(
+        self, method: str, path: str, body: bytes | memoryview | None = None, kind: str = JSON
+    ) -> Document:
         answer = self._call(method, path, body, kind)
         try:
             document: Document = json.loads(answer)
@@ -182,7 +185,13 @@ class RemoteLoop:
         return document
 
     def _call(
-        self, method: str, path: str, body: bytes | None = None, kind: str = JSON, *, accept: str = JSON
+        self,
+        method: str,
+        path: str,
+        body: bytes | memoryview | None = None,
+        kind: str = JSON,
+        *,
+        accept: str = JSON,
     ) -> bytes:
         headers = {"Accept": accept} | ({} if body is None else {"Content-Type": kind})
         give_up_s = time.monotonic() + self._timeout_s
