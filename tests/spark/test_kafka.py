@@ -49,6 +49,7 @@ def test_answers_are_exact_for_the_batch_that_they_name_and_bad_records_are_name
                 while (prefix := checked_answer(service, source, tmp_path)) < end:
                     assert queries[1].exception() is None and time.monotonic() < until_s
                     prefixes.add(prefix)
+                assert prefix == end
             roads.check_end(service.ask())
             queries[0].processAllAvailable()
         finally:
