@@ -84,7 +84,7 @@ bench: $(INSTALLED)
 	@$(BIN)/python -m benchmarks $(ARGS) </dev/null
 
 bench-ingest: $(INSTALLED)
-	@$(BIN)/python -m benchmarks --only topic $(ARGS) </dev/null
+	@$(BIN)/python -m benchmarks --only topic --only pipeline $(ARGS) </dev/null
 
 bench-smoke: $(INSTALLED)
 	@$(BIN)/python -m benchmarks --smoke $(ARGS) </dev/null

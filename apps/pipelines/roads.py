@@ -37,6 +37,7 @@ from tornado import TornadoError, register_spark, report_spark, spark_kafka_jars
 SCHEMA = "id STRING, time TIMESTAMP, src STRING, dst STRING, weight DOUBLE, op STRING, malformed STRING"
 INSERTIONS = ["+", "1", "insert", "="]
 REMOVALS = ["-", "-1", "delete"]
+RECORD_CHARACTERS = 1000
 PLACE = ("topic", "partition", "offset", "file")
 
 Offsets = Mapping[str, Mapping[str, int]]
@@ -179,9 +180,9 @@ def edges(lines: DataFrame, *, lateness: str) -> DataFrame:
 
 
 def rejected(lines: DataFrame) -> DataFrame:
-    """Return the lines that are no edges, with the reason."""
+    """Return the lines that are no edges, the beginning of each, with the reason."""
     bad = lines.where("reason IS NOT NULL")
-    return bad.select(*PLACE, "record", "reason")
+    return bad.select(*PLACE, f.substring("record", 1, RECORD_CHARACTERS).alias("record"), "reason")
 
 
 def start(
@@ -224,7 +225,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         spark = _session(given)
         register_spark(spark)
-        lines = checked(_lines(spark, given), towns_of(spark, given.towns))
+        towns = towns_of(spark, given.towns)
+        lines = checked(_lines(spark, given, towns), towns)
         queries = start(
             lines,
             url=given.url,
@@ -274,7 +276,7 @@ def _session(given: argparse.Namespace) -> SparkSession:
     return spark
 
 
-def _lines(spark: SparkSession, given: argparse.Namespace) -> DataFrame:
+def _lines(spark: SparkSession, given: argparse.Namespace, towns: DataFrame) -> DataFrame:
     if given.input is not None:
         return lines_of_files(spark, given.input, files_per_batch=given.files_per_batch)
     topic = Topic(spark, given.kafka, given.topic, given.records_per_batch)
@@ -284,7 +286,7 @@ def _lines(spark: SparkSession, given: argparse.Namespace) -> DataFrame:
         path = Path(given.checkpoint) / "backfill.json"
         takeover = Takeover.of(path, topic)
         if not takeover.done:
-            history = checked(topic.history(takeover.offsets), towns_of(spark, given.towns))
+            history = checked(topic.history(takeover.offsets), towns)
             backfill(
                 history, takeover, url=given.url, loop=given.loop, quarantine=f"{given.quarantine}-backfill"
             )

@@ -32,6 +32,8 @@ def spark_environment(request):
         patch.setenv("JAVA_HOME", spark_java_home())
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         patch.setenv("PYSPARK_PYTHON", sys.executable)
+        # Tests end before the better compiler pays.
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
         # Tasks are processes of their own, and must import this checkout.
         patch.setenv("PYTHONPATH", str(CHECKOUT))
         yield

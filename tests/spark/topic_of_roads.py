@@ -17,6 +17,7 @@ BAD = {
     b'{"id": "b2", "time": "2026-01-01T10:00:00Z", "src": 9223372036854775808, "dst": "town 1", "weight": 1}': (
         "src is no known town: 9223372036854775808"
     ),
+    b"x" * 5_000_000: "the record is no JSON object of a road",
     b"": "the record is no JSON object of a road",
     None: "the message has no value (a tombstone)",
 }
@@ -41,7 +42,8 @@ class TopicOfRoads:
     def send(self, end=None):
         """Send the records up to an end; left out, all of them."""
         end = len(self.stream) if end is None else end
-        with self.broker.producer() as producer:
+        # From the second part on compressed, and with a field that nobody knew before.
+        with self.broker.producer(compression_type="gzip" if self.sent else None) as producer:
             for value, reason in BAD.items():
                 self.rejected[self.topic, 1, self._ends[1]] = reason
                 self._send(producer, 1, value)
@@ -67,6 +69,7 @@ class TopicOfRoads:
                 "weight": None if math.isnan(weight) else weight,
                 "op": SIGNS[self.stream.op[number].item()],
             }
+            | ({"note": {"by": number}} if self.sent else {})
         ).encode()
 
     def check_end(self, answer):

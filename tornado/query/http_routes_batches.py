@@ -5,20 +5,19 @@ Every call may be made again: a chunk takes the place of the same chunk, a batch
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ..ingest.arrow import parse_arrow, parse_order
-from . import problems
 from .contract import MainLoopView
 from .formats import ARROW, JSON
-from .http_models import ProblemBody
+from .http_models import ProblemBody, parse_body
 from .http_requests import Bodies, HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import INT64_MAX, StringIds
 from .push import Pushed, Pusher
@@ -37,8 +36,6 @@ _CHUNK_BODY = {
         "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-
-Body = TypeVar("Body", bound=BaseModel)
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 SourceName = Annotated[
@@ -122,7 +119,7 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
-        said = _read(SenderBody, body, "what a sender says", '{"rejected": 3, "lag_records": 17}')
+        said = parse_body(SenderBody, body, "what a sender says", '{"rejected": 3, "lag_records": 17}')
         pusher.sources.report(loop.name, source, SenderReport(**said.model_dump()))
         return Response(status_code=204)
 
@@ -204,15 +201,7 @@ def _stage(
 
 
 def _parts(body: bytes) -> list[Part]:
-    parsed = _read(CommitBody, body, "the commit of a batch", '{"parts": [{"part": "0-17", "chunks": 1}]}')
+    parsed = parse_body(
+        CommitBody, body, "the commit of a batch", '{"parts": [{"part": "0-17", "chunks": 1}]}'
+    )
     return [Part(part.part, part.chunks) for part in parsed.parts]
-
-
-def _read(model: type[Body], body: bytes, what: str, example: str) -> Body:
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise problems.invalid(
-            f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg']}", hint=f"It looks like {example}."
-        ) from None
