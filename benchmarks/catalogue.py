@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import admission, engines, memory, queries, scratch, startup, topic
+from . import admission, engines, memory, pipeline, queries, scratch, startup, topic
 from .harness import Clock, Report, Settings, run_benchmark
 from .system import LiveSystem, SystemFactory
 
@@ -33,6 +33,10 @@ def _measure_engines(report: Report, settings: Settings, clock: Clock, _: System
     engines.measure(report, settings, clock)
 
 
+def _measure_pipeline(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    pipeline.measure(report, settings, clock)
+
+
 CATALOGUE: dict[str, Entry] = {
     "startup": Entry(startup.__doc__ or "", _measure_startup, (0,)),
     "scratch": Entry(scratch.__doc__ or "", scratch.measure, (16, 20, 22)),
@@ -41,6 +45,7 @@ CATALOGUE: dict[str, Entry] = {
     "memory": Entry(memory.__doc__ or "", memory.measure, (22,)),
     "engines": Entry(engines.__doc__ or "", _measure_engines, (20,)),
     "topic": Entry(topic.__doc__ or "", _measure_topic, (0,)),
+    "pipeline": Entry(pipeline.__doc__ or "", _measure_pipeline, (0,)),
 }
 
 

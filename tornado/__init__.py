@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import TornadoError
     from .ingest.records import EdgeBatch
-    from .ingest.spark import register_spark
+    from .ingest.spark import register_spark, report_spark
+    from .ingest.spark.kafka_connector import spark_kafka_jars
     from .loops.general_program import GeneralProgram
     from .loops.program import SelectiveProgram, VertexProgram
     from .query.session import open
@@ -34,6 +35,8 @@ __all__ = [
     "__version__",
     "open",
     "register_spark",
+    "report_spark",
+    "spark_kafka_jars",
 ]
 
 # Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
@@ -45,6 +48,8 @@ _HOMES = {
     "VertexProgram": ".loops.program",
     "open": ".query.session",
     "register_spark": ".ingest.spark",
+    "report_spark": ".ingest.spark",
+    "spark_kafka_jars": ".ingest.spark.kafka_connector",
 }
 
 

@@ -1,53 +1,134 @@
-"""Roads between named towns, from files or Kafka into a loop: parsed, checked, deduplicated, joined, written exactly once.
+r"""Roads between named towns, from files or Kafka into a loop: parsed, checked, deduplicated, joined, written exactly once.
 
-    tornado run sssp --source 1 --http 127.0.0.1:8080 --store lmdb:///data/roads &
-    python -m apps.pipelines.roads --input incoming/ --towns towns.csv --checkpoint state/ --quarantine rejected/
+    tornado run sssp --source 1 --store lmdb:///data/roads --pipeline apps/pipelines/roads.py -- \
+        --kafka 127.0.0.1:9092 --topic roads --towns towns.csv
+
+or, beside a service that runs, `python -m apps.pipelines.roads --url … --checkpoint … --quarantine …`. As a pipeline of a run
+it finds the service in TORNADO_URL, its loop in TORNADO_LOOP, a folder of its own in TORNADO_PIPELINE_DIR, and ends on SIGTERM.
 
 A record is a JSON object a line (or a Kafka message): `{"id": "r17", "time": "2026-01-01T10:00:00Z", "src": "Bern", "dst": "Thun",
 "weight": 26.5, "op": "+"}`. `id` names the record: one that comes again within the lateness is dropped. `time` orders the records of
 a batch. `towns.csv` has the columns `key,vertex`. What cannot be an edge goes to the quarantine table with its reason.
+
+With `--backfill` what the topic has already is written first, as one batch; the stream takes over at the offset behind it. Where
+that is gets decided once and written down before anything else happens, and the batch is written under a name that goes with it:
+so it is in once, with no gap and no overlap, wherever the pipeline is killed in between.
 """
 
 import argparse
+import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn, Self
 
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
-from tornado import register_spark
+from tornado import TornadoError, register_spark, report_spark, spark_kafka_jars
 
 SCHEMA = "id STRING, time TIMESTAMP, src STRING, dst STRING, weight DOUBLE, op STRING, malformed STRING"
 INSERTIONS = ["+", "1", "insert", "="]
 REMOVALS = ["-", "-1", "delete"]
+RECORD_CHARACTERS = 1000
+PLACE = ("topic", "partition", "offset", "file")
+
+Offsets = Mapping[str, Mapping[str, int]]
+"""Of each partition of each topic, the offset of the next record."""
 
 
 def lines_of_files(spark: SparkSession, folder: str, *, files_per_batch: int) -> DataFrame:
-    """Return the lines of the files of a folder, those that come later too: `origin`, `position`, `record`."""
+    """Return the lines of the files of a folder, those that come later too: `file` and `record`."""
     lines = spark.readStream.option("maxFilesPerTrigger", files_per_batch).text(folder)
-    origin = f.col("_metadata.file_path")
-    return lines.select(
-        origin.alias("origin"), f.lit(None).cast("long").alias("position"), lines.value.alias("record")
+    place = (
+        f.lit(None).cast(kind).alias(name)
+        for name, kind in zip(PLACE, ("string", "int", "long"), strict=False)
     )
+    return lines.select(*place, f.col("_metadata.file_path").alias("file"), lines.value.alias("record"))
 
 
-def lines_of_kafka(spark: SparkSession, brokers: str, topic: str) -> DataFrame:
-    """Return the values of a topic's messages, from its beginning: `origin` (topic and partition), `position`, `record`.
+@dataclass(frozen=True)
+class Topic:
+    """A topic, read as a stream from `offsets` on (left out: from its beginning), or as the batch before them."""
 
-    Raises
-    ------
-    AnalysisException
-        When Spark was started without its Kafka connector.
+    spark: SparkSession
+    brokers: str
+    name: str
+    records_per_batch: int = 1_000_000
+
+    def stream(self, offsets: Offsets | None = None) -> DataFrame:
+        """Return the messages behind some offsets, those that come later too: their place and `record`."""
+        reader = self.spark.readStream.format("kafka").options(**self._options())
+        reader = reader.option("startingOffsets", "earliest" if offsets is None else json.dumps(offsets))
+        # Or the first batch after a long absence has everything that came meanwhile.
+        return _messages(reader.option("maxOffsetsPerTrigger", self.records_per_batch).load())
+
+    def history(self, offsets: Offsets) -> DataFrame:
+        """Return the messages before some offsets."""
+        reader = self.spark.read.format("kafka").options(**self._options())
+        return _messages(reader.option("endingOffsets", json.dumps(offsets)).load())
+
+    def ends(self) -> Offsets:
+        """Return the offsets of all partitions as they are now."""
+        reader = self.spark.readStream.format("kafka").options(**self._options())
+        newest = reader.option("startingOffsets", "latest").load()
+        # A stream that begins at the end: it reads nothing, and says where that is.
+        query = newest.writeStream.format("noop").trigger(availableNow=True).start()
+        query.awaitTermination()
+        progress = query.lastProgress
+        if progress is None:
+            raise ValueError(f"the topic {self.name} at {self.brokers} did not say where it ends")
+        found = progress["sources"][0]["endOffset"]
+        offsets: Offsets = json.loads(found) if isinstance(found, str) else found
+        return offsets
+
+    def _options(self) -> dict[str, str]:
+        return {"kafka.bootstrap.servers": self.brokers, "subscribe": self.name}
+
+
+@dataclass(frozen=True)
+class Takeover:
+    """Where the history ends and the stream begins, as a file says: decided once, and the same ever after.
+
+    `write_id` is what the history is written under, `done` whether that has happened.
     """
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", brokers)
-    messages = reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
-    origin = f.concat_ws(":", "topic", "partition").alias("origin")
-    return messages.select(
-        origin, f.col("offset").alias("position"), f.col("value").cast("string").alias("record")
-    )
+
+    offsets: Offsets
+    write_id: str
+    done: bool = False
+
+    @classmethod
+    def of(cls, path: Path, topic: Topic) -> Self:
+        """Return what the file says, or let it say where the topic ends now."""
+        if path.exists():
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        return cls(topic.ends(), uuid.uuid4().hex).write(path)
+
+    def write(self, path: Path) -> Self:
+        """Make it durable, wholly or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(".new")
+        with scratch.open("w", encoding="utf-8") as file:
+            json.dump(asdict(self), file)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+        return self
+
+
+def backfill(lines: DataFrame, takeover: Takeover, *, url: str, loop: str, quarantine: str) -> None:
+    """Write the history, as `checked` returns it: once, however often this is called for one takeover."""
+    rejected(lines).write.mode("overwrite").json(quarantine)
+    good = lines.where("reason IS NULL").dropDuplicates(["id"]).select("src", "dst", "weight", "op", "time")
+    writer = good.write.format("tornado").mode("append").option("url", url).option("loop", loop)
+    writer.option("order", "time").option("write_id", takeover.write_id).save()
 
 
 def towns_of(spark: SparkSession, path: str) -> DataFrame:
@@ -56,7 +137,7 @@ def towns_of(spark: SparkSession, path: str) -> DataFrame:
     Raises
     ------
     ValueError
-        When a key is there twice: each of its roads would become two.
+        When a key is there twice: each of its roads would become two; or when its vertex is no int64.
     """
     towns = spark.read.schema("key STRING, vertex BIGINT").option("header", "true").csv(path)
     repeated = towns.groupBy("key").count().where("count > 1").take(1)
@@ -64,6 +145,11 @@ def towns_of(spark: SparkSession, path: str) -> DataFrame:
         raise ValueError(
             f"{path} has the key {repeated[0]['key']!r} {repeated[0]['count']} times; every key must be there once. "
             "Remove the lines that are wrong."
+        )
+    lost = towns.where("vertex IS NULL").take(1)
+    if lost:
+        raise ValueError(
+            f"{path} has the key {lost[0]['key']!r} without a vertex that is a whole number of 64 bits; mend that line."
         )
     return towns
 
@@ -76,7 +162,7 @@ def checked(lines: DataFrame, towns: DataFrame) -> DataFrame:
         ids = towns.select(f.col("key").alias(f"{end}_key"), f.col("vertex").alias(f"{end}_vertex"))
         parsed = parsed.join(f.broadcast(ids), f.col(f"road.{end}") == f.col(f"{end}_key"), "left")
     return parsed.select(
-        *("origin", "position", "record"),
+        *(*PLACE, "record"),
         _reason().alias("reason"),
         *("road.id", "road.time", "road.weight"),
         f.coalesce("road.op", f.lit("+")).alias("op"),
@@ -87,14 +173,16 @@ def checked(lines: DataFrame, towns: DataFrame) -> DataFrame:
 
 def edges(lines: DataFrame, *, lateness: str) -> DataFrame:
     """Return the edges of checked lines, each record once; a record that is later than the lateness is dropped."""
-    good = lines.where("reason IS NULL").withWatermark("time", lateness)
+    # What was rejected is counted here, for whoever looks at the loop's sources.
+    counted = lines.observe("roads", f.count("reason").alias("rejected"))
+    good = counted.where("reason IS NULL").withWatermark("time", lateness)
     return good.dropDuplicatesWithinWatermark(["id"]).select("src", "dst", "weight", "op", "time")
 
 
 def rejected(lines: DataFrame) -> DataFrame:
-    """Return the lines that are no edges, with the reason."""
+    """Return the lines that are no edges, the beginning of each, with the reason."""
     bad = lines.where("reason IS NOT NULL")
-    return bad.select("origin", "position", "record", "reason")
+    return bad.select(*PLACE, f.substring("record", 1, RECORD_CHARACTERS).alias("record"), "reason")
 
 
 def start(
@@ -129,15 +217,16 @@ def start(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the pipeline until it is stopped, or with `--once` until everything is in."""
     given = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
     # Or its tasks run whatever python3 is on the path, which may not have this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("roads").config("spark.sql.session.timeZone", "UTC")
-    spark = builder.config("spark.sql.shuffle.partitions", given.partitions).getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
     queries: list[StreamingQuery] = []
+    spark: SparkSession | None = None
     try:
+        spark = _session(given)
         register_spark(spark)
-        lines = checked(_lines(spark, given), towns_of(spark, given.towns))
+        towns = towns_of(spark, given.towns)
+        lines = checked(_lines(spark, given, towns), towns)
         queries = start(
             lines,
             url=given.url,
@@ -147,6 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lateness=given.lateness,
             once=given.once,
         )
+        report_spark(spark, queries[1:], url=given.url, loop=given.loop)
         if given.once:
             for query in queries:
                 query.awaitTermination()
@@ -158,28 +248,64 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Behind this come the plans of the query, hundreds of lines.
         sys.stderr.write(str(error).partition("=== Streaming Query ===")[0] + "\n")
         return 1
-    except (AnalysisException, ValueError) as error:
+    except (AnalysisException, TornadoError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     finally:
+        # A second signal must not break into the end.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         for query in queries:
             query.stop()
-        spark.stop()
+        if spark is not None:
+            spark.stop()
     return 0
 
 
-def _lines(spark: SparkSession, given: argparse.Namespace) -> DataFrame:
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _session(given: argparse.Namespace) -> SparkSession:
+    builder = SparkSession.builder.appName("roads").config("spark.sql.session.timeZone", "UTC")
+    builder = builder.config("spark.sql.shuffle.partitions", given.partitions)
+    # Whoever starts it with spark-submit has a JVM already, and names the connector there.
+    if given.kafka is not None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        builder = builder.config("spark.jars", spark_kafka_jars())
+    spark: SparkSession = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _lines(spark: SparkSession, given: argparse.Namespace, towns: DataFrame) -> DataFrame:
     if given.input is not None:
         return lines_of_files(spark, given.input, files_per_batch=given.files_per_batch)
+    topic = Topic(spark, given.kafka, given.topic, given.records_per_batch)
     try:
-        return lines_of_kafka(spark, given.kafka, given.topic)
+        if not given.backfill:
+            return topic.stream()
+        path = Path(given.checkpoint) / "backfill.json"
+        takeover = Takeover.of(path, topic)
+        if not takeover.done:
+            history = checked(topic.history(takeover.offsets), towns)
+            backfill(
+                history, takeover, url=given.url, loop=given.loop, quarantine=f"{given.quarantine}-backfill"
+            )
+            replace(takeover, done=True).write(path)
+        return topic.stream(takeover.offsets)
     except AnalysisException as error:
-        if "kafka" not in str(error).lower():
+        if "Failed to find data source: kafka" not in str(error) and "DATA_SOURCE_NOT_FOUND" not in str(
+            error
+        ):
             raise
         raise ValueError(
-            f"this Spark {spark.version} has no Kafka connector. Start it with spark-submit --packages "
-            f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}, or read files with --input."
+            f"this Spark {spark.version} has no Kafka connector. Name its jars to spark-submit with --jars: "
+            f'python -c "import tornado; print(tornado.spark_kafka_jars())" fetches and lists them.'
         ) from error
+
+
+def _messages(messages: DataFrame) -> DataFrame:
+    place = ("topic", "partition", "offset", f.lit(None).cast("string").alias("file"))
+    return messages.select(*place, f.col("value").cast("string").alias("record"))
 
 
 def _reason() -> Column:
@@ -188,6 +314,7 @@ def _reason() -> Column:
     op = f.lower(f.coalesce(road["op"], f.lit("+")))
     is_removal = op.isin(REMOVALS)
     faults = [
+        (f.col("record").isNull(), f.lit("the message has no value (a tombstone)")),
         (road.isNull() | road["malformed"].isNotNull(), f.lit("the record is no JSON object of a road")),
         *((road[name].isNull(), f.lit(f"{name} is missing")) for name in ("id", "time", "src", "dst")),
         (~op.isin(INSERTIONS + REMOVALS), f.concat(f.lit("op is unknown: "), road["op"])),
@@ -210,15 +337,36 @@ def _parser() -> argparse.ArgumentParser:
     sources.add_argument(
         "--input", metavar="FOLDER", help="read the files of this folder, a JSON object a line"
     )
-    sources.add_argument("--kafka", metavar="BROKERS", help="read a topic; needs Spark's Kafka connector")
+    sources.add_argument("--kafka", metavar="BROKERS", help="read a topic, by Spark's Kafka connector")
     parser.add_argument("--topic", default="roads", help="of Kafka (%(default)s)")
-    parser.add_argument("--towns", required=True, metavar="CSV", help="the columns key,vertex")
-    parser.add_argument("--url", default="http://127.0.0.1:8080", help="of the service (%(default)s)")
-    parser.add_argument("--loop", default="sssp", help="that the edges are for (%(default)s)")
     parser.add_argument(
-        "--checkpoint", required=True, metavar="FOLDER", help="where Spark keeps how far it is"
+        "--records-per-batch", type=int, default=1_000_000, help="of Kafka, at most (%(default)s)"
     )
-    parser.add_argument("--quarantine", required=True, metavar="FOLDER", help="the table of rejected records")
+    parser.add_argument(
+        "--backfill",
+        action="store_true",
+        help="write what the topic has already as one batch, then begin behind it",
+    )
+    parser.add_argument("--towns", required=True, metavar="CSV", help="the columns key,vertex")
+    own = os.environ.get("TORNADO_PIPELINE_DIR")
+    url = os.environ.get("TORNADO_URL", "http://127.0.0.1:8080")
+    parser.add_argument("--url", default=url, help="of the service (%(default)s)")
+    loop = os.environ.get("TORNADO_LOOP", "sssp")
+    parser.add_argument("--loop", default=loop, help="that the edges are for (%(default)s)")
+    parser.add_argument(
+        "--checkpoint",
+        required=own is None,
+        default=own and f"{own}/checkpoint",
+        metavar="FOLDER",
+        help="where Spark keeps how far it is",
+    )
+    parser.add_argument(
+        "--quarantine",
+        required=own is None,
+        default=own and f"{own}/rejected",
+        metavar="FOLDER",
+        help="the table of rejected records",
+    )
     parser.add_argument("--lateness", default="10 minutes", help="how late a record may be (%(default)s)")
     parser.add_argument("--files-per-batch", type=int, default=100, help="at most (%(default)s)")
     parser.add_argument("--partitions", type=int, default=2, help="of the deduplication (%(default)s)")

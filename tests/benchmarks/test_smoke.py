@@ -54,6 +54,23 @@ def test_a_topic_is_read_in_the_smoke_run():
     assert report.value("Arrow, decoded and staged") > 0
 
 
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_a_pipeline_is_read_in_the_smoke_run():
+    pytest.importorskip("pyspark")
+    # A Spark of its own, with settings that one of this process could not take over.
+    script = (
+        "from benchmarks.catalogue import run_entry as run; from benchmarks.harness import Settings as S\n"
+    )
+    script += "report = run('pipeline', S(scale=0, smoke=True, limit_s=240.0))\n"
+    script += "assert report.failure is None, report.failure\n"
+    script += "assert report.value('Kafka and JSON, into a loop with a durable log') > 0\n"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=CHECKOUT, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_service_starts_twice_and_answers_exactly():
     report = run_entry("startup", Settings(scale=0, smoke=True, limit_s=240.0))
     assert report.failure is None

@@ -133,6 +133,8 @@ _OPTIONS = {
     "delay_bound": "64",
     "store": None,
     "http": "127.0.0.1:0",
+    "pipeline": None,
+    "pipeline_arguments": (),
     "output": None,
     "deadline_s": 300.0,
     "max_iterations": None,

@@ -169,6 +169,18 @@ def test_a_batch_that_is_repeated_after_a_restart_is_in_once(store):
     assert pusher.push_batch(loop, SOURCE, 3, EdgeBatch.of([1], [10])).offsets == {SOURCE: 4}
 
 
+def test_records_without_a_number_leave_that_of_their_source(store):
+    loop, pusher = restarted(store)
+    pusher.push_batch(loop, SOURCE, 0, EdgeBatch.of([1], [8]))
+    pusher.insert(loop, SOURCE, EdgeBatch.of([8], [9]))
+    for _ in range(2):
+        loop, pusher = restarted(store)
+        pusher.insert(loop, SOURCE, EdgeBatch.of([8], [9]))
+        assert pusher.newest_batch(loop, SOURCE) == 0
+        assert pusher.push_batch(loop, SOURCE, 0, EdgeBatch.of([1], [8])).is_repeated
+    assert loop.offsets() == {SOURCE: 4}
+
+
 def test_the_number_outlives_what_a_snapshot_lets_the_log_forget(store):
     loop, pusher = restarted(store)
     for number in range(3):

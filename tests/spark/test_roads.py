@@ -90,7 +90,7 @@ def test_good_records_are_in_the_loop_once_and_bad_ones_in_the_quarantine(spark,
     rows = spark.read.json(str(tmp_path / "rejected")).collect()
     assert {row["record"]: row["reason"] for row in rows} == BAD
     assert len(rows) == len(BAD)
-    assert all(row["origin"].endswith("/incoming/1.json") for row in rows)
+    assert all(row["file"].endswith("/incoming/1.json") for row in rows)
 
 
 def test_the_script_reads_what_is_there_and_ends(spark, tmp_path, towns):
@@ -126,13 +126,12 @@ def test_a_town_that_is_there_twice_is_refused(spark, tmp_path, towns):
         roads.towns_of(spark, str(towns))
 
 
-def test_kafka_without_its_connector_is_an_error_that_says_how_to_get_it(spark, tmp_path, towns):
+def test_a_vertex_beyond_64_bits_is_refused(spark, towns):
     from apps.pipelines import roads
 
-    given = roads._parser().parse_args(
-        ["--kafka", "127.0.0.1:9092", "--towns", "t", "--checkpoint", "c", "--quarantine", "q"]
-    )
+    with towns.open("a") as file:
+        file.write("Chur,9223372036854775808\n")
     with pytest.raises(
-        ValueError, match=r"has no Kafka connector.*--packages org.apache.spark:spark-sql-kafka"
+        ValueError, match="has the key 'Chur' without a vertex that is a whole number of 64 bits"
     ):
-        roads._lines(spark, given)
+        roads.towns_of(spark, str(towns))

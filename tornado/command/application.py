@@ -19,6 +19,10 @@ from .presentation import ExitCode
 # Name, where it is, and what it does: in the order in which a newcomer meets them.
 _COMMANDS = {
     "demo": ("demo", "A road network streams in, roads close, and two questions get exact answers."),
+    "demo-kafka": (
+        "demo_kafka",
+        "The same through Kafka and Spark: every link started here, the answers checked.",
+    ),
     "run": ("run", "Run a program on a stream of edges: as a service, or to a result file."),
     "produce": ("produce", "Send edges to a Kafka topic, from files or generated, at a rate."),
     "query": ("query", "Ask a running service."),
@@ -42,7 +46,7 @@ class LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f".{_COMMANDS[cmd_name][0]}", __package__)
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

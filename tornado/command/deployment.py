@@ -192,6 +192,11 @@ class Deployment:
         """Whether a later run can begin where this one ends: the store is durable and was named."""
         return self._store.durable and self._placement.store is not None
 
+    @property
+    def store_url(self) -> str:
+        """Which store it is, as `open_store` takes it."""
+        return self._store.url
+
     def recognise(self, sources: Sequence[Source]) -> None:
         """Check that files of which records are in are those that were read, where the store is durable.
 

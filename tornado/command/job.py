@@ -27,6 +27,7 @@ from .deployment import Deployment, MakeProgram, Placement
 from .feed import Feed
 from .interruption import Interruption
 from .output import result_table, write_result
+from .pipeline import Pipeline, pipeline_folder
 from .plan import RunPlan
 from .presentation import ExitCode, say_event, say_note
 from .progress import Reading, Reporter, make_reporter
@@ -120,6 +121,7 @@ class _Job:
             topic=topic,
         )
         deployment.service.watch_sources(plan.loop, self._feed.statistics)
+        self._pipeline: Pipeline | None = None
 
     def run(self) -> int:
         """Read, write the result, stay: whatever the plan has of these."""
@@ -129,6 +131,7 @@ class _Job:
             with reporter:
                 self._read(reporter)
                 self._read_topic(reporter)
+            self._start_pipeline()
             code = ExitCode.DONE
             if self._plan.output is not None:
                 code = self._write_result(reporter, self._plan.output)
@@ -142,6 +145,8 @@ class _Job:
                     self._checkpoint()
             return code
         finally:
+            if self._pipeline is not None:
+                self._pipeline.stop()
             self._feed.stop()
 
     def _announce(self) -> None:
@@ -208,6 +213,41 @@ class _Job:
                 shown_s = time.monotonic()
                 reporter.show(self._reading("reading"))
         self._report_topic_failure()
+
+    def _start_pipeline(self) -> None:
+        """Begin with the pipeline: behind the files, which it may remove edges of."""
+        server = self._deployment.server
+        if self._plan.pipeline is None or server is None:
+            return
+        self._pipeline = Pipeline(
+            self._plan.pipeline,
+            url=server.url,
+            loop=self._plan.loop,
+            folder=pipeline_folder(self._deployment.store_url),
+            is_anew=not self._deployment.is_gone_on_from,
+        )
+        self._deployment.service.watch_sources(self._plan.loop, self._pipeline.statistics)
+        say_note(
+            f"the pipeline {self._pipeline.name} runs, its log is {self._pipeline.log_path}",
+            as_json=self._as_json,
+            event="pipeline",
+            pid=self._pipeline.pid,
+            log=str(self._pipeline.log_path),
+        )
+
+    def _report_pipeline_end(self) -> bool:
+        """Say once how the pipeline ended; those who ask are still answered."""
+        if self._pipeline is None or not self._pipeline.has_ended:
+            return False
+        if self._pipeline.error is not None:
+            _say_error(self._pipeline.error, as_json=self._as_json)
+        else:
+            say_note(
+                f"the pipeline {self._pipeline.name} has ended",
+                as_json=self._as_json,
+                event="pipeline-ended",
+            )
+        return True
 
     def _report_topic_failure(self) -> bool:
         """Raise what made the topic fail, or say it where there is still somebody to answer."""
@@ -321,9 +361,10 @@ class _Job:
         shown_s = time.monotonic()
         stage = "serving" if self._plan.serves else "reading"
         shown = self._reading(stage)
-        failed = False
+        failed = ended = False
         while not self._interruption.wait(0.1):
             now_s = time.monotonic()
+            ended = ended or self._report_pipeline_end()
             failed = failed or self._report_topic_failure()
             if now_s - shown_s >= reporter.period_s:
                 shown_s = now_s

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import quote, unquote
 
-from ..config import data_dir, default_workers
+from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT, data_dir, default_workers
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.kafka.settings import KafkaSettings, ValueFormat, WhenDeleted, parse_brokers
 from .kafka_config import read_client_settings, require_client
 from .output import STANDARD_OUTPUT, check_output
+from .pipeline import PipelineSettings
 
 STANDARD_INPUT = "-"
 _LMDB = "lmdb://"
@@ -86,6 +87,8 @@ class RunPlan:
         URL of the store; None chooses a free one under the user's data folder.
     address : Address or None
         Where to serve; None serves nothing.
+    pipeline : PipelineSettings or None
+        What fills the loop from a process of its own.
     output : str or None
         Where the result goes when the input ends.
     checkpoint_every_s : float or None
@@ -107,6 +110,7 @@ class RunPlan:
     delay_bound: int | None
     store: str | None
     address: Address | None
+    pipeline: PipelineSettings | None
     output: str | None
     deadline_s: float
     max_iterations: int | None
@@ -138,10 +142,18 @@ class RunPlan:
         address = None if options["http"] is None else Address.parse(options["http"])
         output = options["output"]
         kafka = _kafka(options)
+        pipeline = _pipeline(options)
+        if pipeline is not None and address is None:
+            address = Address(DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT)
         if not edges and kafka is None and address is None:
             raise InvalidArgument(
                 "there is no input and nobody to ask",
-                hint="Name files with --edges or a topic with --kafka and --topic, or serve with --http, or both.",
+                hint="Name files with --edges, a topic with --kafka and --topic or a --pipeline, or serve with --http, or both.",
+            )
+        if output is not None and pipeline is not None:
+            raise InvalidArgument(
+                "--output is written when the input ends, and a pipeline may have no end",
+                hint="Ask the service: tornado query.",
             )
         if output is not None and kafka is not None and not options["until_end"]:
             raise InvalidArgument(
@@ -171,6 +183,7 @@ class RunPlan:
             delay_bound=parse_delay_bound(options["delay_bound"]),
             store=options["store"],
             address=address,
+            pipeline=pipeline,
             output=output,
             deadline_s=options["deadline_s"],
             max_iterations=options["max_iterations"],
@@ -270,6 +283,23 @@ def _refuse_unsupported(options: Mapping[str, Any]) -> None:
         raise NotSupported(
             "--store postgresql: is not supported in this version", hint="Use lmdb:///DIR or memory:."
         )
+
+
+def _pipeline(options: Mapping[str, Any]) -> PipelineSettings | None:
+    path, arguments = options["pipeline"], tuple(options["pipeline_arguments"])
+    if path is None:
+        if arguments:
+            raise InvalidArgument(
+                f"{' '.join(arguments)}: there is no such argument",
+                hint="Behind the program come options; what stands behind `--` is for a --pipeline, and none is named.",
+            )
+        return None
+    if not Path(path).is_file():
+        raise InvalidArgument(
+            f"--pipeline {path}: there is no such file",
+            hint="For example --pipeline apps/pipelines/roads.py.",
+        )
+    return PipelineSettings(path, arguments)
 
 
 def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:

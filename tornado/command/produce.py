@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +17,7 @@ from ..ingest.records import EdgeBatch
 from ..ingest.source import open_sources
 from .kafka_config import read_client_settings, require_client
 from .listing import json_option
+from .named_roads import NamedRoads, write_names
 from .presentation import ExitCode, say_note
 
 _SLICES_PER_S = 50
@@ -77,6 +79,12 @@ _STORMS_AT_ONCE = 20
 @click.option(
     "--seed", type=int, default=1, show_default=True, help="Chooses the generated town and its closures."
 )
+@click.option(
+    "--named",
+    metavar="PATH",
+    help="Write what apps/pipelines/roads.py reads: junctions of the town have names, and each record an id and a time. "
+    "The table of names goes to this file, before anything is sent.",
+)
 @click.option("--kafka-config", metavar="PATH", help="A JSON file with further settings of the client.")
 @json_option
 def produce_command(**options: Any) -> int:
@@ -94,6 +102,12 @@ def produce_command(**options: Any) -> int:
         raise InvalidArgument(
             "--columns names the columns of files, and none is given", hint="Name files with --edges."
         )
+    named = options["named"]
+    if named is not None and (options["edges"] or settings.value_format is not ValueFormat.JSON):
+        raise InvalidArgument(
+            "--named is for a generated town as JSON, and --edges or another --format was given",
+            hint="Leave out --edges and --format, or --named.",
+        )
     require_client()
     # A broker that does not answer shows in what is under way; the library would repeat each line for minutes.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -104,7 +118,10 @@ def produce_command(**options: Any) -> int:
         edges_per_message=options["batch"],
         compression=options["compression"],
         create_partitions=options["create"],
+        encode=None if named is None else NamedRoads().value,
     ) as producer:
+        if named is not None:
+            write_names(Path(named), options["side"] ** 2)
         sent = _send(producer, _limited(_batches(options), options["records"]), options)
     say_note(
         f"{sent.edges:,} edges in {sent.messages:,} messages to {settings.topic} ({sent.elapsed_s:.3f} s)",

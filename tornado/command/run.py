@@ -19,6 +19,7 @@ from .plan import RunPlan
     "3 deadline or iteration cap reached (the best value so far is written), 130 interrupted.",
 )
 @click.argument("app")
+@click.argument("pipeline_arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PIPELINE ARGUMENTS]")
 @click.option(
     "--edges",
     multiple=True,
@@ -117,6 +118,12 @@ from .plan import RunPlan
     "--http",
     metavar="HOST:PORT",
     help="Serve the HTTP interface, and stay up when the files end; port 0 takes a free one.",
+)
+@click.option(
+    "--pipeline",
+    metavar="FILE.py",
+    help="A Python file that fills the loop, run in a process of its own beside the service; its arguments stand behind "
+    "`--`. Serves at 127.0.0.1:8080 unless --http says otherwise. See apps/pipelines/.",
 )
 @click.option(
     "--output",

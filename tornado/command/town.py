@@ -58,16 +58,12 @@ class Town:
         roads = road_network(rows, columns, seed=seed)
         closed = closures(roads, closed_roads, seed=seed)
         again = closed[: len(closed) // 2]
-        places = {
-            name: int(down * rows) * columns + int(across * columns)
-            for name, (down, across) in _PLACES.items()
-        }
         return cls(
             records=EdgeBatch.concat([roads.records(), closing(closed), opening(again)]),
             closures_start=len(roads),
             junctions=rows * columns,
             station=rows // 2 * columns + columns // 2,
-            places=places,
+            places=places(rows, columns),
         )
 
     def warm_up(self) -> None:
@@ -90,15 +86,7 @@ class Town:
         values : ndarray of float64, shape (n,)
             Its minutes from the station; infinity where it cannot be reached. Not written.
         """
-        expected, found_ids, build_s, search_s = _recompute(self.records, prefix, self.station)
-        wanted = expected[np.searchsorted(found_ids, ids).clip(max=max(len(found_ids) - 1, 0))]
-        named = np.isin(ids, found_ids, assume_unique=True)
-        wanted = np.where(named, wanted, np.where(ids == self.station, 0.0, np.inf))
-        # Compared as bits: "close enough" is not what exact means.
-        differing = int(np.count_nonzero(wanted.view(np.int64) != values.view(np.int64)))
-        reachable = found_ids[np.isfinite(expected)]
-        missing = int(np.count_nonzero(~np.isin(reachable, ids)))
-        return Check(len(ids), differing, missing, build_s, search_s)
+        return compare(self.records, prefix, self.station, ids, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +113,32 @@ class Check:
     def matches(self) -> bool:
         """Whether the answer is exactly the recomputed one."""
         return self.compared > 0 and self.differing == 0 and self.missing == 0
+
+
+def places(rows: int, columns: int) -> dict[str, int]:
+    """Return the junctions with a name of a town of rows x columns."""
+    return {
+        name: int(down * rows) * columns + int(across * columns) for name, (down, across) in _PLACES.items()
+    }
+
+
+def compare(
+    records: EdgeBatch,
+    prefix: int,
+    station: int,
+    ids: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+) -> Check:
+    """Compare an answer with a recomputation on the first `prefix` records; see `Town.check`."""
+    expected, found_ids, build_s, search_s = _recompute(records, prefix, station)
+    wanted = expected[np.searchsorted(found_ids, ids).clip(max=max(len(found_ids) - 1, 0))]
+    named = np.isin(ids, found_ids, assume_unique=True)
+    wanted = np.where(named, wanted, np.where(ids == station, 0.0, np.inf))
+    # Compared as bits: "close enough" is not what exact means.
+    differing = int(np.count_nonzero(wanted.view(np.int64) != values.view(np.int64)))
+    reachable = found_ids[np.isfinite(expected)]
+    missing = int(np.count_nonzero(~np.isin(reachable, ids)))
+    return Check(len(ids), differing, missing, build_s, search_s)
 
 
 def _recompute(

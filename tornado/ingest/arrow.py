@@ -72,19 +72,23 @@ def parse_table(table: pa.Table, *, interner: Interner | None = None) -> ParsedB
         if interner is not None:
             faults.add(_numpy(pc.equal(column, "").fill_null(fill_value=False)), f"{name} is missing")
     faults.add(code == _UNKNOWN_OP, "op is unknown")
-    weight = np.where(weight_null, np.where(code == REMOVE, np.nan, 1.0), weight)
+    weight = _owned(weight)
+    if weight_null.any():
+        weight[weight_null] = np.where(code[weight_null] == REMOVE, np.nan, 1.0)
     faults.add(np.isnan(weight) & (code != REMOVE), "weight is NaN")
 
     good = faults.none()
-    kept = {name: column.filter(pa.array(good)) for name, column in ids.items()}
+    if not good.all():
+        ids = {name: column.filter(pa.array(good)) for name, column in ids.items()}
+        weight, code = weight[good], code[good]
     if interner is None:
-        src, dst = (_numpy(kept[name].cast(pa.int64())) for name in ("src", "dst"))
+        src, dst = (_owned(_numpy(ids[name].cast(pa.int64()))) for name in ("src", "dst"))
     else:
-        pairs = np.empty(2 * int(good.sum()), object)
-        pairs[0::2], pairs[1::2] = kept["src"].to_pylist(), kept["dst"].to_pylist()
+        pairs = np.empty(2 * len(code), object)
+        pairs[0::2], pairs[1::2] = ids["src"].to_pylist(), ids["dst"].to_pylist()
         both = interner.intern(pa.array(pairs, pa.large_string()))
         src, dst = both[0::2].copy(), both[1::2].copy()
-    batch = EdgeBatch(src, dst, weight[good], code[good])
+    batch = EdgeBatch(src, dst, weight, code)
 
     def text_of(position: int) -> str:
         return _row_text(table, position - 1)
@@ -130,7 +134,8 @@ class _Faults:
         self._reasons = [""]
 
     def add(self, bad: NDArray[np.bool_], reason: str) -> None:
-        self._first[bad & (self._first == 0)] = len(self._reasons)
+        if bad.any():
+            self._first[bad & (self._first == 0)] = len(self._reasons)
         self._reasons.append(reason)
 
     def none(self) -> NDArray[np.bool_]:
@@ -239,6 +244,11 @@ def _numpy(column: Any) -> NDArray[Any]:
         column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
     )
     return array
+
+
+def _owned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that may be written to; Arrow's own memory may not."""
+    return array if array.flags.writeable else array.copy()
 
 
 def _row_text(table: pa.Table, row: int) -> str:

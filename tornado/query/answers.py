@@ -314,11 +314,15 @@ class WholeAnswer:
 
     def columns(self) -> Columns:
         """Copy all rows, ascending by id."""
+        ids, values = self.arrays()
+        return Columns(ids if self._codec.kind == "int" else list(self._codec.decode(ids)), values)
+
+    def arrays(self) -> tuple[IdArray, ValueArray]:
+        """Copy all rows as the loop has them, ascending by its own ids."""
         self._enter()
         try:
             ids, values = self._shared.values.arrays()
-            names = ids.copy() if self._codec.kind == "int" else list(self._codec.decode(ids))
-            return Columns(names, values.copy())
+            return ids.copy(), values.copy()
         finally:
             self._shared.give_back()
 

@@ -21,6 +21,7 @@ from .http_requests import HttpLimits, problem_response
 from .http_routes_batches import batch_routes
 from .http_routes_loops import loop_routes, operator_routes
 from .http_routes_queries import Stopping, query_routes
+from .http_routes_readers import reader_routes
 from .metrics import Metrics
 from .push import Pusher
 from .service import QueryService
@@ -69,6 +70,7 @@ def create_app(
     app.include_router(query_routes(service, limits, stopping))
     app.include_router(loop_routes(service, pusher, limits))
     app.include_router(batch_routes(service, pusher, limits))
+    app.include_router(reader_routes(service, pusher, limits))
     app.include_router(operator_routes(service, metrics))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)

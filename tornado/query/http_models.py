@@ -5,7 +5,7 @@ A request is parsed strictly: a field that nobody declared is refused by name, a
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +14,8 @@ from .ids import INT64_MAX, INT64_MIN
 from .request import Mode, QueryRequest
 
 DEADLINE_S = 30.0
+
+Body = TypeVar("Body", bound=BaseModel)
 
 
 class QueryBody(BaseModel):
@@ -183,6 +185,28 @@ def parse_query(body: bytes) -> QueryRequest:
         return QueryBody.model_validate_json(body).to_request()
     except ValidationError as error:
         raise _problem(error) from None
+
+
+def parse_body(model: type[Body], body: bytes, what: str, example: str) -> Body:
+    """Read the body of a request as a model says.
+
+    Parameters
+    ----------
+    what, example : str
+        What the body is, and how one looks, for those who sent something else.
+
+    Raises
+    ------
+    ProblemError
+        422, with the first fault.
+    """
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise problems.invalid(
+            f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg']}", hint=f"It looks like {example}."
+        ) from None
 
 
 def _problem(error: ValidationError) -> problems.ProblemError:

@@ -9,19 +9,19 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ..ingest.arrow import parse_arrow, parse_order
-from . import problems
 from .contract import MainLoopView
 from .formats import ARROW, JSON
-from .http_models import ProblemBody
+from .http_models import ProblemBody, parse_body
 from .http_requests import Bodies, HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import INT64_MAX, StringIds
 from .push import Pushed, Pusher
+from .pushed_sources import SenderReport
 from .service import QueryService
 from .staging import BatchKey, Part, Staging
 
@@ -87,6 +87,16 @@ class NewestBody(BaseModel):
     newest: int | None
 
 
+class SenderBody(BaseModel):
+    """What only the sender of a source's batches knows; see `SenderReport`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rejected: int = Field(0, ge=0, le=INT64_MAX)
+    lag_records: int | None = Field(None, ge=0, le=INT64_MAX)
+    last_error: str | None = Field(None, max_length=10_000)
+
+
 def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> APIRouter:
     """Return the routes about numbered batches."""
     router = APIRouter(prefix="/v1/loops/{name}/batches/{source}", tags=["loops"], responses=_PROBLEMS)
@@ -100,6 +110,18 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
         loop = service.loop(name)
         number = await run_in_threadpool(lambda: pusher.newest_batch(loop, source))
         return JsonResponse({"newest": number})
+
+    @router.put("", status_code=204)
+    async def report(request: Request, name: LoopName, source: SourceName) -> Response:
+        """Say what only the sender knows: what it sorted out, what it has still to send, why it ended."""
+        refuse_unknown_parameters(request, [])
+        loop = service.loop(name)
+        body = await read_body(
+            request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
+        )
+        said = parse_body(SenderBody, body, "what a sender says", '{"rejected": 3, "lag_records": 17}')
+        pusher.sources.report(loop.name, source, SenderReport(**said.model_dump()))
+        return Response(status_code=204)
 
     @router.put(
         "/{number}/parts/{part}/{chunk}",
@@ -179,12 +201,7 @@ def _stage(
 
 
 def _parts(body: bytes) -> list[Part]:
-    try:
-        parsed = CommitBody.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise problems.invalid(
-            f"the commit of a batch: {'.'.join(map(str, first['loc']))}: {first['msg']}",
-            hint='It looks like {"parts": [{"part": "0-17", "chunks": 1}]}.',
-        ) from None
+    parsed = parse_body(
+        CommitBody, body, "the commit of a batch", '{"parts": [{"part": "0-17", "chunks": 1}]}'
+    )
     return [Part(part.part, part.chunks) for part in parsed.parts]

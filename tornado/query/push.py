@@ -24,6 +24,7 @@ from ..ingest.parsed import ParsedBatch, Rejection
 from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
 from .contract import MainLoopView
+from .pushed_sources import PushedSources
 
 
 class NameLog(Protocol):
@@ -92,12 +93,18 @@ class Pusher:
         Where records are made durable first.
     timeout_s : float
         How long an admission waits for a loop that lags.
+
+    Attributes
+    ----------
+    sources : PushedSources
+        How what was pushed stands.
     """
 
     def __init__(
         self, *, quarantine: Quarantine | None = None, log: PushLog | None = None, timeout_s: float = 30.0
     ) -> None:
         self.quarantine = quarantine or Quarantine(None)
+        self.sources = PushedSources()
         self._log = log
         self._timeout_s = timeout_s
         self._locks: dict[tuple[str, str], Lock] = {}
@@ -127,7 +134,9 @@ class Pusher:
             # Before the admission: after a crash a record may stand in the quarantine twice, and is never missing.
             self.quarantine.write(source, parsed.shifted(before).rejected)
             version = self._admit(loop, source, parsed.batch, offset) if parsed.records else None
-            return Pushed(parsed.accepted, len(parsed.rejected), {source: offset}, version)
+            return self._counted(
+                loop, source, Pushed(parsed.accepted, len(parsed.rejected), {source: offset}, version)
+            )
 
     def push_batch(
         self,
@@ -163,7 +172,7 @@ class Pusher:
             offset = before + len(batch) + len(rejected)
             self.quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
             version = self._admit(loop, source, batch, offset, number=number)
-            return Pushed(len(batch), len(rejected), {source: offset}, version)
+            return self._counted(loop, source, Pushed(len(batch), len(rejected), {source: offset}, version))
 
     def expects(self, loop: MainLoopView, source: str, number: int) -> bool:
         """Whether a numbered batch is the next of its source; False where it is in already.
@@ -327,6 +336,9 @@ class Pusher:
         self, loop: MainLoopView, source: str, batch: EdgeBatch, offset: int, *, number: int | None = None
     ) -> int:
         self.save_names(loop.name)
+        if number is None:
+            # The number is that of the newest entry of the log, so records without one carry it on.
+            number = self._number(loop.name, source)
         if self._log is not None:
             self._log.append(loop.name, source, offset, batch, number=number)
         try:
@@ -349,6 +361,16 @@ class Pusher:
         if number is not None:
             self._numbers[loop.name, source] = number
         return version
+
+    def _counted(self, loop: MainLoopView, source: str, pushed: Pushed) -> Pushed:
+        self.sources.took(
+            loop.name,
+            source,
+            accepted=pushed.accepted,
+            rejected=pushed.rejected,
+            offset=pushed.offsets[source],
+        )
+        return pushed
 
     def _is_repeated(self, loop: str, source: str, number: int) -> bool:
         newest = self._number(loop, source)

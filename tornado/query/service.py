@@ -72,7 +72,7 @@ class QueryService:
         self._codecs: dict[str, IdCodec] = {}
         self._awaited: dict[str, dict[str, int]] = {}
         self._listeners: list[Callable[[Query], None]] = []
-        self._sources: dict[str, Callable[[], Sequence[IngesterStatistics]]] = {}
+        self._sources: dict[str, list[Callable[[], Sequence[IngesterStatistics]]]] = {}
         self._ended: Counter[str] = Counter()
         self._submitted = 0
         self._refused = 0
@@ -104,13 +104,12 @@ class QueryService:
         return self._codecs.get(loop) or _INT_IDS
 
     def watch_sources(self, loop: str, statistics: Callable[[], Sequence[IngesterStatistics]]) -> None:
-        """Show where the sources of a loop are, to whoever lists loops or reads metrics."""
-        self._sources[loop] = statistics
+        """Show where some sources of a loop are, beside those before, to whoever lists loops or reads metrics."""
+        self._sources.setdefault(loop, []).append(statistics)
 
     def sources(self, loop: str) -> list[IngesterStatistics]:
-        """Return where the sources of a loop are that are pumped into it."""
-        statistics = self._sources.get(loop)
-        return [] if statistics is None else list(statistics())
+        """Return where the sources of a loop are."""
+        return [one for statistics in self._sources.get(loop, []) for one in statistics()]
 
     def rank(self, loop: str) -> str:
         """Return what the loop's program ranks by: "nearest" or "highest"."""

@@ -223,4 +223,7 @@ def _assembled(chunks: Sequence[_Chunk]) -> tuple[EdgeBatch, tuple[Rejection, ..
             f"{len(ranked)} of the {len(chunks)} chunks have an order, but either all must or none",
             hint="Send the column `order` with every chunk.",
         )
-    return batch.take(np.argsort(np.concatenate(ranked), kind="stable")), tuple(rejected)
+    ranks = np.concatenate(ranked)
+    if np.all(ranks[1:] >= ranks[:-1]):
+        return batch, tuple(rejected)
+    return batch.take(np.argsort(ranks, kind="stable")), tuple(rejected)

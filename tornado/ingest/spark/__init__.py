@@ -5,6 +5,8 @@ Only this folder (and pipelines built on it) needs pyspark; nothing of it is imp
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...errors import NotSupported
@@ -22,11 +24,39 @@ def register_spark(spark: Any) -> None:
     NotSupported
         When pyspark is not installed, or too old for sources that write Arrow.
     """
-    try:
+    with _pyspark():
         from .data_source import LoopDataSource
+    spark.dataSource.register(LoopDataSource)
+
+
+def report_spark(spark: Any, queries: Sequence[Any], *, url: str, loop: str) -> None:
+    """Let a service show the lag, the rejected records and the last error of streaming queries that write to it.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+    queries : sequence of pyspark.sql.streaming.StreamingQuery
+        They write with `format("tornado")`. A metric that one observes under the name `rejected` (`DataFrame.observe`) counts
+        what it sorted out; records that come too late for its watermark are added.
+    url, loop : str
+        As in the options of the sink.
+
+    Raises
+    ------
+    NotSupported
+        As `register_spark`.
+    """
+    with _pyspark():
+        from .reports import Reporter
+    spark.streams.addListener(Reporter({str(query.id) for query in queries}, url, loop))
+
+
+@contextlib.contextmanager
+def _pyspark() -> Iterator[None]:
+    try:
+        yield
     except ImportError as error:
         raise NotSupported(
             f"the data source needs pyspark 4.2 or later: {error}",
             hint="pip install 'tornado-loops[spark]'",
         ) from error
-    spark.dataSource.register(LoopDataSource)

@@ -1,4 +1,4 @@
-"""The data source `tornado` of Spark: `spark.read`, `df.write` and `df.writeStream` with `format("tornado")`."""
+"""The data source `tornado` of Spark: `read`, `readStream`, `write` and `writeStream` with `format("tornado")`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from ...errors import NotSupported
+from .change_reader import ChangeReader
 from .options import SourceOptions
 from .reader import LoopReader, schema_of
 from .remote_loop import RemoteLoop
@@ -29,6 +30,12 @@ class LoopDataSource(DataSource):
         del schema
         options = SourceOptions.of(self.options)
         return LoopReader(options, self._ids(options))
+
+    def streamReader(self, schema: StructType) -> ChangeReader:  # noqa: N802  Spark's name
+        """Return what reads the loop's changes."""
+        del schema
+        options = SourceOptions.of(self.options)
+        return ChangeReader(options, self._ids(options))
 
     def writer(self, schema: StructType, overwrite: bool) -> LoopBatchWriter:  # noqa: FBT001  Spark's signature
         """Return what writes a DataFrame.

@@ -15,7 +15,7 @@ from ...errors import InvalidArgument, UnknownField
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 MODES = ("exact", "approximate")
-_NAMES = ("url", "loop", "order", "write_id", "mode", "vertices", "deadline_s", "timeout_s")
+_NAMES = ("url", "loop", "order", "write_id", "mode", "vertices", "since", "deadline_s", "timeout_s")
 # Spark puts these in by itself, depending on how a query is written.
 _OF_SPARK = ("path", "checkpointlocation", "queryname")
 
@@ -38,6 +38,8 @@ class SourceOptions:
         Reading: `exact` forks a branch, `approximate` reads the main loop as it is.
     vertices : str, optional
         Reading: only these, separated by commas.
+    since : str
+        Reading a stream: `beginning`, `now`, or the version of a stored snapshot behind which it begins.
     deadline_s : float
         Reading: how long a branch may take.
     timeout_s : float
@@ -50,6 +52,7 @@ class SourceOptions:
     write_id: str | None = None
     mode: str = "exact"
     vertices: str | None = None
+    since: str = "beginning"
     deadline_s: float = 300.0
     timeout_s: float = 60.0
 
@@ -83,6 +86,11 @@ class SourceOptions:
         mode = options.get("mode", "exact")
         if mode not in MODES:
             raise InvalidArgument(f"mode is {mode!r} but must be one of: {', '.join(MODES)}")
+        since = options.get("since", "beginning")
+        if since not in {"beginning", "now"} and not re.fullmatch(r"[0-9]{1,18}", since, re.ASCII):
+            raise InvalidArgument(
+                f"since is {since!r} but must be beginning, now, or the version of a stored snapshot"
+            )
         write_id = options.get("write_id")
         if write_id is not None and not re.fullmatch(r"[\w.-]{1,60}", write_id, re.ASCII):
             raise InvalidArgument(
@@ -95,6 +103,7 @@ class SourceOptions:
             write_id=write_id,
             mode=mode,
             vertices=options.get("vertices"),
+            since=since,
             deadline_s=_seconds(options, "deadline_s", 300.0),
             timeout_s=_seconds(options, "timeout_s", 60.0),
         )

@@ -39,18 +39,22 @@ class LoopReader(DataSourceReader):
     def read(self, _partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Ask, and yield the answer."""
         options = self._options
-        kind = pa.string() if self._ids == "string" else pa.int64()
-        schema = pa.schema([("vertex", kind), ("value", pa.float64())])
         with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
             table = loop.values(mode=options.mode, vertices=self._vertices, deadline_s=options.deadline_s)
         # An answer without rows cannot tell which kind its ids have.
-        yield from table.cast(schema).to_batches()
+        yield from table.cast(arrow_schema_of(self._ids)).to_batches()
 
 
 def schema_of(ids: str) -> StructType:
     """Return the columns of a loop's values; a value is null where a vertex is out of reach."""
     kind = StringType() if ids == "string" else LongType()
     return StructType([StructField("vertex", kind), StructField("value", DoubleType())])
+
+
+def arrow_schema_of(ids: str) -> pa.Schema:
+    """Return the same as Arrow writes it."""
+    kind = pa.string() if ids == "string" else pa.int64()
+    return pa.schema([("vertex", kind), ("value", pa.float64())])
 
 
 def _vertices(text: str | None, ids: str) -> list[int | str] | None:

@@ -11,7 +11,7 @@ import http.client
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
@@ -80,7 +80,8 @@ class RemoteLoop:
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         path = f"{self._batch(source, number)}/parts/{quote(part, safe='')}/{chunk}"
-        self._json("PUT", path, sink.getvalue().to_pybytes(), ARROW)
+        # Sent from where Arrow wrote it.
+        self._json("PUT", path, memoryview(sink.getvalue()), ARROW)
 
     def commit(self, source: str, number: int, parts: Sequence[tuple[str, int]]) -> Document:
         """Have a batch admitted: these parts, each with the number of its chunks."""
@@ -91,6 +92,12 @@ class RemoteLoop:
         """Give a batch up."""
         self._call("DELETE", self._batch(source, number))
 
+    def report(self, source: str, *, rejected: int, lag_records: int | None, last_error: str | None) -> None:
+        """Say what only the sender of a source's batches knows."""
+        body = {"rejected": rejected, "lag_records": lag_records, "last_error": last_error}
+        path = f"/loops/{quote(self.loop, safe='')}/batches/{quote(source, safe='')}"
+        self._call("PUT", path, json.dumps(body).encode())
+
     def values(self, *, mode: str, vertices: Sequence[int | str] | None, deadline_s: float) -> pa.Table:
         """Ask, wait, and return `vertex` and `value`, null where a vertex is out of reach.
 
@@ -99,20 +106,52 @@ class RemoteLoop:
         PeerError
             When the branch did not converge, so that there is no such answer.
         """
-        question: Document = {"loop": self.loop, "mode": mode, "deadline_s": deadline_s}
+        question: Document = {"mode": mode, "deadline_s": deadline_s}
         if vertices is not None:
             question["vertices"] = list(vertices)
-        asked = self._json("POST", "/queries", json.dumps(question).encode(), JSON)
+        with self._answered(question) as query:
+            body = self._call("GET", f"/queries/{query}/result", accept=ARROW)
+        return pa.ipc.open_stream(body).read_all()
+
+    def keep(self, reader: str, deadline_s: float, *, at: int | None = None) -> int:
+        """Ask for an exact answer, have it kept for a reader, and return its version.
+
+        Parameters
+        ----------
+        at : int, optional
+            Version of a stored snapshot, in place of the loop as it is now.
+
+        Raises
+        ------
+        PeerError
+            As `values`.
+        """
+        with self._answered({"deadline_s": deadline_s} | ({} if at is None else {"at": at})) as query:
+            kept = self._json("POST", self._reader(reader), json.dumps({"query": query}).encode())
+        return int(kept["version"])
+
+    def changes(self, reader: str, after: int, up_to: int) -> pa.Table:
+        """Return `vertex` and `value` of what changed between two versions that are kept for a reader."""
+        body = self._call("GET", f"{self._reader(reader)}?after={after}&up_to={up_to}", accept=ARROW)
+        return pa.ipc.open_stream(body).read_all()
+
+    def forget(self, reader: str, before: int) -> None:
+        """Have the answers let go of that are kept for a reader, before a version."""
+        self._call("DELETE", f"{self._reader(reader)}?before={before}")
+
+    @contextlib.contextmanager
+    def _answered(self, question: Document) -> Iterator[str]:
+        """Ask, wait for the answer, and yield the query's id; the query is forgotten afterwards."""
+        asked = self._json("POST", "/queries", json.dumps({"loop": self.loop} | question).encode(), JSON)
         path = f"/queries/{asked['id']}"
         try:
-            asked = self._finished(asked, path)
-            body = self._call("GET", f"{path}/result", accept=ARROW)
+            self._finished(asked, path)
+            yield str(asked["id"])
         finally:
             with contextlib.suppress(PeerError, InvalidArgument):
                 self._call("DELETE", path)
-        return pa.ipc.open_stream(body).read_all()
 
-    def _finished(self, asked: Document, path: str) -> Document:
+    def _finished(self, asked: Document, path: str) -> None:
         while asked["state"] in {"queued", "running"}:
             asked = self._json("GET", path)
             time.sleep(0.01 if asked["elapsed_s"] < 1 else _PAUSE_S)
@@ -126,12 +165,16 @@ class RemoteLoop:
                     or "Give it longer with the option deadline_s, or read with mode approximate."
                 ),
             )
-        return asked
+
+    def _reader(self, reader: str) -> str:
+        return f"/loops/{quote(self.loop, safe='')}/readers/{quote(reader, safe='')}"
 
     def _batch(self, source: str, number: int) -> str:
         return f"/loops/{quote(self.loop, safe='')}/batches/{quote(source, safe='')}/{number}"
 
-    def _json(self, method: str, path: str, body: bytes | None = None, kind: str = JSON) -> Document:
+    def _json(
+        self, method: str, path: str, body: bytes | memoryview | None = None, kind: str = JSON
+    ) -> Document:
         answer = self._call(method, path, body, kind)
         try:
             document: Document = json.loads(answer)
@@ -142,7 +185,13 @@ class RemoteLoop:
         return document
 
     def _call(
-        self, method: str, path: str, body: bytes | None = None, kind: str = JSON, *, accept: str = JSON
+        self,
+        method: str,
+        path: str,
+        body: bytes | memoryview | None = None,
+        kind: str = JSON,
+        *,
+        accept: str = JSON,
     ) -> bytes:
         headers = {"Accept": accept} | ({} if body is None else {"Content-Type": kind})
         give_up_s = time.monotonic() + self._timeout_s

@@ -86,6 +86,8 @@ class LoopBatchWriter(DataSourceArrowWriter):
     def __init__(self, options: SourceOptions, columns: Sequence[str]) -> None:
         self._options = options
         self._columns = checked_columns(columns, options.order)
+        # Before `spark:` in the order of names, in which a restart admits what sources pushed: what a stream removes may have
+        # come with the history that was written before it.
         self._source = f"spark-write:{options.write_id or uuid.uuid4().hex}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> SentPart:

@@ -1,0 +1,119 @@
+"""What docker-compose.yml describes, started here: real broker, generator, Spark and service, in its order, by its commands."""
+
+import contextlib
+import os
+import socket
+import sys
+import time
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.compose.described import CHECKOUT, Natively, spark_settings
+from tornado.command.client import ServiceClient
+from tornado.testing import EdgeHistory, exact_distances
+from tornado.testing.kafka_broker import KafkaBroker
+from tornado.testing.replay import batch_end, replayed_roads
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.usefixtures("compiled_paths")]
+
+SIDE = 20
+STATION = SIDE // 2 * (SIDE + 1)
+ENOUGH = 3000
+
+
+def free_ports(count):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def wait_until(condition, children, timeout_s=120):
+    until_s = time.monotonic() + timeout_s
+    while not condition():
+        for child in children:
+            child.check()
+        assert time.monotonic() < until_s, f"not within {timeout_s} s"
+        time.sleep(0.5)
+
+
+@pytest.mark.parametrize("cluster", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_the_chain_of_the_file_gives_the_exact_answer(tmp_path, cluster):
+    pytest.importorskip("pyspark")
+    from tornado.ingest.java import spark_java_home
+
+    http, ui, master, master_ui, worker_ui = free_ports(5)
+    (tmp_path / "conf").mkdir()
+    for name in ("names", "pipeline", "snapshots"):
+        (tmp_path / name).mkdir()
+    settings = spark_settings() | {
+        "spark.master": f"spark://127.0.0.1:{master}" if cluster else "local[2]",
+        "spark.ui.port": str(ui),
+        # Compiled in a hurry: it runs for seconds.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    lines = "".join(f"{name} {value}\n" for name, value in settings.items())
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(lines)
+    environment = os.environ | {
+        "JAVA_HOME": spark_java_home(),
+        "PYTHONPATH": os.pathsep.join([str(CHECKOUT), *sys.path]),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONF_DIR": str(tmp_path / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "TORNADO_LOOPS_DATA_DIR": str(tmp_path / "data"),
+    }
+    with contextlib.ExitStack() as stack:
+        broker = KafkaBroker(tmp_path / "kafka")
+        natively = Natively(
+            {
+                "kafka:9092": broker.address,
+                "0.0.0.0:8080": f"127.0.0.1:{http}",
+                "http://service:8080": f"http://127.0.0.1:{http}",
+                "127.0.0.1:8080": f"127.0.0.1:{http}",
+                "127.0.0.1:4040": f"127.0.0.1:{ui}",
+                "spark://spark-master:7077": f"spark://127.0.0.1:{master}",
+                "spark-master": "127.0.0.1",
+                "7077": str(master),
+                "8090": str(master_ui),
+                "8091": str(worker_ui),
+                "/tmp/spark": str(tmp_path / "spark"),
+                "/names": str(tmp_path / "names"),
+                "/pipeline": str(tmp_path / "pipeline"),
+                "lmdb:///snapshots": f"lmdb://{tmp_path}/snapshots",
+                # A town that is built soon, so that its roads close and open before it is asked.
+                "--side=100": f"--side={SIDE}",
+                "--source=5050": f"--source={STATION}",
+            },
+            environment,
+        )
+        children = [stack.enter_context(natively.start("service"))]
+        for name in ("spark-master", "spark-worker-1", "spark-worker-2") if cluster else ():
+            children.append(stack.enter_context(natively.start(name)))
+            wait_until(lambda: natively.is_healthy(name), children)  # noqa: B023 - called in this round
+        stack.enter_context(broker)
+        children.append(stack.enter_context(natively.start("generator")))
+        wait_until(lambda: natively.is_healthy("generator"), children)
+        wait_until(lambda: natively.is_healthy("service"), children)
+        children.append(stack.enter_context(natively.start("pipeline")))
+        url = f"http://127.0.0.1:{http}"
+        client = stack.enter_context(ServiceClient(url))
+        wait_until(lambda: sum(client.loop("sssp")["offsets"].values()) >= ENOUGH, children)
+        wait_until(lambda: natively.is_healthy("pipeline"), children)
+        answer = httpx.post(f"{url}/v1/queries?wait_s=30", json={"loop": "sssp"}, trust_env=False).json()
+        assert (answer["state"], answer["certificate"]) == ("converged", {"kind": "exact"})
+        [records] = answer["snapshot"]["offsets"].values()
+        ends = batch_end(tmp_path / "pipeline" / "state" / "edges", "roads", records)
+        names = tmp_path / "names" / "junctions.csv"
+        history = EdgeHistory.of(replayed_roads(broker.address, "roads", ends, names))
+    found = {
+        row["vertex"]: float("inf") if row["value"] is None else row["value"]
+        for row in answer["result"]["values"]
+    }
+    expected = exact_distances(history.at(records), STATION)
+    ids = np.array(sorted(found), np.int64)
+    assert [found[vertex] for vertex in ids.tolist()] == expected.lookup(ids).tolist()
+    assert set(expected.ids.tolist()) <= set(found)
+    assert len(ids) > SIDE * SIDE // 2

@@ -1,0 +1,135 @@
+"""A real broker, Spark's own connector, the pipeline of roads, and a loop: exact at every batch, bad records named."""
+
+import itertools
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from tests.end_to_end.running import Service
+from tests.kafka.topics import wait_until
+from tests.spark.topic_of_roads import BAD, TopicOfRoads, check, recorded, recording_source
+from tornado import register_spark
+from tornado.ingest.records import EdgeBatch
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+@pytest.fixture
+def roads(broker, tmp_path):
+    broker.create_topic(tmp_path.name, 2)
+    return TopicOfRoads(broker, tmp_path.name, tmp_path)
+
+
+def started(spark, roads, tmp_path, url):
+    from apps.pipelines import roads as pipeline
+
+    topic = pipeline.Topic(spark, roads.broker.address, roads.topic, records_per_batch=300)
+    return pipeline.start(
+        pipeline.checked(topic.stream(), pipeline.towns_of(spark, str(roads.towns))),
+        url=url,
+        loop="sssp",
+        checkpoint=str(tmp_path / "state"),
+        quarantine=str(tmp_path / "rejected"),
+    )
+
+
+def test_answers_are_exact_for_the_batch_that_they_name_and_bad_records_are_named(spark, roads, tmp_path):
+    spark.dataSource.register(recording_source(tmp_path / "recorded"))
+    prefixes = set()
+    with Service(tmp_path) as service:
+        queries = started(spark, roads, tmp_path, service.url)
+        source = f"spark:{queries[1].id}"
+        try:
+            for end in (len(roads.stream) // 2, len(roads.stream)):
+                roads.send(end)
+                until_s = time.monotonic() + 120
+                while (prefix := checked_answer(service, source, tmp_path)) < end:
+                    assert queries[1].exception() is None and time.monotonic() < until_s
+                    prefixes.add(prefix)
+                assert prefix == end
+            roads.check_end(service.ask())
+            queries[0].processAllAvailable()
+        finally:
+            register_spark(spark)
+            for query in queries:
+                query.processAllAvailable()
+                query.stop()
+    assert len(prefixes) > 2
+    rows = spark.read.json(str(tmp_path / "rejected")).collect()
+    assert {(row.topic, row.partition, row.offset): row.reason for row in rows} == roads.rejected
+    assert len(rows) == len(roads.rejected)
+    assert max(len(row.record or "") for row in rows) == 1000
+
+
+def checked_answer(service, source, tmp_path):
+    """Compare an answer with the oracle over what the pipeline gave out up to the batch that it names."""
+    answer = service.ask()
+    prefix = answer["snapshot"]["offsets"].get(source, 0)
+    batches = recorded(tmp_path / "recorded")
+    ends = [0, *itertools.accumulate(map(len, batches))]
+    assert prefix in ends, "a snapshot has a part of a batch"
+    check(answer, EdgeBatch.concat([EdgeBatch.empty(), *batches[: ends.index(prefix)]]))
+    return prefix
+
+
+def test_a_run_with_its_pipeline_fills_in_the_past_and_goes_on_though_it_is_killed_in_between(
+    spark_environment, roads, tmp_path
+):
+    options = [
+        *["--store", f"lmdb://{tmp_path}/store", "--pipeline", "apps/pipelines/roads.py", "--", "--backfill"],
+        *["--kafka", roads.broker.address, "--topic", roads.topic, "--towns", str(roads.towns)],
+    ]
+    half = len(roads.stream) // 2
+    roads.send(half)
+    with Service(tmp_path, *options) as service:
+        pid = service.wait_for("pipeline")["pid"]
+        wait_until(lambda: offsets(service), 240)
+        past = offsets(service)
+        # After its history is in, and before its stream has begun: seconds lie between.
+        os.kill(pid, signal.SIGKILL)
+        assert list(past.values()) == [half]
+        assert "the pipeline roads.py was ended by signal 9" in service.wait_for("error")["message"]
+        assert (
+            service.client.get("/v1/loops/sssp").json()["sources"]["pipeline:roads.py"]["state"] == "failed"
+        )
+        roads.check_end(service.ask())
+        service.signal(signal.SIGTERM)
+    assert group_of(pid) == []
+    roads.send()
+    with Service(tmp_path, *options) as service:
+        pid = service.wait_for("pipeline")["pid"]
+        wait_until(lambda: sum(offsets(service).values()) == len(roads.stream), 240)
+        answer = service.ask()
+        [source] = answer["snapshot"]["offsets"].keys() - past.keys()
+        assert answer["snapshot"]["offsets"] == {**past, source: len(roads.stream) - half}
+        roads.check_end(answer)
+        wait_until(lambda: told(service, source)["rejected"] == len(BAD))
+        assert (told(service, source)["state"], told(service, source)["lag_records"]) == ("running", 0)
+        assert told(service, source)["rows_per_s"] > 0
+        assert f'tornado_source_lag_records{{loop="sssp",source="{source}"}} 0.0' in metrics(service)
+        assert f'tornado_source_rejected_total{{loop="sssp",source="{source}"}} {len(BAD)}.0' in metrics(
+            service
+        )
+        assert service.signal(signal.SIGTERM) == 130
+    assert group_of(pid) == []
+
+
+def offsets(service):
+    return service.client.get("/v1/loops/sssp").json()["offsets"]
+
+
+def told(service, source):
+    return service.client.get("/v1/loops/sssp").json()["sources"][source]
+
+
+def metrics(service):
+    return service.client.get("/metrics").text.splitlines()
+
+
+def group_of(leader):
+    """Return the processes that were started in a group, as far as they have not ended."""
+    found = psutil.process_iter()
+    return [one for one in found if one.status() != psutil.STATUS_ZOMBIE and os.getpgid(one.pid) == leader]
