@@ -60,7 +60,7 @@ _QUICK = (
 @click.option(
     "--engine",
     type=click.Choice(["threads", "processes", "spark"]),
-    default="threads",
+    default="spark",
     show_default=True,
     help="Where the workers of the loop run, as for `tornado run`.",
 )
