@@ -53,7 +53,7 @@ DOORWAYS = {
     "psycopg2": [],
     "zmq": ["tornado/engine/*.py"],
     "msgpack": ["tornado/engine/wire.py"],
-    "pyspark": ["tornado/ingest/spark/*.py", "tornado/engine/spark.py", "apps/pipelines/*.py"],
+    "pyspark": ["tornado/ingest/spark/*.py", "tornado/engine/spark*.py", "apps/pipelines/*.py"],
     "networkx": ["tornado/testing/*.py"],
     "scipy": ["tornado/testing/*.py"],
 }

@@ -21,6 +21,7 @@ from typing import Any
 from pyspark import BarrierTaskContext, SparkConf, SparkContext
 
 from ..errors import InvalidArgument
+from . import spark_daemon
 from .member import MemberConfig
 
 _SLOTS_WITHIN_S = 15.0  # executors of a cluster register one after another
@@ -51,7 +52,7 @@ class SparkLauncher:
     def __init__(self, module: str, workers: int, master: str | None = None, *, spare_slots: int = 0) -> None:
         self._module = module
         self._owns = SparkContext._active_spark_context is None  # noqa: SLF001  there is no other way to ask
-        self._context = _context(master or f"local[{workers + spare_slots}]")
+        self._context = _context(master or f"local[{workers + spare_slots}]", module)
         self._job: _Job | None = None
         self._stages = 0
         try:
@@ -174,7 +175,7 @@ def _interface_towards(host: str) -> str:
         return str(probe.getsockname()[0])
 
 
-def _context(master: str) -> SparkContext:
+def _context(master: str, module: str) -> SparkContext:
     """The Spark of this process, made where there is none."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
@@ -183,6 +184,9 @@ def _context(master: str) -> SparkContext:
         .setMaster(master)
         .setAppName("tornado")
         .set("spark.ui.enabled", "false")
+        .set("spark.ui.showConsoleProgress", "false")
+        .set("spark.python.daemon.module", spark_daemon.__name__)
+        .set(f"spark.executorEnv.{spark_daemon.PRELOADED}", module)
         .set("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "1s")
         .set("spark.barrier.sync.timeout", "60")
         .set("spark.python.task.killTimeout", "500ms")
@@ -192,7 +196,7 @@ def _context(master: str) -> SparkContext:
     context = SparkContext.getOrCreate(conf)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupt)  # Spark's own would cancel all jobs
-    context.setLogLevel("ERROR")
+    context.setLogLevel("FATAL")  # what fails is told by the engine
     return context
 
 

@@ -1,0 +1,14 @@
+"""What forks Spark's Pythons on an executor, with everything loaded that a worker needs: a new worker is there at once."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+from pyspark import daemon
+
+PRELOADED = "TORNADO_SPARK_PRELOADED"
+
+if __name__ == "__main__":
+    importlib.import_module(os.environ[PRELOADED])
+    daemon.manager()
