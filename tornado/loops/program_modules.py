@@ -1,0 +1,180 @@
+"""Where a program's class is written, so that another process can import it: as a module of a package, or as a file.
+
+A module of a package is found by its name, a file by its path, as `path/to/file.py:ClassName` is. Both processes compare the
+text, for a class that was edited meanwhile computes something else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..config import HOME
+from ..engine import FENCE_BYTES, Wire
+from ..errors import InvalidArgument, NotSupported
+from .general_program import GeneralProgram
+from .general_wire import VALUE_TYPES, travelling
+
+_PARAMETERS = Wire(bytes(FENCE_BYTES), VALUE_TYPES)  # inside of messages that have a fence
+
+
+class ProgramReference(NamedTuple):
+    """A program as it travels.
+
+    Attributes
+    ----------
+    module, path
+        By which it is imported; the path is empty for a module of a package.
+    name
+        Of the class in its module.
+    digest
+        Of the module's text.
+    parameters
+        The fields of the program, written as values are.
+    """
+
+    module: str
+    path: str
+    name: str
+    digest: str
+    parameters: bytes
+
+
+_digests: WeakKeyDictionary[type, str] = (
+    WeakKeyDictionary()
+)  # of the text when the class was first referred to
+
+
+def reference_of(program: GeneralProgram) -> ProgramReference:
+    """Refer to a program.
+
+    Raises
+    ------
+    NotSupported
+        When another process could not import its class, or a parameter cannot travel.
+    """
+    kind = type(program)
+    module = sys.modules.get(kind.__module__)
+    if module is None or kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
+        where = "a function" if "<locals>" in kind.__qualname__ else "the program that was started"
+        raise NotSupported(
+            f"{kind.__qualname__} is defined in {where}, where a worker process cannot import it from",
+            hint="Put the class into a file of its own and import it from there, or use the engine threads.",
+        )
+    if _found(module, kind.__qualname__) is not kind:
+        raise NotSupported(
+            f"{kind.__module__}.{kind.__qualname__} is another class by now: a worker process would import that one",
+            hint="Load the file once, and give other files other names.",
+        )
+    try:
+        fields = [field.name for field in dataclasses.fields(program) if field.init]  # type: ignore[arg-type]
+        parameters = _PARAMETERS.write({name: travelling(getattr(program, name)) for name in fields})
+    except NotSupported as error:
+        raise NotSupported(f"a parameter of {program!r}: {error.message}", hint=error.hint) from error
+    path = "" if module.__package__ else _file_of(module)
+    digest = _digests.setdefault(kind, _digest_of(module))
+    return ProgramReference(kind.__module__, path, kind.__qualname__, digest, parameters)
+
+
+class Programs:
+    """Programs of other processes; each module is imported once."""
+
+    def __init__(self) -> None:
+        self._modules: dict[tuple[str, str], tuple[ModuleType, str]] = {}
+
+    def program(self, reference: ProgramReference) -> GeneralProgram:
+        """The program that is referred to.
+
+        Raises
+        ------
+        InvalidArgument
+            When it cannot be imported here, or is not the same here.
+        """
+        key = reference.module, reference.path
+        if key not in self._modules:
+            module = _imported(*key)
+            self._modules[key] = module, _digest_of(module)
+        module, digest = self._modules[key]
+        if digest != reference.digest:
+            raise InvalidArgument(
+                f"{_file_of(module)} has another text than when {reference.name} was imported to start the loop",
+                hint="It was edited meanwhile, or machines have different versions of it. Start again.",
+            )
+        kind = _found(module, reference.name)
+        if not inspect.isclass(kind) or not issubclass(kind, GeneralProgram):
+            raise InvalidArgument(f"{_file_of(module)} has no general program {reference.name!r}")
+        parameters = _PARAMETERS.read(reference.parameters)
+        try:
+            return kind(**parameters)
+        except Exception as error:
+            raise InvalidArgument(f"{reference.name} cannot be made with {parameters}: {error!r}") from error
+
+
+def import_module(name: str) -> ModuleType:
+    """Import a module of a package by its name; `apps` is the one beside this package, whatever is in the current folder."""
+    if name.partition(".")[0] == "apps" and str(HOME) not in sys.path[:1]:
+        sys.path.insert(0, str(HOME))
+    return importlib.import_module(name)
+
+
+def import_file(path: Path) -> ModuleType:
+    """Import a file as a module of its own name in `sys.modules`, with its folder on the path, as if it had been run.
+
+    Raises
+    ------
+    InvalidArgument
+        When that fails.
+    """
+    path = path.resolve()
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    if specification is None or specification.loader is None:
+        raise InvalidArgument(f"{path} cannot be imported as Python")
+    module = importlib.util.module_from_spec(specification)
+    # Known before it runs: dataclasses and pickle look a class's module up by name.
+    before = sys.modules.get(path.stem)
+    sys.modules[path.stem] = module
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        if before is None:
+            del sys.modules[path.stem]
+        else:
+            sys.modules[path.stem] = before
+        raise InvalidArgument(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _imported(name: str, path: str) -> ModuleType:
+    if path and Path(path).is_file():
+        return import_file(Path(path))
+    try:
+        return import_module(name)
+    except Exception as error:
+        where = f"there is no file {path}, and {name}" if path else name
+        raise InvalidArgument(f"{where} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _found(module: ModuleType, name: str) -> object:
+    found: object = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _file_of(module: ModuleType) -> str:
+    return getattr(module, "__file__", None) or ""
+
+
+def _digest_of(module: ModuleType) -> str:
+    file = Path(_file_of(module))
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
