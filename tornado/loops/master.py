@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..engine import ClusterEngine, Engine
-from ..errors import InvalidArgument, NotSupported, WorkerLost
+from ..errors import CallerError, InvalidArgument, NotSupported, WorkerLost
 from ..storage import MemoryStore, VersionedStore
 from .branch import Branch
 from .engines import engine_of
@@ -163,11 +163,19 @@ class Master:
             for host in self._hosts:
                 assert isinstance(host, RemoteHost)
                 host.forget_all()
+            refused: dict[MainLoop, CallerError] = {}
             loops = [loop for loop in self._running.values() if loop.error is None]
             for loop in loops:
-                loop.install_again()
-            for loop in loops:  # nobody may be called back before: who is may wait for the order
+                try:
+                    loop.install_again()
+                except CallerError as error:  # its program was edited meanwhile, say: the others go on
+                    refused[loop] = error
+            for loop in [
+                loop for loop in loops if loop not in refused
+            ]:  # nobody may be called back before: who is may wait for the order
                 loop.replay()
+        for loop, refusal in refused.items():
+            loop.fail(refusal)
 
     def _look_for_failures(self, host: LoopHost) -> bool:
         """Where an operator raised, fail the loop or the branch that it belongs to; whether there was any."""

@@ -26,8 +26,8 @@ from .general_wire import VALUE_TYPES, travelling
 _PARAMETERS = Wire(bytes(FENCE_BYTES), VALUE_TYPES)  # inside of messages that have a fence
 
 
-class ProgramReference(NamedTuple):
-    """A program as it travels.
+class Place(NamedTuple):
+    """Where a class is written.
 
     Attributes
     ----------
@@ -37,20 +37,24 @@ class ProgramReference(NamedTuple):
         Of the class in its module.
     digest
         Of the module's text.
-    parameters
-        The fields of the program, written as values are.
     """
 
     module: str
     path: str
     name: str
     digest: str
+
+
+class ProgramReference(NamedTuple):
+    """A program as it travels: where its class is written, and its fields, written as values are."""
+
+    place: Place
     parameters: bytes
 
 
-_digests: WeakKeyDictionary[type, str] = (
+_places: WeakKeyDictionary[type, Place] = (
     WeakKeyDictionary()
-)  # of the text when the class was first referred to
+)  # as they were when a class was first referred to
 
 
 def reference_of(program: GeneralProgram) -> ProgramReference:
@@ -62,6 +66,18 @@ def reference_of(program: GeneralProgram) -> ProgramReference:
         When another process could not import its class, or a parameter cannot travel.
     """
     kind = type(program)
+    place = _places.get(kind)
+    if place is None:
+        place = _places[kind] = _place_of(kind)
+    fields = [field.name for field in dataclasses.fields(program) if field.init]  # type: ignore[arg-type]
+    try:
+        values = {name: travelling(getattr(program, name)) for name in fields}
+    except NotSupported as error:
+        raise NotSupported(f"a parameter of {program!r}: {error.message}", hint=error.hint) from error
+    return ProgramReference(place, _PARAMETERS.write(values))
+
+
+def _place_of(kind: type) -> Place:
     module = sys.modules.get(kind.__module__)
     if module is None or kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
         where = "a function" if "<locals>" in kind.__qualname__ else "the program that was started"
@@ -74,14 +90,8 @@ def reference_of(program: GeneralProgram) -> ProgramReference:
             f"{kind.__module__}.{kind.__qualname__} is another class by now: a worker process would import that one",
             hint="Load the file once, and give other files other names.",
         )
-    try:
-        fields = [field.name for field in dataclasses.fields(program) if field.init]  # type: ignore[arg-type]
-        parameters = _PARAMETERS.write({name: travelling(getattr(program, name)) for name in fields})
-    except NotSupported as error:
-        raise NotSupported(f"a parameter of {program!r}: {error.message}", hint=error.hint) from error
     path = "" if module.__package__ else _file_of(module)
-    digest = _digests.setdefault(kind, _digest_of(module))
-    return ProgramReference(kind.__module__, path, kind.__qualname__, digest, parameters)
+    return Place(kind.__module__, path, kind.__qualname__, _digest_of(module))
 
 
 class Programs:
@@ -90,32 +100,33 @@ class Programs:
     def __init__(self) -> None:
         self._modules: dict[tuple[str, str], tuple[ModuleType, str]] = {}
 
-    def program(self, reference: ProgramReference) -> GeneralProgram:
-        """The program that is referred to.
+    def program(self, reference: tuple[tuple[str, str, str, str], bytes]) -> GeneralProgram:
+        """The program of a `ProgramReference`, which has become plain tuples on its way.
 
         Raises
         ------
         InvalidArgument
             When it cannot be imported here, or is not the same here.
         """
-        key = reference.module, reference.path
+        place, parameters = Place(*reference[0]), reference[1]
+        key = place.module, place.path
         if key not in self._modules:
-            module = _imported(*key)
-            self._modules[key] = module, _digest_of(module)
+            imported = _imported(*key)
+            self._modules[key] = imported, _digest_of(imported)
         module, digest = self._modules[key]
-        if digest != reference.digest:
+        if digest != place.digest:
             raise InvalidArgument(
-                f"{_file_of(module)} has another text than when {reference.name} was imported to start the loop",
+                f"{_file_of(module)} has another text than when {place.name} was imported to start the loop",
                 hint="It was edited meanwhile, or machines have different versions of it. Start again.",
             )
-        kind = _found(module, reference.name)
+        kind = _found(module, place.name)
         if not inspect.isclass(kind) or not issubclass(kind, GeneralProgram):
-            raise InvalidArgument(f"{_file_of(module)} has no general program {reference.name!r}")
-        parameters = _PARAMETERS.read(reference.parameters)
+            raise InvalidArgument(f"{_file_of(module)} has no general program {place.name!r}")
+        fields = _PARAMETERS.read(parameters)
         try:
-            return kind(**parameters)
+            return kind(**fields)
         except Exception as error:
-            raise InvalidArgument(f"{reference.name} cannot be made with {parameters}: {error!r}") from error
+            raise InvalidArgument(f"{place.name} cannot be made with {fields}: {error!r}") from error
 
 
 def import_module(name: str) -> ModuleType:

@@ -192,7 +192,7 @@ class RemoteHost:
     def post(self, command: Command) -> None:
         """Send a command; from any thread, under the master's lock where order matters."""
         match command:
-            case Admit(loop, share):
+            case Admit(loop, share) if loop in self._applied:  # not one that could not be restored
                 columns = (share.sources, share.targets, share.weights, share.operations, share.mentioned)
                 self.send(("admit", loop, share.version, *columns))
             case Fork():

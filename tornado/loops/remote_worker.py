@@ -20,7 +20,7 @@ from .general_wire import LETTER_TYPES
 from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost
 from .main_processor import Share
 from .part import BranchView
-from .program_modules import ProgramReference, Programs
+from .program_modules import Programs
 from .restoration import RestorableProcessor
 from .stored_loop import StoredProcessor
 from .warm import warm
@@ -102,7 +102,7 @@ class RemoteWorker:
     def answer(self, request: tuple[Any, ...]) -> Any:
         """Answer what `RemotePart` asks, or import a program; on the listener's thread."""
         if request[0] == "program":
-            return self._import(ProgramReference(*request[1]))
+            return self._import(request[1])
         where, number, method, *arguments = request
         part: Any = self._worker_host.loop(number) if where == "main" else self._branches.get(number)
         if part is None:
@@ -120,14 +120,14 @@ class RemoteWorker:
                 return getattr(part, method)()
         raise KeyError(f"a part of a loop does not answer {method!r}")
 
-    def _import(self, reference: ProgramReference) -> None:
+    def _import(self, reference: Any) -> None:
         self._member.loading()
         try:
             self._programs.program(reference)
         except TornadoError as error:
-            index = self._worker_host.index
+            worker, name = self._worker_host.index, reference[0][2]
             raise InvalidArgument(
-                f"worker {index} cannot have {reference.name}: {error.message}", hint=error.hint
+                f"worker {worker} cannot have {name}: {error.message}", hint=error.hint
             ) from error
 
     def _plan(self, kind: str, *fields: Any) -> PartPlan:
@@ -143,7 +143,7 @@ class RemoteWorker:
 
     def _argument(self, value: Any) -> Any:
         """An argument of a fork or plan: a number, or a program, which was imported before."""
-        return self._programs.program(ProgramReference(*value)) if isinstance(value, tuple) else value
+        return self._programs.program(value) if isinstance(value, tuple) else value
 
     def _recorded(self, number: int, part: BranchView) -> None:
         self._branches[number] = part
