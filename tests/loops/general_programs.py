@@ -226,3 +226,11 @@ class Once(GeneralProgram):
 
     def value(self, state):
         return float(state["told"])
+
+
+@dataclass(frozen=True)
+class Broken(Once):
+    """Divides by zero."""
+
+    def gather(self, vertex, producer, value, weights):
+        return weights[0] / 0 > 1

@@ -9,7 +9,18 @@ from random import Random
 import numpy as np
 import pytest
 
-from tests.loops.general_programs import VALUES, Carried, Labels, Once, Parcels, Paths, Ranks, Shop, same
+from tests.loops.general_programs import (
+    VALUES,
+    Broken,
+    Carried,
+    Labels,
+    Once,
+    Parcels,
+    Paths,
+    Ranks,
+    Shop,
+    same,
+)
 from tests.loops.test_general_programs import Graph, batches, chain, values_of
 from tornado.engine import Wire
 from tornado.errors import InvalidArgument, NotSupported
@@ -281,6 +292,16 @@ def test_a_class_that_workers_cannot_have_is_refused_and_says_why(master, load):
     loop.admit(chain(9), "s", 9)
     assert loop.wait_idle(WAIT_S)
     assert values_of(loop.approximation()) == {vertex: float(vertex) for vertex in range(10)}
+
+
+def test_an_exception_of_a_program_names_the_line(master):
+    loop = master.start(Broken(), "broken")
+    loop.admit(chain(2), "s", 2)
+    assert master.engine.wait_for(lambda: loop.error is not None, WAIT_S)
+    with pytest.raises(
+        InvalidArgument, match=r"gather of the program raised ZeroDivisionError.*programs.py, line"
+    ):
+        loop.fork()
 
 
 def test_a_lost_worker_changes_no_answer_but_of_a_program_that_is_another_by_now(master, load):

@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -19,14 +20,14 @@ from weakref import WeakKeyDictionary
 
 from ..config import HOME
 from ..engine import FENCE_BYTES, Wire
-from ..errors import InvalidArgument, NotSupported
+from ..errors import InvalidArgument, NotSupported, TornadoError
 from .general_program import GeneralProgram
 from .general_wire import VALUE_TYPES, travelling
 
 _PARAMETERS = Wire(bytes(FENCE_BYTES), VALUE_TYPES)  # inside of messages that have a fence
 
 
-class Place(NamedTuple):
+class Origin(NamedTuple):
     """Where a class is written.
 
     Attributes
@@ -48,11 +49,11 @@ class Place(NamedTuple):
 class ProgramReference(NamedTuple):
     """A program as it travels: where its class is written, and its fields, written as values are."""
 
-    place: Place
+    origin: Origin
     parameters: bytes
 
 
-_places: WeakKeyDictionary[type, Place] = (
+_origins: WeakKeyDictionary[type, Origin] = (
     WeakKeyDictionary()
 )  # as they were when a class was first referred to
 
@@ -66,18 +67,18 @@ def reference_of(program: GeneralProgram) -> ProgramReference:
         When another process could not import its class, or a parameter cannot travel.
     """
     kind = type(program)
-    place = _places.get(kind)
-    if place is None:
-        place = _places[kind] = _place_of(kind)
+    origin = _origins.get(kind)
+    if origin is None:
+        origin = _origins[kind] = _origin_of(kind)
     fields = [field.name for field in dataclasses.fields(program) if field.init]  # type: ignore[arg-type]
     try:
         values = {name: travelling(getattr(program, name)) for name in fields}
     except NotSupported as error:
         raise NotSupported(f"a parameter of {program!r}: {error.message}", hint=error.hint) from error
-    return ProgramReference(place, _PARAMETERS.write(values))
+    return ProgramReference(origin, _PARAMETERS.write(values))
 
 
-def _place_of(kind: type) -> Place:
+def _origin_of(kind: type) -> Origin:
     module = sys.modules.get(kind.__module__)
     if module is None or kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
         where = "a function" if "<locals>" in kind.__qualname__ else "the program that was started"
@@ -91,7 +92,7 @@ def _place_of(kind: type) -> Place:
             hint="Load the file once, and give other files other names.",
         )
     path = "" if module.__package__ else _file_of(module)
-    return Place(kind.__module__, path, kind.__qualname__, _digest_of(module))
+    return Origin(kind.__module__, path, kind.__qualname__, _digest_of(module))
 
 
 class Programs:
@@ -108,25 +109,36 @@ class Programs:
         InvalidArgument
             When it cannot be imported here, or is not the same here.
         """
-        place, parameters = Place(*reference[0]), reference[1]
-        key = place.module, place.path
+        origin, parameters = Origin(*reference[0]), reference[1]
+        key = origin.module, origin.path
         if key not in self._modules:
             imported = _imported(*key)
             self._modules[key] = imported, _digest_of(imported)
         module, digest = self._modules[key]
-        if digest != place.digest:
+        if digest != origin.digest:
             raise InvalidArgument(
-                f"{_file_of(module)} has another text than when {place.name} was imported to start the loop",
+                f"{_file_of(module)} has another text than when {origin.name} was imported to start the loop",
                 hint="It was edited meanwhile, or machines have different versions of it. Start again.",
             )
-        kind = _found(module, place.name)
+        kind = _found(module, origin.name)
         if not inspect.isclass(kind) or not issubclass(kind, GeneralProgram):
-            raise InvalidArgument(f"{_file_of(module)} has no general program {place.name!r}")
+            raise InvalidArgument(f"{_file_of(module)} has no general program {origin.name!r}")
         fields = _PARAMETERS.read(parameters)
         try:
             return kind(**fields)
         except Exception as error:
-            raise InvalidArgument(f"{place.name} cannot be made with {fields}: {error!r}") from error
+            raise InvalidArgument(f"{origin.name} cannot be made with {fields}: {error!r}") from error
+
+    def told(self, error: BaseException) -> BaseException:
+        """An error as whoever wrote the program has to be told of it, where it came out of one; its traceback does not travel."""
+        files = {_file_of(module) for module, _ in self._modules.values()}
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+        if isinstance(error, TornadoError) or not frames:
+            return error
+        last = frames[-1]
+        return InvalidArgument(
+            f"{last.name} of the program raised {error!r} ({last.filename}, line {last.lineno})"
+        )
 
 
 def import_module(name: str) -> ModuleType:

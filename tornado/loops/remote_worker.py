@@ -162,7 +162,7 @@ class RemoteWorker:
             found = True
             if (loop, branch) not in self._failed:
                 self._failed.add((loop, branch))
-                self._member.report("failed", loop, branch, described(error))
+                self._member.report("failed", loop, branch, described(self._programs.told(error)))
         return found
 
 
