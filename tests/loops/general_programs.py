@@ -229,6 +229,22 @@ class Once(GeneralProgram):
 
 
 @dataclass(frozen=True)
+class Restless(GeneralProgram):
+    """On a cycle, without rest, it never comes to an end."""
+
+    rests: bool = True
+
+    def init(self, vertex):
+        return 0.0
+
+    def gather(self, vertex, producer, value, weights):
+        return not self.rests
+
+    def scatter(self, vertex):
+        vertex.emit(vertex.iteration)
+
+
+@dataclass(frozen=True)
 class Broken(Once):
     """Divides by zero."""
 

@@ -18,6 +18,7 @@ from tests.loops.general_programs import (
     Parcels,
     Paths,
     Ranks,
+    Restless,
     Shop,
     same,
 )
@@ -308,6 +309,10 @@ def test_a_lost_worker_changes_no_answer_but_of_a_program_that_is_another_by_now
     path, kind = load("edited_under_way")
     edited = master.start(kind(), "edited under way")
     path.write_text(path.read_text() + "\n# edited\n")
+    restless = master.start(Restless(), "restless")
+    restless.admit(EdgeBatch.of([1, 2, 3], [2, 3, 1]), "s", 3)
+    endless = restless.fork({"rests": False})
+    assert endless.wait_cut(WAIT_S)
     random, graph = Random(11), Graph()
     loop = master.start(Paths(0), "lost", delay_bound=4)
     branches = []
@@ -320,6 +325,7 @@ def test_a_lost_worker_changes_no_answer_but_of_a_program_that_is_another_by_now
         if number == 12:
             losses = master.engine.losses
             os.kill(master.engine._hellos[1][3], signal.SIGKILL)
+            endless.cancel()  # asks them how far they are
     for branch, version, expected in branches:
         assert branch.wait(WAIT_S)
         assert branch.state is BranchState.CONVERGED, branch.error
