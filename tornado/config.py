@@ -14,6 +14,10 @@ import platformdirs
 
 APPLICATION_NAME = "tornado-loops"
 
+# `apps` is installed beside this package; in a checkout it is the folder beside it. The same rule finds both, and no
+# other package called `apps` in the current folder can take its place.
+HOME = Path(__file__).resolve().parent.parent
+
 # Named after the distribution: these folders are not the web framework's, which has the same import name.
 DATA_DIR_VARIABLE = "TORNADO_LOOPS_DATA_DIR"
 CACHE_DIR_VARIABLE = "TORNADO_LOOPS_CACHE_DIR"

@@ -9,138 +9,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from tests.loops.general_programs import Labels, Parcels, Paths, Ranks
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, NotSupported
 from tornado.ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
 from tornado.loops import BranchState, GeneralProgram, Master
 
 BOUNDS = [1, 2, 5, 64, None]
-
-
-@dataclass(frozen=True)
-class Paths(GeneralProgram):
-    """Shortest paths that keep the last offer of each producer; `hops` ends the counting on cycles."""
-
-    source: int
-    hops: int = 40
-
-    def init(self, vertex):
-        return {"distance": self._own(vertex), "offers": {}}
-
-    def _own(self, vertex):
-        return (0.0, 0) if vertex.id == self.source else (math.inf, 0)
-
-    def gather(self, vertex, producer, value, weights):
-        state = vertex.state
-        state["offers"].pop(producer, None)
-        if weights and value is not None:
-            distance, hops = value
-            if hops < self.hops and distance < math.inf:
-                state["offers"][producer] = (distance + min(weights), hops + 1)
-        best = min([self._own(vertex), *state["offers"].values()])
-        changed = best != state["distance"]
-        state["distance"] = best
-        return changed
-
-    def scatter(self, vertex):
-        vertex.emit(vertex.state["distance"])
-
-    def value(self, state):
-        return state["distance"][0]
-
-
-@dataclass(frozen=True)
-class Ranks(GeneralProgram):
-    """PageRank without normalisation: (1 - d) + d times what the producers send, split over their targets."""
-
-    damping: float = 0.7
-    tolerance: float = 1e-9
-
-    def init(self, vertex):
-        return {"rank": 1 - self.damping, "sent": None}
-
-    def gather(self, vertex, producer, value, weights):
-        del producer, value, weights
-        shares = (one.value * len(one.weights) for one in vertex.heard.values() if one.value is not None)
-        vertex.state["rank"] = 1 - self.damping + self.damping * math.fsum(shares)
-        return self._matters(vertex)
-
-    def add_target(self, vertex, target, weight):
-        return self._matters(vertex)
-
-    def remove_target(self, vertex, target, weight):
-        return self._matters(vertex)
-
-    def _share(self, vertex):
-        targets = sum(map(len, vertex.targets.values()))
-        return vertex.state["rank"] / targets if targets else 0.0
-
-    def _matters(self, vertex):
-        sent = vertex.state["sent"]
-        return sent is None or abs(self._share(vertex) - sent) > self.tolerance
-
-    def scatter(self, vertex):
-        vertex.state["sent"] = self._share(vertex)
-        vertex.emit(vertex.state["sent"])
-
-    def value(self, state):
-        return state["rank"]
-
-
-@dataclass(frozen=True)
-class Labels(GeneralProgram):
-    """Synchronous label propagation: so many rounds, each vertex takes the commonest label, the least of several."""
-
-    rounds: int = 4
-    delay_bounds = (1, 1)
-
-    def init(self, vertex):
-        return vertex.id
-
-    def gather(self, vertex, producer, value, weights):
-        del producer, value, weights
-        if vertex.iteration > vertex.loop.first_iteration + self.rounds:
-            return False
-        votes = Counter()
-        for one in vertex.heard.values():
-            if one.value is not None:
-                votes[one.value] += len(one.weights)
-        if not votes:
-            return False
-        most = max(votes.values())
-        label = min(label for label, count in votes.items() if count == most)
-        changed = label != vertex.state
-        vertex.state = label
-        return changed
-
-    def scatter(self, vertex):
-        vertex.emit(vertex.state)
-
-
-@dataclass(frozen=True)
-class Parcels(GeneralProgram):
-    """Every vertex sends each target a value of its own, and sums what it is sent."""
-
-    def init(self, vertex):
-        return {"sum": 0.0, "parcels": {}}
-
-    def gather(self, vertex, producer, value, weights):
-        vertex.state["parcels"].pop(producer, None)
-        if value is not None:
-            vertex.state["parcels"][producer] = value * sum(weights)
-        vertex.state["sum"] = math.fsum(vertex.state["parcels"].values())
-        return True
-
-    def add_target(self, vertex, target, weight):
-        return True
-
-    def scatter(self, vertex):
-        for target in vertex.targets:
-            if target % 3 == 0:
-                vertex.emit_to(target, float(vertex.id * target))
-
-    def value(self, state):
-        return state["sum"]
 
 
 class Graph:
@@ -184,6 +59,13 @@ class Graph:
         matrix = np.divide(matrix, degrees, out=np.zeros_like(matrix), where=degrees > 0)
         found = np.linalg.solve(np.eye(len(names)) - damping * matrix, np.full(len(names), 1 - damping))
         return dict(zip(names, found.tolist(), strict=True))
+
+    def parcels(self):
+        sums = dict.fromkeys(self.vertices, 0.0)
+        for (source, target), weights in self.edges.items():
+            if target % 3 == 0:
+                sums[target] += source * target * math.fsum(weights)
+        return sums
 
     def labels(self, rounds):
         labels = {vertex: vertex for vertex in self.vertices}
@@ -335,10 +217,7 @@ def test_what_is_said_to_single_targets_reaches_them_alone(workers, bound):
                 loop.admit(batch, "s", number)
                 graph.apply(batch)
                 master.engine.step(random.randrange(60))
-            expected = dict.fromkeys(graph.vertices, 0.0)
-            for (source, target), weights in graph.edges.items():
-                if target % 3 == 0:
-                    expected[target] += source * target * math.fsum(weights)
+            expected = graph.parcels()
             branch = loop.fork()
             assert branch.wait() and loop.wait_idle()
             assert values_of(branch.values()) == expected

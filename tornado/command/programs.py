@@ -6,20 +6,14 @@ imported as a module of its own name in `sys.modules`, with its folder on the pa
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import pkgutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from ..config import HOME
 from ..errors import InvalidArgument
-
-# `apps` is installed beside this package; in a checkout it is the folder beside it. The same rule finds both, and no
-# other package called `apps` in the current folder can take its place.
-_HOME = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +34,7 @@ class ProgramEntry:
 
 def app_names() -> list[str]:
     """Return the names that `tornado run` accepts, in alphabetical order."""
-    folder = _HOME / "apps"
+    folder = HOME / "apps"
     return sorted(module.name for module in pkgutil.iter_modules([str(folder)]) if module.name[0] != "_")
 
 
@@ -75,10 +69,11 @@ def load_program(app: str) -> ProgramEntry:
 
 
 def _import_app(app: str) -> ModuleType:
-    if str(_HOME) not in sys.path[:1]:
-        sys.path.insert(0, str(_HOME))
+    # Imported late, here and below: `tornado --help` must not load the compiler.
+    from ..loops.program_modules import import_module
+
     try:
-        return importlib.import_module(f"apps.{app}")
+        return import_module(f"apps.{app}")
     except ImportError as error:
         raise InvalidArgument(f"apps/{app}.py cannot be imported: {error}") from error
 
@@ -102,25 +97,9 @@ def _import_file(path: Path) -> ModuleType:
         raise InvalidArgument(
             f"there is no file {path}", hint="APP is a name from apps/ or path/to/file.py:ClassName."
         )
-    path = path.resolve()
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    if specification is None or specification.loader is None:
-        raise InvalidArgument(f"{path} cannot be imported as Python")
-    module = importlib.util.module_from_spec(specification)
-    # Known before it runs: dataclasses and pickle look a class's module up by name.
-    before = sys.modules.get(path.stem)
-    sys.modules[path.stem] = module
-    try:
-        specification.loader.exec_module(module)
-    except Exception as error:
-        if before is None:
-            del sys.modules[path.stem]
-        else:
-            sys.modules[path.stem] = before
-        raise InvalidArgument(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
-    return module
+    from ..loops.program_modules import import_file
+
+    return import_file(path)
 
 
 def _only_program(module: ModuleType, app: str) -> type:
@@ -150,7 +129,6 @@ def _programs_in(module: ModuleType) -> list[type]:
 
 
 def _program_type() -> type:
-    # Imported late: `tornado --help` must not load the compiler.
     from ..loops.program import VertexProgram
 
     return VertexProgram

@@ -6,9 +6,11 @@ from .member import Member, MemberConfig, described
 from .processes import ProcessLauncher
 from .simulation import SimulationEngine
 from .threads import ThreadEngine
-from .wire import WireType
+from .wire import ARRAY_TYPES, FENCE_BYTES, Wire, WireType
 
 __all__ = [
+    "ARRAY_TYPES",
+    "FENCE_BYTES",
     "ClusterEngine",
     "Engine",
     "Host",
@@ -18,6 +20,7 @@ __all__ = [
     "ProcessLauncher",
     "SimulationEngine",
     "ThreadEngine",
+    "Wire",
     "WireType",
     "described",
     "error_of",

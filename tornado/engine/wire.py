@@ -26,8 +26,10 @@ _LENGTH = struct.Struct("<I")
 _PLACE = struct.Struct("<BQQ")
 _ARRAY = 0
 _FIRST_TYPE = 1
-_TYPES = tuple(np.dtype(name) for name in ("bool", "int8", "uint8", "int32", "int64", "uint64", "float64"))
-_CODES = {kind: code for code, kind in enumerate(_TYPES)}
+_NAMES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64"
+ARRAY_TYPES = tuple(map(np.dtype, _NAMES.split()))
+"""Types of the elements of arrays that travel."""
+_CODES = {kind: code for code, kind in enumerate(ARRAY_TYPES)}
 
 
 class WrongFence(ConnectionLost):
@@ -114,7 +116,7 @@ class Wire:
         def extension(code: int, content: bytes) -> Any:
             if code == _ARRAY:
                 kind, count, place = _PLACE.unpack(content)
-                return np.frombuffer(held, _TYPES[kind], count, first + place)
+                return np.frombuffer(held, ARRAY_TYPES[kind], count, first + place)
             fields = msgpack.unpackb(content, ext_hook=extension, use_list=False, strict_map_key=False)
             return self._types[code - _FIRST_TYPE].of_fields(fields)
 

@@ -226,7 +226,12 @@ class Branch:
                 return False
             self._elapsed_s = time.monotonic() - self._begun
             self._state = state
-            self._last = self._progress()  # while the workers' parts are whole: from now on they may be freed
+            try:
+                self._last = (
+                    self._progress()
+                )  # while the workers' parts are whole: from now on they may be freed
+            except WorkerLost:  # and with it what it did
+                self._last = progress_of([], elapsed_s=self._elapsed_s, converged=False)
             callbacks, self._callbacks = self._callbacks, []
         self._engine.notify()
         for callback in callbacks:

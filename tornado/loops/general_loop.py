@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from ..engine import ClusterEngine
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.records import EdgeBatch
 from .branch import Branch
@@ -14,6 +15,7 @@ from .host import PartPlan
 from .main_loop import MainLoop
 from .main_processor import Share
 from .partition import owners_of
+from .program_modules import reference_of
 from .restoration import Restored
 
 
@@ -63,6 +65,11 @@ class GeneralLoop(MainLoop):
 
     def _arguments(self, program: Any) -> tuple[Any, ...]:
         return (program,)
+
+    def _fork(self, program: Any, **options: Any) -> Branch:
+        if isinstance(self._engine, ClusterEngine):
+            reference_of(program)  # refused before anything is put into the sequence
+        return super()._fork(program, **options)
 
     def _fork_at(self, at: int, program: Any, max_iterations: int | None) -> Branch:
         del at, program, max_iterations

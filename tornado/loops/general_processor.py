@@ -19,7 +19,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ProtocolViolation
+from ..errors import NotSupported, ProtocolViolation
 from ..protocol.messages import (
     Committed,
     Event,
@@ -287,11 +287,14 @@ class GeneralProcessor:
         for target, messages in enumerate(self._outbox):
             if messages:
                 arrivals = [time for message in messages if (time := self._time_of(message)) is not None]
-                self._send(
-                    target,
-                    Letter(self.worker, tuple(messages)),
-                    min(arrivals) - 1 if arrivals else None,
-                )
+                letter = Letter(self.worker, tuple(messages))
+                try:
+                    self._send(target, letter, min(arrivals) - 1 if arrivals else None)
+                except NotSupported as error:
+                    name = type(self.vertices.program).__name__
+                    raise NotSupported(
+                        f"{name} said what others cannot hear: {error.message}", hint=error.hint
+                    ) from error
                 messages.clear()
 
     def _send(self, target: int, letter: Letter, time: int | None) -> None:

@@ -44,10 +44,15 @@ class TargetRemoved:
 
 
 class Said(NamedTuple):
-    """A value, and the iteration at which it was emitted."""
+    """A value, the iteration at which it was emitted, and whether to a single target: what was said once is known by these."""
 
     since: int
     value: Any
+    to_one: bool = False
+
+    def repeats(self, other: Said) -> bool:
+        """Whether it is the same emission of the same vertex. Its value may be another object: it may have travelled."""
+        return self.since == other.since and self.to_one == other.to_one
 
 
 _NOTHING = Said(_NEVER, None)
@@ -143,7 +148,7 @@ class GeneralVertex:
                 f"vertex {self.id} emits to {target}, to which it has no edge",
                 hint="vertex.targets has the targets; emit() speaks to all of them.",
             )
-        single = {**self._emission.single, target: Said(self.iteration, copy.deepcopy(value))}
+        single = {**self._emission.single, target: Said(self.iteration, copy.deepcopy(value), to_one=True)}
         self._emission = self._emission._replace(single=single)
 
     def _check_scattering(self) -> None:
@@ -188,7 +193,7 @@ class GeneralVertex:
         if known is not None:
             if commit < known.commit:  # held for a while, and a newer one was read with a new edge meanwhile
                 commit, said = known.commit, known.said
-            if said.since == known.said.since and said.value is known.said.value and weights == known.weights:
+            if said.repeats(known.said) and weights == known.weights:
                 self._memory[producer] = known._replace(commit=commit)
                 return False
         self._memory[producer] = _Memory(commit, said, weights)

@@ -119,6 +119,16 @@ Command = StartLoop | Place | Admit | Fork | Stop | Limit | Cancel | Release | E
 class LoopHost(Protocol):
     """A worker as the owner of loops sees it, in this process or elsewhere."""
 
+    def prepare(self, plan: PartPlan) -> None:
+        """Have what a part is made of at hand, before any worker is told to make it: dataflows are installed by all or none.
+
+        Raises
+        ------
+        NotSupported, InvalidArgument
+            When the worker cannot have it.
+        """
+        ...
+
     def post(self, command: Command) -> None:
         """Hand over a command; from any thread, under the master's lock where order matters."""
         ...
@@ -161,6 +171,9 @@ class WorkerHost:
         self._branches: dict[int, _Branch] = {}
         self._spare: dict[int, list[LoopState]] = {}
         self._ending: set[int] = set()
+
+    def prepare(self, plan: PartPlan) -> None:
+        """See `LoopHost`: in this process everything is at hand."""
 
     def post(self, command: Command) -> None:
         """Queue a command; from any thread, under the master's lock where order matters."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from ..errors import TornadoError
 from .host import Fork
@@ -18,6 +18,7 @@ from .main_processor import Share
 _log = logging.getLogger(__name__)
 
 _LIMIT_RECORDS = 1 << 22
+_FORKS_OVER = 64
 
 
 class Journal:
@@ -32,11 +33,13 @@ class Journal:
     def __init__(self) -> None:
         self.records = 0
         self._limit = _LIMIT_RECORDS
+        self._forks = 0
         self._entries: deque[tuple[int, list[Share] | Fork]] = deque()
 
     def add(self, version: int, entry: list[Share] | Fork) -> None:
         """A batch that made a version, as each worker's share, or a fork at a version."""
         self._entries.append((version, entry))
+        self._forks += isinstance(entry, Fork)
         self.records += _records(entry)
 
     def forget(self, version: int) -> None:
@@ -45,14 +48,19 @@ class Journal:
         while entries and (
             entries[0][0] < version or (entries[0][0] == version and not isinstance(entries[0][1], Fork))
         ):
-            self.records -= _records(entries.popleft()[1])
+            _, entry = entries.popleft()
+            self.records -= _records(entry)
+            self._forks -= isinstance(entry, Fork)
 
-    def drop(self, number: int) -> None:
-        """A fork is over."""
-        for place, (_, entry) in enumerate(self._entries):
-            if isinstance(entry, Fork) and entry.number == number:
-                del self._entries[place]
-                return
+    def drop_forks(self, running: Collection[int]) -> None:
+        """Forget forks that are over, when there are many of them."""
+        if self._forks > _FORKS_OVER + 2 * len(running):
+            self._entries = deque(
+                (version, entry)
+                for version, entry in self._entries
+                if not isinstance(entry, Fork) or entry.number in running
+            )
+            self._forks = sum(isinstance(entry, Fork) for _, entry in self._entries)
 
     @property
     def is_full(self) -> bool:

@@ -261,6 +261,7 @@ class MainLoop:
                 reads_edges=reads_edges,
             )
             if self._journal is not None:
+                self._journal.drop_forks(self._branches)
                 self._journal.add(self._version, command)
             self._parts.post(command)
         return branch

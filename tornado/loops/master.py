@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..engine import ClusterEngine, Engine
-from ..errors import InvalidArgument, NotSupported, WorkerLost
+from ..errors import CallerError, InvalidArgument, NotSupported, WorkerLost
 from ..storage import MemoryStore, VersionedStore
 from .branch import Branch
 from .engines import engine_of
@@ -168,15 +168,21 @@ class Master:
             for host in self._hosts:
                 assert isinstance(host, RemoteHost)
                 host.forget_all()
+            refused: dict[MainLoop, CallerError] = {}
             loops = [loop for loop in self._running.values() if loop.error is None]
             for loop in loops:
-                loop.install_again()
-            stale = [branch for loop in loops for branch in loop.replay()]
+                try:
+                    loop.install_again()
+                except CallerError as error:  # its program was edited meanwhile, say: the others go on
+                    refused[loop] = error
+            stale = [branch for loop in loops if loop not in refused for branch in loop.replay()]
         # Only now: who is called back may wait for the order.
         for branch in stale:
             branch.fail(
                 WorkerLost(f"branch {branch.id} began from a cut that is older than the newest snapshot")
             )
+        for loop, refusal in refused.items():
+            loop.fail(refusal)
 
     def _look_for_failures(self, host: LoopHost) -> bool:
         """Where an operator raised, fail the loop or the branch that it belongs to; whether there was any."""

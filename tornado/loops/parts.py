@@ -57,7 +57,15 @@ class Parts:
     # Telling
 
     def install(self) -> None:
-        """Have every worker make its part; under the lock of the order."""
+        """Have every worker make its part; under the lock of the order.
+
+        Raises
+        ------
+        NotSupported, InvalidArgument
+            When a worker cannot; then none was told to.
+        """
+        for host in self._hosts:
+            host.prepare(self._plan)
         self._posted, self._applied = [0] * len(self), [0] * len(self)
         self.post(StartLoop(self._number, self._plan, self._count_applied))
 

@@ -9,16 +9,17 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engine import ClusterEngine, error_of
-from ..errors import NotSupported, WorkerLost
+from ..errors import WorkerLost
+from .general_program import GeneralProgram
 from .host import Admit, Cancel, Command, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop
 from .part import PartStatistics, Traffic
+from .program_modules import reference_of
 from .values import Floats, Ids
 
 
@@ -182,18 +183,26 @@ class RemoteHost:
         """Ask what the worker answers (`remote_worker.py`)."""
         return self._engine.ask(self.index, request)
 
+    def prepare(self, plan: PartPlan) -> None:
+        """See `LoopHost`: have the worker import a program that travels as a reference, and those to come load a kernel."""
+        if "program" in plan.arguments:
+            self.ask(("program", reference_of(plan.arguments["program"])))
+        else:
+            text, arguments, _ = plan_fields(plan)
+            self._engine.prepare(text, arguments)
+
     def post(self, command: Command) -> None:
         """Send a command; from any thread, under the master's lock where order matters."""
         match command:
-            case Admit(loop, share):
+            case Admit(loop, share) if loop in self._applied:  # not one that could not be restored
                 columns = (share.sources, share.targets, share.weights, share.operations, share.mentioned)
                 self.send(("admit", loop, share.version, *columns))
             case Fork():
                 self._forks[command.number] = command, None
                 self.send(
                     (
-                        "fork", command.loop, command.number, command.arguments, command.fresh,
-                        command.max_iterations, command.reads_edges,
+                        "fork", command.loop, command.number, tuple(map(_argument, command.arguments)),
+                        command.fresh, command.max_iterations, command.reads_edges,
                     )
                 )  # fmt: skip
             case Stop(number):
@@ -207,9 +216,7 @@ class RemoteHost:
                 self.send(("release", loop, state))
             case StartLoop(loop, plan, on_applied):
                 self._applied[loop] = on_applied
-                kind, text, arguments, delay_bound = plan_fields(plan)
-                self._engine.prepare(text, arguments)
-                self.send(("start", loop, kind, text, arguments, delay_bound))
+                self.send(("start", loop, plan.kind.__name__, *plan_fields(plan)))
             case Place(loop, method, columns):
                 ticket = next(self._tickets)
                 self._placing[ticket] = command
@@ -249,13 +256,12 @@ class RemoteHost:
 
 
 def plan_fields(plan: PartPlan) -> tuple[Any, ...]:
-    """A plan as it travels: the kind of part, the text of its kernel, arguments and delay bound."""
-    kernel = plan.arguments.get("kernel")
-    if not isinstance(kernel, ModuleType):
-        raise NotSupported(
-            "general programs run on threads: their states are plain Python, which is not sent to other processes",
-            hint="Use the engine threads, or write the program as a SelectiveProgram.",
-        )
-    assert kernel.__file__ is not None
-    text = Path(kernel.__file__).read_text()
-    return plan.kind.__name__, text, plan.arguments["arguments"], plan.arguments["delay_bound"]
+    """A plan as it travels: a reference to a general program or the text of a kernel and its arguments, and the delay bound."""
+    arguments = plan.arguments
+    if "program" in arguments:
+        return reference_of(arguments["program"]), arguments["delay_bound"]
+    return Path(arguments["kernel"].__file__).read_text(), arguments["arguments"], arguments["delay_bound"]
+
+
+def _argument(value: Any) -> Any:
+    return reference_of(value) if isinstance(value, GeneralProgram) else value

@@ -10,12 +10,16 @@ from dataclasses import astuple
 from typing import Any
 
 from ..engine import Member, MemberConfig, WireType, described
+from ..errors import InvalidArgument, TornadoError
 from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
 from .compile import load_module
+from .general_main import GeneralMain
+from .general_wire import LETTER_TYPES
 from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost
 from .main_processor import Share
 from .part import BranchView
+from .program_modules import Programs
 from .restoration import RestorableProcessor
 from .stored_loop import StoredProcessor
 from .warm import warm
@@ -26,6 +30,7 @@ WIRE_TYPES = (
         lambda bundle: (bundle.sender, *bundle.messages, bundle.wave, bundle.wave_changes, bundle.marker),
         lambda fields: Bundle(fields[0], Messages.of(fields[1:5]), *fields[5:]),
     ),
+    *LETTER_TYPES,
 )
 _KINDS = {kind.__name__: kind for kind in (RestorableProcessor, StoredProcessor)}
 
@@ -45,6 +50,7 @@ class RemoteWorker:
         self._member = member
         self._worker_host = WorkerHost(index, workers, member.fabric)
         self._branches: dict[int, BranchView] = {}
+        self._programs = Programs()
         self._failed: set[tuple[int | None, int | None]] = set()
         self.host = ReportingHost(self._worker_host, self._report_failures, member.report)
 
@@ -59,7 +65,7 @@ class RemoteWorker:
                     Fork(
                         loop=loop,
                         number=number,
-                        arguments=arguments,
+                        arguments=tuple(map(self._argument, arguments)),
                         fresh=fresh,
                         max_iterations=max_iterations,
                         on_recorded=lambda _, part: self._recorded(number, part),
@@ -76,19 +82,16 @@ class RemoteWorker:
                 post(Cancel(number))
             case ("release", loop, number):
                 part = self._branches.pop(number, None)
-                if part is not None:
+                if part is not None and part.reusable is None:
+                    part.free()
+                elif part is not None:
                     post(Release(loop, part.reusable))
             case ("free", number):
                 part = self._branches.pop(number, None)
                 if part is not None:
                     part.free()
-            case ("start", loop, kind, text, arguments, delay_bound):
-                self._member.loading()
-                kernel = load_module(text)
-                warm(kernel, arguments)
-                plan = PartPlan(
-                    _KINDS[kind], {"kernel": kernel, "arguments": arguments, "delay_bound": delay_bound}
-                )
+            case ("start", loop, kind, *fields):
+                plan = self._plan(kind, *fields)
                 post(StartLoop(loop, plan, lambda _, records: report("applied", loop, records)))
             case ("place", loop, ticket, method, columns):
                 post(Place(loop, method, columns, lambda _, error: self._placed(ticket, error)))
@@ -96,7 +99,9 @@ class RemoteWorker:
                 post(EndLoop(loop))
 
     def answer(self, request: tuple[Any, ...]) -> Any:
-        """Answer what `RemotePart` asks; on the listener's thread."""
+        """Answer what `RemotePart` asks, or import a program; on the listener's thread."""
+        if request[0] == "program":
+            return self._import(request[1])
         where, number, method, *arguments = request
         part: Any = self._worker_host.loop(number) if where == "main" else self._branches.get(number)
         if part is None:
@@ -113,6 +118,31 @@ class RemoteWorker:
             case "vertices" | "edges" if isinstance(part, BranchProcessor):
                 return getattr(part, method)()
         raise KeyError(f"a part of a loop does not answer {method!r}")
+
+    def _import(self, reference: Any) -> None:
+        self._member.loading()
+        try:
+            self._programs.program(reference)
+        except TornadoError as error:
+            worker, name = self._worker_host.index, reference[0][2]
+            raise InvalidArgument(
+                f"worker {worker} cannot have {name}: {error.message}", hint=error.hint
+            ) from error
+
+    def _plan(self, kind: str, *fields: Any) -> PartPlan:
+        """See `plan_fields`."""
+        if kind == GeneralMain.__name__:
+            program, delay_bound = fields
+            return PartPlan(GeneralMain, {"program": self._argument(program), "delay_bound": delay_bound})
+        text, arguments, delay_bound = fields
+        self._member.loading()
+        kernel = load_module(text)
+        warm(kernel, arguments)
+        return PartPlan(_KINDS[kind], {"kernel": kernel, "arguments": arguments, "delay_bound": delay_bound})
+
+    def _argument(self, value: Any) -> Any:
+        """An argument of a fork or plan: a number, or a program, which was imported before."""
+        return self._programs.program(value) if isinstance(value, tuple) else value
 
     def _recorded(self, number: int, part: BranchView) -> None:
         self._branches[number] = part
@@ -131,7 +161,7 @@ class RemoteWorker:
             found = True
             if (loop, branch) not in self._failed:
                 self._failed.add((loop, branch))
-                self._member.report("failed", loop, branch, described(error))
+                self._member.report("failed", loop, branch, described(self._programs.told(error)))
         return found
 
 
