@@ -180,10 +180,10 @@ def test_offsets_that_are_deleted_while_it_reads_stop_it_too(broker, topic):
             send(broker, name, 2)
             wait_until(lambda: loop.offsets() == {f"{name}:0": 2})
             # Stopped as a slow machine would stop it: what comes meanwhile is deleted before anybody reads it.
-            os.kill(ingester.client_pid, signal.SIGSTOP)
+            os.kill(ingester.client_pids[0], signal.SIGSTOP)
             send(broker, name, 8)
             broker.delete_records(name, {0: 5})
-            os.kill(ingester.client_pid, signal.SIGKILL)
+            os.kill(ingester.client_pids[0], signal.SIGKILL)
             assert ingester.wait(timeout_s=30)
         finally:
             assert ingester.stop(timeout_s=30)
@@ -237,7 +237,7 @@ def test_a_loop_that_lags_pauses_the_partitions_and_bounds_what_waits(broker, to
     with pumped(loop, settings_of(broker, name)) as ingester:
 
         def waiting():
-            return sum(len(frame.payload) for frame in list(ingester._client._frames))
+            return sum(len(frame.payload) for frame in list(ingester._clients[0]._frames))
 
         wait_until(lambda: waiting() > PENDING_LIMIT_BYTES // 2)
         time.sleep(2)

@@ -60,6 +60,7 @@ _LOOP_GAUGES = (
 _SOURCE_COUNTERS = (
     ("tornado_source_records", "Records of a source that were read in this run", "records"),
     ("tornado_source_rejected", "Records of a source that went to quarantine in this run", "rejected"),
+    ("tornado_source_repeated", "Records of a source that repeated another and were left out", "repeated"),
 )
 _SOURCE_GAUGES = (
     ("tornado_source_lag_records", "Records that the source has and the loop has not", "lag_records"),

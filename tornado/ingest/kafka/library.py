@@ -1,6 +1,6 @@
 """The doorway to the Kafka client library: the one place that imports it, with the names that are used.
 
-Its exceptions are turned into ours where its objects are used (`consumer.py`, `diagnosis.py`, `producer.py`).
+Its exceptions are turned into ours where its objects are used (`consumer.py`, `courtesy.py`, `diagnosis.py`, `producer.py`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ with warnings.catch_warnings():
         UnsupportedCodecError,
         for_code,
     )
+    from kafka.structs import OffsetAndMetadata
 
 __all__ = [
     "AuthorizationError",
@@ -39,6 +40,7 @@ __all__ = [
     "KafkaProducer",
     "KafkaTimeoutError",
     "LogTruncationError",
+    "OffsetAndMetadata",
     "OffsetOutOfRangeError",
     "SaslAuthenticationFailedError",
     "TopicAlreadyExistsError",
