@@ -13,9 +13,8 @@ import psutil
 import pytest
 
 from tests.end_to_end.running import CHECKOUT, Service, environment_in, run
-from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, Sending, check, ends, replayed, wait_until
+from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, check, replayed, wait_until
 from tornado.command.client import ServiceClient
-from tornado.testing import mixed, random_multigraph
 from tornado.testing.kafka_broker import KafkaBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths"), LIBRARY_LEAVES_SOCKETS]
@@ -161,36 +160,6 @@ def test_a_session_that_is_killed_leaves_no_client_behind(broker, topic, tmp_pat
         service.signal(signal.SIGKILL)
         gone, alive = psutil.wait_procs([client], timeout=10)
     assert (len(gone), alive) == (1, [])
-
-
-def test_a_session_that_is_killed_while_a_topic_streams_is_exact_when_it_is_started_again(
-    broker, topic, tmp_path
-):
-    name = topic(partitions=2)
-    records = mixed(random_multigraph(300, 3000, seed=9), seed=9)
-    arguments = ["--store", f"lmdb://{tmp_path}/store", "--kafka", broker.address, "--topic", name]
-    answers = []
-    with Sending(broker, name, records, seconds=6) as sending:
-        for _ in range(2):
-            with Service(tmp_path, *arguments) as service:
-                service.wait_for("topic")
-                wait_until(lambda: sum(service.ask()["snapshot"]["offsets"].values()) > 100)
-                answers.append(service.ask())
-                service.signal(signal.SIGKILL)
-        assert sending.error is None
-    with Service(tmp_path, *arguments) as service:
-        service.wait_for("topic")
-        stops = ends(broker, name)
-        wait_until(lambda: service.ask()["snapshot"]["offsets"] == stops)
-        answers.append(service.ask())
-    rows = replayed(broker, name)
-    assert len(rows) == len(records)
-    for answer in answers:
-        values = {
-            row["vertex"]: math.inf if row["value"] is None else row["value"]
-            for row in answer["result"]["values"]
-        }
-        check((answer["snapshot"]["offsets"], values), rows, name)
 
 
 def test_a_run_without_its_topic_fails_and_says_what_to_do(broker, tmp_path):
