@@ -16,8 +16,9 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory):
-    """A broker that answers."""
-    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as running:
+    """A broker that answers; one of its listeners leads nowhere, another wants a login."""
+    folder = tmp_path_factory.mktemp("kafka")
+    with KafkaBroker(folder, astray="127.0.0.1:1", users={"anna": "right"}) as running:
         yield running
 
 

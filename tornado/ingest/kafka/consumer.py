@@ -34,6 +34,7 @@ from .library import (
     SaslAuthenticationFailedError,
     TopicPartition,
     UnsupportedCodecError,
+    hearing_refusals,
 )
 from .wire import write_frame
 
@@ -161,32 +162,36 @@ class _Client:
                 told = True
 
     def _connected(self) -> KafkaConsumer:
+        options = {
+            "bootstrap_servers": self._brokers,
+            "client_id": "tornado-loops",
+            "group_id": None,
+            "enable_auto_commit": False,
+            "auto_offset_reset": "none",
+            "isolation_level": "read_committed",
+            "allow_auto_create_topics": False,
+            "metadata_max_age_ms": 2000,
+            "bootstrap_timeout_ms": _BOOTSTRAP_MS,
+            "reconnect_backoff_max_ms": 500,
+            "request_timeout_ms": 15_000,
+            "fetch_max_bytes": 16 << 20,
+            "max_partition_fetch_bytes": 4 << 20,
+            "metrics_enabled": False,
+            **self._options,
+        }
+        # The reason of a refused login is lost where the broker cuts the connection before it is read.
+        does = "takes the login" if str(options.get("security_protocol")).startswith("SASL") else "answers"
         while True:
             try:
-                return KafkaConsumer(
-                    **{
-                        "bootstrap_servers": self._brokers,
-                        "client_id": "tornado-loops",
-                        "group_id": None,
-                        "enable_auto_commit": False,
-                        "auto_offset_reset": "none",
-                        "isolation_level": "read_committed",
-                        "allow_auto_create_topics": False,
-                        "metadata_max_age_ms": 2000,
-                        "bootstrap_timeout_ms": _BOOTSTRAP_MS,
-                        "reconnect_backoff_max_ms": 500,
-                        "request_timeout_ms": 15_000,
-                        "fetch_max_bytes": 16 << 20,
-                        "max_partition_fetch_bytes": 4 << 20,
-                        "metrics_enabled": False,
-                        **self._options,
-                    }
-                )
+                with hearing_refusals() as refusals:
+                    return KafkaConsumer(**options)
             except (AuthorizationError, SaslAuthenticationFailedError, KafkaConfigurationError) as error:
                 raise self._refused(error) from error
             except (KafkaError, OSError) as error:
+                if refusals:
+                    raise self._refused(refusals[0]) from error
                 self._link.say_trouble(
-                    f"no Kafka broker answers at {','.join(self._brokers)}: {_described(error)}"
+                    f"no Kafka broker {does} at {','.join(self._brokers)}: {_described(error)}"
                 )
                 time.sleep(_RETRY_S)
 
