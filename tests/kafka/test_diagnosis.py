@@ -104,7 +104,7 @@ def test_a_permission_that_is_missing_is_named_here_and_where_the_topic_is_read(
         ingester = KafkaIngester(
             loop, settings_at(broker.login_address, name, login("wrong")), Quarantine(None)
         )
-        with pytest.raises(ConnectionLost, match="refuses|takes the login"):
+        with pytest.raises(ConnectionLost, match=r"refuses|takes the login"):
             ingester.start(timeout_s=4)
         assert ingester.wait(timeout_s=10)
         broker.allow("anna", name, "read")

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,9 +21,16 @@ from tests.kafka.topics import (
     settings_of,
     shortest_paths,
     wait_until,
+    with_repeats,
 )
 from tornado.ingest.ingester import IngesterState
 from tornado.ingest.kafka import ingester as ingester_module
+from tornado.ingest.kafka.library import (
+    KafkaConsumer,
+    KafkaError,
+    OffsetAndMetadata,
+    TopicPartition,
+)
 from tornado.testing import mixed, random_multigraph
 
 pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths"), LIBRARY_LEAVES_SOCKETS]
@@ -196,3 +204,102 @@ def test_records_of_many_sizes_keep_the_order_of_each_edge(broker, topic):
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name)):
         wait_until(lambda: loop.offsets().get(f"{name}:0") == 400)
         assert answered(loop)[1][2] == 399.0
+
+
+def committed(broker, group):
+    """What the broker says of a group, by source name."""
+    with broker.admin() as admin:
+        found = admin.list_group_offsets(group)[group]
+    return {f"{place.topic}:{place.partition}": one.offset for place, one in found.items()}
+
+
+def is_committed(broker, group, offsets):
+    """Commit as somebody else would; False while the broker makes itself ready for groups."""
+    places = {
+        TopicPartition(name, int(number)): OffsetAndMetadata(offset, "", -1)
+        for (name, _, number), offset in ((key.rpartition(":"), offset) for key, offset in offsets.items())
+    }
+    try:
+        with broker.admin() as admin:
+            return not any(answer.errno for answer in admin.alter_group_offsets(group, places).values())
+    except KafkaError:
+        return False
+
+
+def test_a_group_shows_where_we_are_and_what_others_do_with_it_changes_nothing(broker, topic, monkeypatch):
+    monkeypatch.setattr(ingester_module, "_COMMIT_S", 0.2)
+    name, group = topic(partitions=3), "lag"
+    records = stream(1500, seed=10)
+    settings = settings_of(broker, name, group=group, ingesters=2)
+    # Somebody was there before, and far ahead.
+    wait_until(lambda: is_committed(broker, group, dict.fromkeys(ends(broker, name), 10**6)))
+    with shortest_paths() as loop, pumped(loop, settings) as ingester:
+        assert len(ingester.client_pids) == 2
+        sent(broker, name, records.slice(0, 500))
+        wait_until(is_read(loop, broker, name))
+        wait_until(lambda: committed(broker, group) == loop.offsets())
+        # A member that joins makes the group rebalance, and takes the right to commit away from us.
+        member = KafkaConsumer(
+            name,
+            bootstrap_servers=broker.address,
+            group_id=group,
+            enable_auto_commit=False,
+            auto_offset_reset="latest",
+        )
+        try:
+            wait_until(lambda: member.poll(timeout_ms=100) is not None and member.assignment())
+            sent(broker, name, records.slice(500, 1000))
+            wait_until(is_read(loop, broker, name))
+            wait_until(
+                lambda: "group lag does not show where we are" in (ingester.statistics()[0].last_error or "")
+            )
+            member.commit({TopicPartition(name, number): OffsetAndMetadata(7, "", -1) for number in range(3)})
+        finally:
+            member.close()
+        broker.add_partitions(name, 4)
+        wait_until(lambda: len(ends(broker, name)) == 4)
+        moved = records.slice(1000, len(records))
+        sent(broker, name, type(moved)(moved.src + 10_000, moved.dst + 10_000, moved.weight, moved.op))
+        wait_until(is_read(loop, broker, name))
+        wait_until(lambda: committed(broker, group) == loop.offsets())
+        assert len(loop.offsets()) == 4
+        assert ingester.restarts == 0
+        assert loop.statistics().admitted == len(records)
+        check(answered(loop), replayed(broker, name), name)
+    # What was in when it ended is told as well.
+    assert committed(broker, group) == ends(broker, name)
+
+
+def test_repetitions_are_left_out_also_by_who_was_not_there_for_the_first(broker, topic):
+    name, window = topic(partitions=2), 50
+    messages = with_repeats(stream(1500, seed=11), 2, seed=11)
+    settings = settings_of(broker, name, dedup_key="id", dedup_window=window)
+
+    def send(low, high):
+        with broker.producer() as producer:
+            for partition, value in messages[low:high]:
+                producer.send(name, value, partition=partition)
+
+    steps = np.linspace(0, len(messages), 6).astype(int).tolist()
+    repeated = []
+    with shortest_paths() as loop:
+        for low, high in pairwise(steps):
+            send(low, high)
+            with pumped(loop, settings, until_end=True) as ingester:
+                assert ingester.wait(timeout_s=30)
+                assert sum(one.records for one in ingester.statistics()) == high - low
+                repeated.append(sum(one.repeated for one in ingester.statistics()))
+        rows = replayed(broker, name, window=window)
+        assert min(repeated) > 10
+        assert len(messages) - len(rows) == sum(repeated)
+        assert loop.statistics().admitted == len(rows)
+        check(answered(loop), rows, name)
+        # What stood in the window is deleted: it goes on, and says what it can no longer know.
+        broker.delete_records(name, {0: -1, 1: -1})
+        send(len(messages) - 20, len(messages))
+        with pumped(loop, settings, until_end=True) as ingester:
+            assert ingester.wait(timeout_s=30)
+            again = len(set(messages[-20:]))
+            assert sum(one.repeated for one in ingester.statistics()) == 20 - again
+            assert "repetitions of it are not recognised" in ingester.statistics()[0].last_error
+        assert loop.statistics().admitted == len(rows) + again
