@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -10,10 +11,10 @@ import time
 
 import psutil
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.end_to_end.running import CHECKOUT, Service, environment_in, run
 from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, check, replayed, wait_until
-from tornado.command.client import ServiceClient
 
 pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths"), LIBRARY_LEAVES_SOCKETS]
 
@@ -84,41 +85,74 @@ def test_files_are_replayed_at_a_rate(broker, tmp_path):
     assert [row[2:] for row in replayed(broker, name, "csv")] == [(1, n, 0.5, 1) for n in range(2, 302)]
 
 
-def test_a_service_answers_while_a_topic_streams_and_shows_where_it_is(broker, tmp_path):
-    name = unused(broker)
-    produce(tmp_path, broker, name, "--create", 2, "--records", 1000, "--side", 30)
+SIX = {
+    "records": "tornado_source_records_total",
+    "rejected": "tornado_source_rejected_total",
+    "lag_records": "tornado_source_lag_records",
+    "offset": "tornado_source_offset",
+    "rows_per_s": "tornado_source_rows_per_second",
+    "last_error": "tornado_source_last_error",
+}
+
+
+def test_a_service_shows_of_each_source_where_it_is_and_what_is_wrong(broker, topic, tmp_path):
+    name = topic(partitions=2)
+    (tmp_path / "roads.csv").write_text("1,2,1\n1,x,1\n2,3,1\n")
+    receiving, sending = os.pipe()
     arguments = ["--kafka", broker.address, "--topic", name, "--quarantine", tmp_path / "rejected.jsonl"]
-    with Service(tmp_path, *arguments) as service:
+    with Service(
+        tmp_path, "--edges", tmp_path / "roads.csv", "--edges", "-", *arguments, stdin=receiving
+    ) as service:
+        os.close(receiving)
+        with os.fdopen(sending, "wb") as pipe:
+            pipe.write(b"3,4,1\n4,5\n5,6,1,9\n")
         service.wait_for("topic")
         with broker.producer() as producer:
+            for number in range(40):
+                producer.send(name, b'{"src": 6, "dst": %d}' % (number + 10), partition=number % 2)
             producer.send(name, b"nothing", partition=1)
-        produce(tmp_path, broker, name, "--records", 4000, "--side", 30, "--seed", 2)
+        assert service.push('{"src": 1, "dst": 7}\nnothing\n').status_code == 202
 
         def sources():
-            with ServiceClient(service.url) as client:
-                return client.loop("sssp")["sources"]
+            return service.client.get("/v1/loops/sssp").json()["sources"]
 
-        wait_until(lambda: sum(one["records"] for one in sources().values()) == 5001)
+        wait_until(lambda: sum(one["records"] for one in sources().values()) == 3 + 3 + 41 + 2)
         wait_until(lambda: all(one["lag_records"] == 0 for one in sources().values()))
+        (client,) = clients_of(service)
+        client.kill()
+        wait_until(lambda: "ended by signal 9" in (sources()[f"{name}:0"]["last_error"] or ""))
         found = sources()
-        assert {key: one["rejected"] for key, one in found.items()} == {f"{name}:0": 0, f"{name}:1": 1}
-        assert sum(one["offset"] for one in found.values()) == 5001
-        answer = service.ask(mode="exact")
-        assert answer["snapshot"]["offsets"] == {key: one["offset"] for key, one in found.items()}
+        counts = {key: (one["records"], one["rejected"], one["offset"]) for key, one in found.items()}
+        assert counts == {
+            "roads.csv": (3, 1, 3),
+            "stdin": (3, 1, 3),
+            f"{name}:0": (20, 0, 20),
+            f"{name}:1": (21, 1, 21),
+            "http": (2, 1, 2),
+        }
+        assert service.ask()["snapshot"]["offsets"] == {key: one["offset"] for key, one in found.items()}
+        samples = {
+            (sample.name, sample.labels["source"]): sample.value
+            for family in text_string_to_metric_families(service.client.get("/metrics").text)
+            for sample in family.samples
+            if "source" in sample.labels and "loop" in sample.labels
+        }
+        for source, one in found.items():
+            for field, metric in SIX.items():
+                shown = one[field] is not None if field == "last_error" else one[field]
+                if field != "rows_per_s":
+                    assert samples[metric, source] == shown, (metric, source)
+            assert samples[SIX["rows_per_s"], source] > 0
         _, listed, _ = tornado(tmp_path, "ls", "--url", service.url)
-        assert f"{name}:0" in listed
-        assert "lag" in listed
-        assert "rows/s" in listed
-        metrics = service.client.get("/metrics").text
-        for line in (
-            f'tornado_source_rejected_total{{loop="sssp",source="{name}:1"}} 1.0',
-            f'tornado_source_lag_records{{loop="sssp",source="{name}:0"}} 0.0',
-            f'tornado_source_offset{{loop="sssp",source="{name}:0"}} {float(found[f"{name}:0"]["offset"])}',
-            f'tornado_source_rows_per_second{{loop="sssp",source="{name}:1"}}',
-        ):
-            assert line in metrics
-        entry = json.loads((tmp_path / "rejected.jsonl").read_text())
-        assert (entry["topic"], entry["partition"], entry["source"]) == (name, 1, f"{name}:1")
+        head, *lines = listed.splitlines()
+        assert [word in head for word in ("records in", "rejected", "lag", "rows/s", "last error")] == [
+            True
+        ] * 5
+        assert all(any(source in line for line in lines) for source in found)
+        quarantined = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text().splitlines()]
+        assert {entry["source"] for entry in quarantined} == {"roads.csv", "stdin", f"{name}:1", "http"}
+        [entry] = [entry for entry in quarantined if entry["source"] == f"{name}:1"]
+        assert (entry["topic"], entry["partition"], entry["position"]) == (name, 1, 20)
         assert service.signal(signal.SIGINT) == 130
 
 

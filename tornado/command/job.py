@@ -196,7 +196,9 @@ class _Job:
             topic=kafka.topic,
             brokers=list(kafka.brokers),
             offsets={
-                one.source: one.offset for one in self._feed.statistics() if one.lag_records is not None
+                one.source: one.offset
+                for one in self._feed.statistics()
+                if one.source.rpartition(":")[0] == kafka.topic
             },
         )
         shown_s = time.monotonic()

@@ -212,6 +212,7 @@ class Ingester:
                 rows_per_s=self._rows_per_s(),
                 read_ahead_batches=self._parsed.qsize(),
                 last_error=None if self._error is None else str(self._error),
+                lag_records=0 if self._state is IngesterState.FINISHED else None,
             )
 
     def _read(self) -> None:

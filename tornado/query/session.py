@@ -153,6 +153,7 @@ class Session:
         check_kept(keep_snapshots)
         loop = self.master.start(program, name=name, delay_bound=delay_bound)
         self.pusher.restore(loop)
+        self.service.watch_sources(name, partial(self.pusher.sources.statistics, name))
         checkpoints = Checkpoints(
             loop,
             self.pusher,
