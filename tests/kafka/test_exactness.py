@@ -58,7 +58,7 @@ def test_answers_at_random_instants_are_those_of_the_oracle_at_the_offsets_they_
     answers = []
     with shortest_paths(workers=2) as loop, pumped(loop, settings_of(broker, name, value_format, **options)):
         with Sending(
-            broker, name, records, seconds=2, value_format=value_format, edges_per_message=7
+            broker, name, records, seconds=1, value_format=value_format, edges_per_message=7
         ) as sending:
             while sending.is_sending:
                 answers.append(answered(loop))
@@ -76,16 +76,24 @@ def test_a_client_that_is_killed_again_and_again_changes_nothing(broker, topic):
     name = topic(partitions=2)
     records = stream(5000, seed=2)
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name)) as ingester:
-        with Sending(broker, name, records, seconds=5) as sending:
-            while sending.is_sending:
+
+        def records_in():
+            return sum(loop.offsets().values())
+
+        with Sending(broker, name, records, seconds=60) as sending:
+            for _ in range(4):
+                before = records_in()
+                wait_until(lambda: records_in() > before + 50)  # noqa: B023 - called at once
                 for pid in ingester.client_pids:
                     os.kill(pid, signal.SIGKILL)
-                # Less often than a client takes to begin, on a busy machine too.
-                time.sleep(1.4)
+            # And once in its first moments.
+            wait_until(lambda: ingester.restarts == 4 and ingester.client_pids)
+            os.kill(ingester.client_pids[0], signal.SIGKILL)
+            assert sending.is_sending
         killed_s = time.monotonic()
         wait_until(is_read(loop, broker, name), timeout_s=30)
         print(f"exact again {time.monotonic() - killed_s:.2f} s after the last records")
-        assert ingester.restarts >= 2
+        assert ingester.restarts == 5
         assert loop.statistics().admitted == len(records)
         assert "ended by signal 9" in ingester.statistics()[0].last_error
         check(answered(loop), replayed(broker, name), name)
@@ -96,7 +104,7 @@ def test_a_broker_that_is_killed_and_comes_back_changes_nothing(broker, topic):
     name = topic(partitions=2)
     records = stream(3000, seed=3)
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name)) as ingester:
-        with Sending(broker, name, records, seconds=6):
+        with Sending(broker, name, records, seconds=60):
             wait_until(lambda: sum(loop.offsets().values()) > 10)
             broker.kill()
             wait_until(lambda: "does not answer" in (ingester.statistics()[0].last_error or ""), timeout_s=30)

@@ -6,6 +6,7 @@ import math
 import signal
 
 import numpy as np
+import psutil
 import pytest
 
 from tests.end_to_end.running import Service, run
@@ -49,7 +50,10 @@ def test_a_session_that_is_killed_goes_on_from_its_snapshot_and_has_every_record
                 wait_until(lambda: service.metric("tornado_checkpoint_version") > first + 3)  # noqa: B023 - called at once
                 answers.append(service.ask())
                 assert sending.is_sending
+                clients = psutil.Process(service._process.pid).children()
                 service.signal(signal.SIGKILL)
+                # Nobody is left behind.
+                assert len(psutil.wait_procs(clients, timeout=10)[0]) == 2
             with open_store(url) as store:
                 snapshots = StoredSnapshots(store, "sssp")
                 found = [snapshots.find(version) for version in store.versions("sssp")]

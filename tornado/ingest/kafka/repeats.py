@@ -1,9 +1,9 @@
 """Records that repeat an earlier one, recognised by a key of theirs.
 
 A record repeats another if one with the same key stands in the same message before it, or in one of the N messages before that
-in its partition, N being the window; whether that one was a repetition itself makes no difference. So it is a law about the
-topic, not about what we have seen of it: N messages before any offset are all that must be known to judge what comes from there,
-and a restart learns them by reading them again. Nothing of this is stored.
+in its partition, N being the window; whether that one was a repetition itself makes no difference, and one that was rejected
+does not count. So it is a law about the topic, not about what we have seen of it: N messages before any offset are all that must
+be known to judge what comes from there, and a restart learns them by reading them again. Nothing of this is stored.
 
 Keys are compared by digests of 128 bits. Memory: at most about 100 bytes for each record in the window.
 """
