@@ -222,7 +222,7 @@ def test_a_plan_with_a_topic_is_endless_unless_it_ends_where_the_topic_does(tmp_
     assert plan.is_endless
     assert plan.kafka.brokers == ("a:1", "b:2")
     assert plan.kafka.client == {"security_protocol": "SASL_PLAINTEXT"}
-    assert (plan.kafka.dedup_key, plan.kafka.group, plan.kafka.ingesters) == (None, None, 1)
+    assert (plan.kafka.dedup_key, plan.kafka.group, plan.kafka.ingesters) == (None, None, plan.workers)
     assert not RunPlan.of("sssp", _OPTIONS | changes | {"until_end": True, "output": "-"}).is_endless
 
 

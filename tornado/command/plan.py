@@ -313,7 +313,7 @@ def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
         dedup_key=key,
         dedup_window=options["dedup_window"] or DEFAULT_DEDUP_WINDOW,
         group=options["group"],
-        ingesters=options["ingesters"] or 1,
+        ingesters=options["ingesters"] or options["workers"] or default_workers(),
         client={} if options["kafka_config"] is None else read_client_settings(options["kafka_config"]),
     )
 

@@ -71,7 +71,8 @@ from .plan import RunPlan
 @click.option(
     "--ingesters",
     type=click.IntRange(min=1, max=64),
-    help="How many processes fetch the topic, each its share of the partitions. Default: 1.",
+    help="How many processes fetch the topic, each its share of the partitions. Default: as many as workers; never more than "
+    "there are partitions.",
 )
 @click.option(
     "--until-end",
