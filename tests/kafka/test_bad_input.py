@@ -158,11 +158,12 @@ def test_a_topic_that_does_not_exist_is_said_at_once_with_those_that_do(broker, 
 
 
 def test_a_broker_that_is_not_there_is_said_within_seconds():
-    settings = settings_of(type("Nowhere", (), {"address": "127.0.0.1:1"}), "edges")
+    client = {"bootstrap_timeout_ms": 500}
+    settings = settings_of(type("Nowhere", (), {"address": "127.0.0.1:1"}), "edges", client=client)
     with shortest_paths() as loop:
         ingester = KafkaIngester(loop, settings, Quarantine(None))
         with pytest.raises(ConnectionLost, match="no Kafka broker answers at") as raised:
-            ingester.start(timeout_s=4)
+            ingester.start(timeout_s=2)
         assert "tornado doctor --kafka 127.0.0.1:1 --topic edges" in raised.value.hint
         assert ingester.wait(timeout_s=10)
 
