@@ -236,6 +236,9 @@ def test_a_key_is_a_column_of_the_topic_that_files_pass_over():
     }
     plan = RunPlan.of("sssp", _OPTIONS | changes)
     assert (plan.kafka.columns, plan.columns) == (("src", "dst", "Id"), ("src", "dst", "-"))
+    assert plan.kafka.dedup_window == 100_000
+    tables = RunPlan.of("sssp", _OPTIONS | changes | {"value_format": "arrow", "edges": (__file__,)})
+    assert (tables.kafka.columns, tables.kafka.dedup_window) == (None, 1000)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from ..config import data_dir, default_workers
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.kafka.settings import (
     DEFAULT_DEDUP_WINDOW,
+    DEFAULT_DEDUP_WINDOW_OF_TABLES,
     KafkaSettings,
     ValueFormat,
     WhenDeleted,
@@ -300,6 +301,8 @@ def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
             hint="Name the field that a repeated record has again.",
         )
     value_format = ValueFormat(options["value_format"] or ValueFormat.JSON.value)
+    is_arrow = value_format is ValueFormat.ARROW
+    usual_window = DEFAULT_DEDUP_WINDOW_OF_TABLES if is_arrow else DEFAULT_DEDUP_WINDOW
     columns = None
     if options["columns"] is not None and (value_format is ValueFormat.CSV or not options["edges"]):
         columns = _parse_columns(options["columns"], key)
@@ -311,7 +314,7 @@ def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
         columns=columns,
         undirected=options["undirected"],
         dedup_key=key,
-        dedup_window=options["dedup_window"] or DEFAULT_DEDUP_WINDOW,
+        dedup_window=options["dedup_window"] or usual_window,
         group=options["group"],
         ingesters=options["ingesters"] or options["workers"] or default_workers(),
         client={} if options["kafka_config"] is None else read_client_settings(options["kafka_config"]),

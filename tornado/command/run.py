@@ -60,7 +60,7 @@ from .plan import RunPlan
     "--dedup-window",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many messages back in its partition that other one may be. Default: 100000.",
+    help="How many messages back in its partition that other one may be. Default: 100000, of Arrow 1000.",
 )
 @click.option(
     "--group",

@@ -15,6 +15,9 @@ from typing import Any, Final
 from ...errors import InvalidArgument
 
 DEFAULT_DEDUP_WINDOW: Final = 100_000
+DEFAULT_DEDUP_WINDOW_OF_TABLES: Final = 1000
+"""Of Arrow, whose messages have a thousand records or so: the window is in messages, and its memory in records."""
+
 _EDGE_FIELDS: Final = frozenset({"src", "dst", "weight", "op"})
 _LONGEST_TOPIC: Final = 249
 _TOPIC_SIGNS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
