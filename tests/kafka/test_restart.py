@@ -41,7 +41,7 @@ def test_a_session_that_is_killed_goes_on_from_its_snapshot_and_has_every_record
     arguments = ["--store", url, "--checkpoint-every", "200ms", "--kafka", broker.address, "--topic", name]
     arguments += ["--dedup-key", "id", "--dedup-window", window, "--ingesters", 2]
     answers, begun, stored = [], [], []
-    with Sending(broker, name, messages, seconds=30) as sending:
+    with Sending(broker, name, messages, seconds=120) as sending:
         for _ in range(2):
             with Service(tmp_path, *arguments) as service:
                 service.wait_for("topic")
