@@ -2,8 +2,9 @@
 
 A real broker on this machine. First the client library alone reads a topic of JSON messages and parses each (once with the
 standard library's reader, once with a fast one), then the ingester reads the same records: decoded and staged, with a loop that
-drops them, and admitted by a loop of shortest paths. Then the same with many edges a message, as Arrow. Then, at a steady 10,000
-edges a second, single edges are timed from being produced to being in an exact answer.
+drops them, and admitted by a loop of shortest paths. Then the same with many edges a message, as Arrow. Then messages with an id
+in two partitions, by which repetitions are recognised, fetched by one process and by two. Then, at a steady 10,000 edges a
+second, single edges are timed from being produced to being in an exact answer.
 """  # noqa: D400  # a question
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,8 @@ def measure(report: Report, settings: Settings, clock: Clock) -> None:
         clock.left_s()
         _measure_format(report, broker, "Arrow", arrow_edges, settings)
         clock.left_s()
+        _measure_ingesters(report, broker, json_edges)
+        clock.left_s()
         _measure_latency(report, broker, 5 if settings.smoke else 100, clock)
 
 
@@ -123,6 +127,22 @@ def _measure_format(report: Report, broker: KafkaBroker, name: str, edges: int, 
         if loop.statistics().admitted != edges:
             raise WrongAnswer(f"{loop.statistics().admitted} of {edges} edges are in the loop")
     report.add(f"{name}, admitted by a loop of shortest paths", edges / admitted_s, "edges/s")
+
+
+def _measure_ingesters(report: Report, broker: KafkaBroker, edges: int) -> None:
+    topic = _topic(broker, ValueFormat.JSON, "keyed")
+    broker.create_topic(topic.topic, 2)
+    with broker.producer() as producer:
+        for number in range(edges):
+            value = b'{"src": %d, "dst": %d, "weight": 1.5, "id": "%x"}' % (number % 999, number, number)
+            producer.send(topic.topic, value, partition=number % 2)
+    for ingesters in (1, 2):
+        staging = Staging()
+        seconds = _ingested(staging, replace(topic, dedup_key="id", ingesters=ingesters))
+        if staging.edges != edges:
+            raise WrongAnswer(f"{staging.edges} edges came out of a topic with {edges}")
+        processes = "one process" if ingesters == 1 else f"{ingesters} processes"
+        report.add(f"JSON with a key, two partitions, fetched by {processes}", edges / seconds, "edges/s")
 
 
 def _bare(broker: KafkaBroker, topic: str, parse: Callable[[bytes], Any]) -> float:

@@ -73,6 +73,7 @@ def job(tmp_path):
         options = {
             **dict.fromkeys(["vertices", "points", "columns", "workers", "store", "quarantine"]),
             **dict.fromkeys(["kafka", "topic", "value_format", "when_deleted", "kafka_config"]),
+            **dict.fromkeys(["dedup_key", "dedup_window", "group", "ingesters"]),
             "until_end": False,
             "edges": (),
             "undirected": False,

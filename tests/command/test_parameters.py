@@ -122,6 +122,10 @@ _OPTIONS = {
     "topic": None,
     "value_format": None,
     "when_deleted": None,
+    "dedup_key": None,
+    "dedup_window": None,
+    "group": None,
+    "ingesters": None,
     "until_end": False,
     "kafka_config": None,
     "columns": None,
@@ -168,6 +172,17 @@ def test_what_this_version_cannot_do_is_said_at_once(changes, said):
         ({"kafka": "broker:9092", "topic": "a b"}, "'a b' cannot exist"),
         ({"kafka": "broker:9092", "topic": "edges", "columns": "src,dst"}, "format is json"),
         ({"kafka": "broker:9092", "topic": "edges", "output": "-"}, "a topic does not end"),
+        ({"dedup_key": "id"}, "--dedup-key is about a topic"),
+        (
+            {"kafka": "a:1", "topic": "edges", "dedup_window": 5},
+            "--dedup-window is given without --dedup-key",
+        ),
+        ({"kafka": "a:1", "topic": "edges", "dedup_key": "src"}, "cannot tell a record from the others"),
+        (
+            {"kafka": "a:1", "topic": "edges", "dedup_key": "id", "value_format": "csv"},
+            "no column of the CSV values has that name",
+        ),
+        ({"kafka": "a:1", "topic": "edges", "group": " "}, "--group names no group"),
         ({"kafka": "broker:9092", "topic": "edges", "kafka_config": "no.json"}, "no.json cannot be read"),
         ({"value_format": "csv"}, "--format is about a topic"),
         ({"when_deleted": "earliest"}, "--when-deleted is about a topic"),
@@ -209,7 +224,23 @@ def test_a_plan_with_a_topic_is_endless_unless_it_ends_where_the_topic_does(tmp_
     assert plan.is_endless
     assert plan.kafka.brokers == ("a:1", "b:2")
     assert plan.kafka.client == {"security_protocol": "SASL_PLAINTEXT"}
+    assert (plan.kafka.dedup_key, plan.kafka.group, plan.kafka.ingesters) == (None, None, plan.workers)
     assert not RunPlan.of("sssp", _OPTIONS | changes | {"until_end": True, "output": "-"}).is_endless
+
+
+def test_a_key_is_a_column_of_the_topic_that_files_pass_over():
+    changes = {
+        "kafka": "a:1",
+        "topic": "edges",
+        "value_format": "csv",
+        "columns": "src,dst,Id",
+        "dedup_key": "Id",
+    }
+    plan = RunPlan.of("sssp", _OPTIONS | changes)
+    assert (plan.kafka.columns, plan.columns) == (("src", "dst", "Id"), ("src", "dst", "-"))
+    assert plan.kafka.dedup_window == 100_000
+    tables = RunPlan.of("sssp", _OPTIONS | changes | {"value_format": "arrow", "edges": (__file__,)})
+    assert (tables.kafka.columns, tables.kafka.dedup_window) == (None, 1000)
 
 
 @pytest.mark.parametrize(

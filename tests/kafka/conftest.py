@@ -16,15 +16,22 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory):
-    """A broker that answers."""
-    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as running:
+    """A broker that answers; one of its listeners leads nowhere, another wants a login."""
+    folder = tmp_path_factory.mktemp("kafka")
+    with KafkaBroker(folder, astray="127.0.0.1:1", users={"anna": "right"}) as running:
+        # What is there by now stays, and need not be looked through after every test.
+        gc.collect()
+        gc.freeze()
         yield running
+        gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
-def _collected():
+def _collected(request):
     """What the client library leaves behind is found here and not in some later test."""
     yield
+    if "broker" not in request.fixturenames:
+        return
     # Its threads end a little after its clients are closed, and cycles of cycles take several rounds.
     for _ in range(5):
         gc.collect()

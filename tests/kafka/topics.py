@@ -16,7 +16,7 @@ from tornado.ingest.kafka.library import KafkaConsumer, TopicPartition
 from tornado.ingest.kafka.producer import EdgeProducer
 from tornado.ingest.kafka.settings import KafkaSettings, ValueFormat, WhenDeleted
 from tornado.ingest.quarantine import Quarantine
-from tornado.ingest.records import OPERATIONS, REMOVE, EdgeBatch
+from tornado.ingest.records import OPERATIONS, REMOVE, SYMBOLS, EdgeBatch
 from tornado.loops import Master
 from tornado.testing import GraphModel, exact_distances
 
@@ -71,26 +71,54 @@ def sent(broker, topic, batch, value_format="json", **options):
         return producer.send(batch)
 
 
-class Sending:
-    """Sends a batch slowly, on a thread of its own. A context manager that waits for the end."""
+def with_repeats(batch, partitions, *, seed, name=int, most=40):
+    """A producer's messages: each record with an id, and a tenth of them sent once more, at most so many later.
 
-    def __init__(self, broker, topic, batch, *, seconds, value_format="json", **options):
+    Returns partition and value of each; `name` makes an id of a vertex.
+    """
+    chance = np.random.default_rng(seed)
+    messages = []
+    rows = zip(batch.src.tolist(), batch.dst.tolist(), batch.weight.tolist(), batch.op.tolist(), strict=True)
+    for number, (src, dst, weight, op) in enumerate(rows):
+        record = {"src": name(src), "dst": name(dst), "op": SYMBOLS[op], "id": f"event {number}"}
+        if not math.isnan(weight):
+            record["weight"] = weight
+        message = hash((src, dst)) % partitions, json.dumps(record).encode()
+        messages.append((number, message))
+        if chance.random() < 0.1:
+            messages.append((number + int(chance.integers(0, most)), message))
+    return [message for _, message in sorted(messages, key=lambda one: one[0])]
+
+
+class Sending:
+    """Sends a batch, or messages of partition and value, slowly, on a thread of its own; the rest at once where the context ends."""
+
+    def __init__(self, broker, topic, records, *, seconds, value_format="json", **options):
         self._producer = EdgeProducer(settings_of(broker, topic, value_format), **options)
-        self._batch = batch
+        self._topic = topic
+        self._records = records
         self._seconds = seconds
+        self._hurry = threading.Event()
         self.error = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self):
         try:
             steps = 100
-            size = -(-len(self._batch) // steps)
-            for low in range(0, len(self._batch), size):
-                self._producer.send(self._batch.slice(low, low + size))
-                time.sleep(self._seconds / steps)
+            size = -(-len(self._records) // steps)
+            for low in range(0, len(self._records), size):
+                self._send(low, low + size)
+                self._hurry.wait(self._seconds / steps)
             self._producer.flush()
         except Exception as error:  # noqa: BLE001 - raised where the test can see it
             self.error = error
+
+    def _send(self, low, high):
+        if isinstance(self._records, EdgeBatch):
+            self._producer.send(self._records.slice(low, high))
+            return
+        for partition, value in self._records[low:high]:
+            self._producer._producer.send(self._topic, value, partition=partition)
 
     @property
     def is_sending(self):
@@ -101,6 +129,7 @@ class Sending:
         return self
 
     def __exit__(self, *_):
+        self._hurry.set()
         self._thread.join(120)
         self._producer.close()
         if self.error is not None:
@@ -117,8 +146,12 @@ def ends(broker, topic):
         consumer.close()
 
 
-def replayed(broker, topic, value_format="json", begin=None):
-    """All records of a topic as a plain client and Python read them: (partition, offset, src, dst, weight, op) rows."""
+def replayed(broker, topic, value_format="json", window=None):
+    """All records of a topic as a plain client and Python read them: (partition, offset, src, dst, weight, op) rows.
+
+    With a window, without those that repeat one by their field `id`.
+    """
+    newest = {}
     read = {"json": _read_json, "csv": _read_csv, "arrow": _read_arrow}[value_format]
     stops = ends(broker, topic)
     consumer = KafkaConsumer(bootstrap_servers=broker.address, group_id=None, enable_auto_commit=False)
@@ -130,6 +163,11 @@ def replayed(broker, topic, value_format="json", begin=None):
         while any(consumer.position(place) < stops[f"{topic}:{place.partition}"] for place in places):
             for place, records in consumer.poll(timeout_ms=500).items():
                 for record in records:
+                    if window is not None:
+                        key = place.partition, json.loads(record.value)["id"]
+                        before, newest[key] = newest.get(key), record.offset
+                        if before is not None and record.offset - before <= window:
+                            continue
                     rows += [(place.partition, record.offset, *row) for row in read(record.value)]
     finally:
         consumer.close()

@@ -203,7 +203,9 @@ class _Job:
             topic=kafka.topic,
             brokers=list(kafka.brokers),
             offsets={
-                one.source: one.offset for one in self._feed.statistics() if one.lag_records is not None
+                one.source: one.offset
+                for one in self._feed.statistics()
+                if one.source.rpartition(":")[0] == kafka.topic
             },
         )
         shown_s = time.monotonic()
@@ -414,13 +416,15 @@ def _say_error(error: TornadoError, *, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _log_records(*, as_json: bool) -> Iterator[None]:
-    """Show warnings that libraries log in the same form as everything else."""
+    """Show warnings that libraries log, and those of Python, in the same form as everything else."""
     handler = _EventHandler(as_json=as_json)
     root = logging.getLogger()
     root.addHandler(handler)
+    logging.captureWarnings(True)
     try:
         yield
     finally:
+        logging.captureWarnings(False)
         root.removeHandler(handler)
 
 

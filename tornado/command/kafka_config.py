@@ -41,7 +41,7 @@ def read_client_settings(path: str) -> dict[str, Any]:
     if taken := sorted(_OURS & found.keys()):
         raise InvalidArgument(
             f"--kafka-config {path} sets {', '.join(taken)}, but offsets and values are handled here",
-            hint="Leave them out; what remains is for connections and security.",
+            hint="Leave them out: what remains is for connections and security. For lag tools there is --group.",
         )
     return found
 

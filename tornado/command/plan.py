@@ -16,7 +16,14 @@ from urllib.parse import quote, unquote
 
 from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT, data_dir, default_workers
 from ..errors import InvalidArgument, NotSupported
-from ..ingest.kafka.settings import KafkaSettings, ValueFormat, WhenDeleted, parse_brokers
+from ..ingest.kafka.settings import (
+    DEFAULT_DEDUP_WINDOW,
+    DEFAULT_DEDUP_WINDOW_OF_TABLES,
+    KafkaSettings,
+    ValueFormat,
+    WhenDeleted,
+    parse_brokers,
+)
 from .kafka_config import read_client_settings, require_client
 from .output import STANDARD_OUTPUT, check_output
 from .pipeline import PipelineSettings
@@ -24,6 +31,15 @@ from .pipeline import PipelineSettings
 STANDARD_INPUT = "-"
 _LMDB = "lmdb://"
 _STORES_TO_TRY = 32
+# What says something only about a topic.
+_TOPIC_OPTIONS = {
+    "value_format": "--format",
+    "when_deleted": "--when-deleted",
+    "dedup_key": "--dedup-key",
+    "dedup_window": "--dedup-window",
+    "group": "--group",
+    "ingesters": "--ingesters",
+}
 _DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>ms|s|m|h|)", re.ASCII)
 _UNITS_S = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -172,7 +188,7 @@ class RunPlan:
         return cls(
             loop=loop,
             edges=_checked_files(edges),
-            columns=None if options["columns"] is None else _parse_columns(options["columns"]),
+            columns=_file_columns(options),
             undirected=options["undirected"],
             kafka=kafka,
             until_end=options["until_end"],
@@ -305,7 +321,7 @@ def _pipeline(options: Mapping[str, Any]) -> PipelineSettings | None:
 def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
     brokers, topic = options["kafka"], options["topic"]
     if brokers is None and topic is None:
-        for option, name in (("value_format", "--format"), ("when_deleted", "--when-deleted")):
+        for option, name in _TOPIC_OPTIONS.items():
             if options[option] is not None:
                 raise InvalidArgument(
                     f"{name} is about a topic, and none is read", hint="Name one with --kafka and --topic."
@@ -321,10 +337,18 @@ def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
             f"{there} is given without {missing}", hint="For example --kafka 127.0.0.1:9092 --topic edges."
         )
     require_client()
+    key = options["dedup_key"]
+    if key is None and options["dedup_window"] is not None:
+        raise InvalidArgument(
+            "--dedup-window is given without --dedup-key",
+            hint="Name the field that a repeated record has again.",
+        )
     value_format = ValueFormat(options["value_format"] or ValueFormat.JSON.value)
+    is_arrow = value_format is ValueFormat.ARROW
+    usual_window = DEFAULT_DEDUP_WINDOW_OF_TABLES if is_arrow else DEFAULT_DEDUP_WINDOW
     columns = None
     if options["columns"] is not None and (value_format is ValueFormat.CSV or not options["edges"]):
-        columns = _parse_columns(options["columns"])
+        columns = _parse_columns(options["columns"], key)
     return KafkaSettings(
         brokers=parse_brokers(brokers),
         topic=topic,
@@ -332,6 +356,10 @@ def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
         when_deleted=WhenDeleted(options["when_deleted"] or WhenDeleted.STOP.value),
         columns=columns,
         undirected=options["undirected"],
+        dedup_key=key,
+        dedup_window=options["dedup_window"] or usual_window,
+        group=options["group"],
+        ingesters=options["ingesters"] or options["workers"] or default_workers(),
         client={} if options["kafka_config"] is None else read_client_settings(options["kafka_config"]),
     )
 
@@ -362,7 +390,16 @@ def _checked_files(edges: tuple[str, ...]) -> tuple[str, ...]:
     return edges
 
 
-def _parse_columns(text: str) -> tuple[str, ...]:
+def _file_columns(options: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The columns of files: they have no key, though a topic of the same columns may have one."""
+    if options["columns"] is None:
+        return None
+    key = options["dedup_key"]
+    columns = _parse_columns(options["columns"], key)
+    return columns if key is None else tuple("-" if name == key else name for name in columns)
+
+
+def _parse_columns(text: str, key: str | None) -> tuple[str, ...]:
     from ..ingest.layout import TextFormat
 
-    return TextFormat.parse_columns(text)
+    return TextFormat.parse_columns(text, key=key)

@@ -52,6 +52,30 @@ from .plan import RunPlan
     "the earliest one. Default: stop.",
 )
 @click.option(
+    "--dedup-key",
+    metavar="NAME",
+    help="The field or column of the messages' records by which one is recognised that repeats another, and left out. "
+    "Default: none, each record is one of its own.",
+)
+@click.option(
+    "--dedup-window",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many messages back in its partition that other one may be. Default: 100000, of Arrow 1000.",
+)
+@click.option(
+    "--group",
+    metavar="NAME",
+    help="Tell the broker every two seconds, under the name of this group, how far the topic is in: for tools that show lag. "
+    "Never read back.",
+)
+@click.option(
+    "--ingesters",
+    type=click.IntRange(min=1, max=64),
+    help="How many processes fetch the topic, each its share of the partitions. Default: as many as workers; never more than "
+    "there are partitions.",
+)
+@click.option(
     "--until-end",
     is_flag=True,
     help="Read the topic to the end it has when reading begins, as if it were a file; otherwise for ever.",

@@ -50,15 +50,21 @@ def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch
     return parse_table(read_table(body), interner=interner)
 
 
-def parse_table(table: pa.Table, *, interner: Interner | None = None) -> ParsedBatch:
+def parse_table(table: pa.Table, *, interner: Interner | None = None, key: str | None = None) -> ParsedBatch:
     """Parse a table that was read already; see `parse_arrow`.
+
+    Parameters
+    ----------
+    key : str, optional
+        A further column, in which each row must have something; see `ParsedBatch.keys`.
 
     Raises
     ------
     InvalidArgument
         It lacks a column, has one twice or one of a wrong type, or its lengths and offsets contradict each other.
     """
-    _check(table)
+    _check(table, key)
+    keys = None if key is None else _key_column(table, key)
     ids = {name: _id_column(table, name, string_ids=interner is not None) for name in ("src", "dst")}
     code = _op_column(table)
     weight, weight_null = _weight_column(table)
@@ -76,6 +82,8 @@ def parse_table(table: pa.Table, *, interner: Interner | None = None) -> ParsedB
     if weight_null.any():
         weight[weight_null] = np.where(code[weight_null] == REMOVE, np.nan, 1.0)
     faults.add(np.isnan(weight) & (code != REMOVE), "weight is NaN")
+    if keys is not None:
+        faults.add(_numpy(pc.equal(keys, "").fill_null(fill_value=True)), f"{key} is missing")
 
     good = faults.none()
     if not good.all():
@@ -96,7 +104,10 @@ def parse_table(table: pa.Table, *, interner: Interner | None = None) -> ParsedB
     rejected = tuple(
         Rejection.of(row + 1, text_of(row + 1), faults.reason(row)) for row in np.flatnonzero(~good).tolist()
     )
-    return ParsedBatch(batch, table.num_rows, table.num_rows, np.flatnonzero(good) + 1, rejected, text_of)
+    positions = np.flatnonzero(good) + 1
+    if keys is not None:
+        keys = keys.filter(pa.array(good)).combine_chunks()
+    return ParsedBatch(batch, table.num_rows, table.num_rows, positions, rejected, text_of, keys)
 
 
 def parse_order(body: bytes) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
@@ -166,27 +177,41 @@ def _no_stream(error: Exception) -> InvalidArgument:
     )
 
 
-def _check(table: pa.Table) -> None:
+def _check(table: pa.Table, key: str | None) -> None:
     try:
         # Offsets and lengths come from outside: unchecked, a forged one reads memory that is not the body's.
         table.validate(full=True)
     except (pa.ArrowException, ValueError) as error:
         raise _no_stream(error) from error
-    for name in _COLUMNS:
+    for name in (*_COLUMNS, key):
         if table.column_names.count(name) > 1:
             raise InvalidArgument(
                 f"the Arrow stream has the column {name!r} twice, but each can be there once"
             )
 
 
-def _id_column(table: pa.Table, name: str, *, string_ids: bool) -> pa.ChunkedArray:
+def _key_column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    column = _column(table, name)
+    if not (
+        pa.types.is_integer(column.type)
+        or pa.types.is_string(column.type)
+        or pa.types.is_large_string(column.type)
+    ):
+        raise InvalidArgument(f"column {name!r} has type {column.type}, but a key is an integer or a string")
+    return column.cast(pa.large_string())
+
+
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
     if name not in table.column_names:
         raise InvalidArgument(
             f"the Arrow stream has columns {table.column_names}, but {name!r} must be among them"
         )
     column = table.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _id_column(table: pa.Table, name: str, *, string_ids: bool) -> pa.ChunkedArray:
+    column = _column(table, name)
     if string_ids:
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             raise InvalidArgument(f"column {name!r} has type {column.type}, but ids of this loop are strings")

@@ -7,7 +7,7 @@ digits are read in bulk, string ids are interned in order of appearance, and rej
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -41,7 +41,7 @@ class KernelColumns:
             np.empty(count, np.int64),
             np.empty(count, np.float64),
             np.empty(count, np.int8),
-            np.empty((count, 6), np.int64),
+            np.empty((count, 8), np.int64),
             np.empty(count, np.int8),
         )
 
@@ -80,6 +80,7 @@ def assemble(
     *,
     interner: Interner | None,
     undirected: bool = False,
+    keyed: bool = False,
 ) -> ParsedBatch:
     """Make the batch of some lines from the kernel's columns, which are used up.
 
@@ -95,8 +96,10 @@ def assemble(
         Where string ids become numbers; None where ids are integers.
     undirected : bool
         Whether each record is an edge in both directions.
+    keyed : bool
+        Whether each record has a key.
     """
-    rejected, names = _resolve_careful(lines, columns, define, string_ids=interner is not None)
+    rejected, names = _resolve_careful(lines, columns, define, string_ids=interner is not None, keyed=keyed)
     _read_slow_weights(lines.block, columns)
     keep = columns.status != CAREFUL
     src, dst, weight, op = columns.src, columns.dst, columns.weight, columns.op
@@ -105,11 +108,21 @@ def assemble(
         src, dst, weight, op, positions = src[keep], dst[keep], weight[keep], op[keep], positions[keep]
     if interner is not None:
         src, dst = _intern(lines.block + names, columns.spans[keep], interner)
-    batch = EdgeBatch(src, dst, weight, op)
-    if undirected:
-        batch, positions = both_directions(batch, positions)
+    spans = columns.spans[keep]
+    keys = _texts(lines.block + names, spans[:, 6], spans[:, 7]) if keyed else None
     last = int(lines.positions[-1]) if len(lines) else 0
-    return ParsedBatch(batch, len(lines), last, positions, tuple(rejected), lines.text_at)
+    batch = EdgeBatch(src, dst, weight, op)
+    parsed = ParsedBatch(batch, len(lines), last, positions, tuple(rejected), lines.text_at, keys)
+    return both_ways(parsed) if undirected else parsed
+
+
+def both_ways(parsed: ParsedBatch) -> ParsedBatch:
+    """The same records, each as an edge in both directions; see `both_directions`."""
+    batch, positions = both_directions(parsed.batch, parsed.positions)
+    keys = parsed.keys
+    if keys is not None:
+        keys = keys.take(pa.array(np.searchsorted(parsed.positions, positions)))
+    return replace(parsed, batch=batch, positions=positions, keys=keys)
 
 
 def both_directions(batch: EdgeBatch, positions: NDArray[np.int64]) -> tuple[EdgeBatch, NDArray[np.int64]]:
@@ -131,11 +144,16 @@ def both_directions(batch: EdgeBatch, positions: NDArray[np.int64]) -> tuple[Edg
 
 
 def _resolve_careful(
-    lines: Lines, columns: KernelColumns, define: Callable[[bytes], ParsedLine], *, string_ids: bool
+    lines: Lines,
+    columns: KernelColumns,
+    define: Callable[[bytes], ParsedLine],
+    *,
+    string_ids: bool,
+    keyed: bool,
 ) -> tuple[list[Rejection], bytes]:
     """Put doubtful lines to the definition; those it accepts become clean, the others stay CAREFUL and are returned.
 
-    The second result holds the names of accepted lines, which are not always a part of the line (doubled quotes): their spans
+    The second result holds the names and keys of accepted lines, which are not always a part of the line (doubled quotes): their spans
     point behind the end of the block.
     """
     rejected: list[Rejection] = []
@@ -151,10 +169,12 @@ def _resolve_careful(
             continue
         columns.status[index] = 0
         columns.weight[index], columns.op[index] = parsed.weight, parsed.op
-        if not string_ids:
+        texts: list[tuple[int, int | bytes]] = [(6, parsed.key)] if keyed else []
+        if string_ids:
+            texts += [(0, parsed.src), (2, parsed.dst)]
+        else:
             columns.src[index], columns.dst[index] = parsed.src, parsed.dst
-            continue
-        for place, name in ((0, parsed.src), (2, parsed.dst)):
+        for place, name in texts:
             encoded = name if isinstance(name, bytes) else str(name).encode()
             columns.spans[index, place : place + 2] = end, end + len(encoded)
             names.append(encoded)

@@ -75,6 +75,8 @@ class IngesterStatistics:
         Where the ingester is.
     records, accepted, rejected : int
         Records of this run that are in the loop or the quarantine, and which of the two.
+    repeated : int
+        Accepted records that repeat another by their key, and so were left out.
     edges : int
         Edges admitted in this run (two a record where they are undirected).
     offset : int
@@ -100,6 +102,7 @@ class IngesterStatistics:
     read_ahead_batches: int
     last_error: str | None
     lag_records: int | None = None
+    repeated: int = 0
 
 
 class Ingester:
@@ -209,6 +212,7 @@ class Ingester:
                 rows_per_s=self._rows_per_s(),
                 read_ahead_batches=self._parsed.qsize(),
                 last_error=None if self._error is None else str(self._error),
+                lag_records=0 if self._state is IngesterState.FINISHED else None,
             )
 
     def _read(self) -> None:

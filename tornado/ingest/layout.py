@@ -67,6 +67,8 @@ class TextFormat:
         The words of the `op` column, in lower case, at most eight bytes each.
     max_line_bytes : int
         Longer lines are rejected, so that a file without line ends cannot fill the memory.
+    key : str, optional
+        A further name that `columns` may have, of what each record must have beside its edge; see `ParsedBatch.keys`.
     """
 
     columns: tuple[str, ...] | None = None
@@ -75,10 +77,11 @@ class TextFormat:
     undirected: bool = False
     operations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType(OPERATIONS))
     max_line_bytes: int = 65_536
+    key: str | None = None
 
     def __post_init__(self) -> None:
         if self.columns is not None:
-            _check_columns(self.columns)
+            _check_columns(self.columns, self.key)
         if self.separator is not None and self.separator not in SEPARATORS:
             raise InvalidArgument(
                 f"separator is {self.separator!r}, but must be one of comma, tab, semicolon, space"
@@ -97,7 +100,7 @@ class TextFormat:
             raise InvalidArgument(f"max_line_bytes is {self.max_line_bytes}, but must be 1 to {1 << 24}")
 
     @staticmethod
-    def parse_columns(text: str) -> tuple[str, ...]:
+    def parse_columns(text: str, *, key: str | None = None) -> tuple[str, ...]:
         """The value of `--columns`, such as `src,dst,-,op`, as a checked tuple.
 
         Raises
@@ -105,17 +108,19 @@ class TextFormat:
         InvalidArgument
             A name is unknown or given twice, or `src` or `dst` is missing.
         """
-        columns = tuple(part.strip().lower() for part in text.split(","))
-        _check_columns(columns)
+        parts = [part.strip() for part in text.split(",")]
+        columns = tuple(part if part == key else part.lower() for part in parts)
+        _check_columns(columns, key)
         return columns
 
 
-def _check_columns(columns: Sequence[str]) -> None:
+def _check_columns(columns: Sequence[str], key: str | None) -> None:
     shown = ",".join(columns)
+    known = (*COLUMN_NAMES, *([] if key is None or key in COLUMN_NAMES else [key]))
     for name in columns:
-        if name != "-" and name not in COLUMN_NAMES:
+        if name != "-" and name not in known:
             raise InvalidArgument(
-                f"columns is {shown!r} with {name!r}, but names are {', '.join(COLUMN_NAMES)} and -"
+                f"columns is {shown!r} with {name!r}, but names are {', '.join(known)} and -"
             )
         if name != "-" and list(columns).count(name) > 1:
             raise InvalidArgument(f"columns is {shown!r} with {name!r} twice, but each can be there once")
@@ -169,6 +174,7 @@ class Layout:
             string_ids=string_ids,
             operations=wanted.operations,
             max_line_bytes=wanted.max_line_bytes,
+            key=wanted.key,
         )
         return cls(line, has_header)
 

@@ -46,8 +46,10 @@ class LineLayout:
     ----------
     separator : int
         The byte between fields; 0 means runs of blanks.
-    src, dst, weight, op : int
+    src, dst, weight, op, key : int
         Field numbers from 0; -1 for a column that is not there.
+    key_name : str
+        What messages call the key.
     most_columns : int or None
         A line with more of them is rejected; None is any number.
     weight_optional : bool
@@ -67,6 +69,8 @@ class LineLayout:
     dst: int
     weight: int
     op: int
+    key: int
+    key_name: str
     most_columns: int | None
     weight_optional: bool
     string_ids: bool
@@ -86,6 +90,7 @@ class LineLayout:
         string_ids: bool,
         operations: Mapping[str, int],
         max_line_bytes: int,
+        key: str | None = None,
     ) -> Self:
         """Make a layout from column names in order."""
 
@@ -99,6 +104,8 @@ class LineLayout:
             place("dst"),
             place("weight"),
             place("op"),
+            -1 if key is None else place(key),
+            key or "",
             most_columns,
             weight_optional or "weight" not in columns,
             string_ids,
@@ -111,16 +118,17 @@ class LineLayout:
     @property
     def needed(self) -> int:
         """Number of leading fields that have a meaning."""
-        return max(self.src, self.dst, self.weight, self.op) + 1
+        return max(self.src, self.dst, self.weight, self.op, self.key) + 1
 
 
 class ParsedLine(NamedTuple):
-    """The record of one line; `src` and `dst` are bytes where ids are strings."""
+    """The record of one line; `src` and `dst` are bytes where ids are strings, `key` is empty where none is looked for."""
 
     src: int | bytes
     dst: int | bytes
     weight: float
     op: int
+    key: bytes = b""
 
 
 def parse_line(line: bytes, layout: LineLayout) -> ParsedLine:
@@ -148,7 +156,8 @@ def parse_line(line: bytes, layout: LineLayout) -> ParsedLine:
     src, dst = read_id(text(layout.src), "src"), read_id(text(layout.dst), "dst")
     op = 1 if layout.op < 0 else parse_operation(text(layout.op), layout.operations)
     weight = parse_weight(text(layout.weight), op, optional=layout.weight_optional)
-    return ParsedLine(src, dst, weight, op)
+    key = b"" if layout.key < 0 else parse_name(text(layout.key), layout.key_name)
+    return ParsedLine(src, dst, weight, op, key)
 
 
 def split_fields(line: bytes, separator: int, *, limit: int | None) -> list[bytes]:

@@ -74,7 +74,7 @@ def parse_ndjson(
 
 
 def parse_object_lines(
-    lines: Lines, *, interner: Interner | None = None, undirected: bool = False
+    lines: Lines, *, interner: Interner | None = None, undirected: bool = False, key: str | None = None
 ) -> ParsedBatch:
     """Parse lines that were found already, one object each; see `parse_ndjson`.
 
@@ -86,12 +86,15 @@ def parse_object_lines(
         Ids are strings and become numbers here; without it they are integers.
     undirected : bool
         Whether each object is an edge in both directions.
+    key : str, optional
+        A further field, which each object must have; see `ParsedBatch.keys`.
     """
     columns = KernelColumns.for_lines(len(lines))
     parse_objects(
         np.frombuffer(lines.block, np.uint8),
         lines.starts,
         lines.stops,
+        np.frombuffer((key or "").encode(), np.uint8),
         interner is not None,
         _OP_WORDS,
         _OP_CODES,
@@ -103,17 +106,19 @@ def parse_object_lines(
         columns.spans,
         columns.status,
     )
-    define = partial(parse_object, string_ids=interner is not None, max_line_bytes=lines.limit)
-    return assemble(lines, columns, define, interner=interner, undirected=undirected)
+    define = partial(parse_object, string_ids=interner is not None, max_line_bytes=lines.limit, key=key)
+    return assemble(lines, columns, define, interner=interner, undirected=undirected, keyed=key is not None)
 
 
-def parse_object(line: bytes, *, string_ids: bool, max_line_bytes: int = MAX_LINE_BYTES) -> ParsedLine:
+def parse_object(
+    line: bytes, *, string_ids: bool, max_line_bytes: int = MAX_LINE_BYTES, key: str | None = None
+) -> ParsedLine:
     """Parse one line: the definition.
 
     Raises
     ------
     RecordError
-        The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight.
+        The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight, key.
     """
     if len(line) > max_line_bytes:
         raise RecordError(f"line is longer than {max_line_bytes} bytes")
@@ -130,12 +135,12 @@ def parse_object(line: bytes, *, string_ids: bool, max_line_bytes: int = MAX_LIN
     if not isinstance(found, _Object):
         raise RecordError(_NO_OBJECT)
     fields: dict[str, Any] = {}
-    for key, value in found.pairs:
-        if key not in _FIELDS:
-            raise RecordError(f"unknown field: {_shown(key)}")
-        if key in fields:
-            raise RecordError(f"{key} is there twice")
-        fields[key] = value
+    for name, value in found.pairs:
+        if name not in _FIELDS and name != key:
+            raise RecordError(f"unknown field: {_shown(name)}")
+        if name in fields:
+            raise RecordError(f"{name} is there twice")
+        fields[name] = value
     src = _vertex(fields.get("src"), "src", string_ids=string_ids)
     dst = _vertex(fields.get("dst"), "dst", string_ids=string_ids)
     op = fields.get("op")
@@ -148,10 +153,10 @@ def parse_object(line: bytes, *, string_ids: bool, max_line_bytes: int = MAX_LIN
         _unknown_op(op)
     weight = fields.get("weight")
     if weight is None:
-        return ParsedLine(src, dst, math.nan if code == REMOVE else 1.0, code)
-    if not isinstance(weight, _Digits):
+        weight = math.nan if code == REMOVE else 1.0
+    elif not isinstance(weight, _Digits):
         raise RecordError(f"weight is not a number: {_shown(weight)}")
-    return ParsedLine(src, dst, float(weight), code)
+    return ParsedLine(src, dst, float(weight), code, b"" if key is None else _key(fields.get(key), key))
 
 
 def _vertex(value: Any, name: str, *, string_ids: bool) -> int | bytes:
@@ -160,13 +165,26 @@ def _vertex(value: Any, name: str, *, string_ids: bool) -> int | bytes:
     if string_ids:
         if not isinstance(value, str) or isinstance(value, _Digits):
             raise RecordError(f"{name} is not a string: {_shown(value)}")
-        try:
-            return parse_name(value.encode(), name)
-        except UnicodeEncodeError:
-            raise RecordError(f"{name} is not UTF-8: {_shown(value)}") from None
+        return _encoded(value, name)
     if not isinstance(value, _Digits):
         raise RecordError(f"{name} is not an integer: {_shown(value)}")
     return parse_integer(value.encode(), name)
+
+
+def _key(value: Any, name: str) -> bytes:
+    if value is None:
+        raise RecordError(f"{name} is missing")
+    # A number is compared as it is written.
+    if not isinstance(value, str):
+        raise RecordError(f"{name} is neither a string nor a number: {_shown(value)}")
+    return _encoded(value, name)
+
+
+def _encoded(value: str, name: str) -> bytes:
+    try:
+        return parse_name(value.encode(), name)
+    except UnicodeEncodeError:
+        raise RecordError(f"{name} is not UTF-8: {_shown(value)}") from None
 
 
 def _unknown_op(op: object) -> NoReturn:

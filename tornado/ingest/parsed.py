@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from .records import EdgeBatch
@@ -63,6 +64,8 @@ class ParsedBatch:
         The other records, by ascending position.
     text_of : callable
         The text of the record at a position; valid for positions of this stretch.
+    keys : pyarrow.LargeStringArray or None
+        Where each record has a key beside its edge: that of the record each edge came from.
     """
 
     batch: EdgeBatch
@@ -71,6 +74,7 @@ class ParsedBatch:
     positions: NDArray[np.int64]
     rejected: tuple[Rejection, ...]
     text_of: Callable[[int], bytes | str]
+    keys: pa.LargeStringArray | None = None
 
     @property
     def accepted(self) -> int:
@@ -97,6 +101,7 @@ class ParsedBatch:
             batch=self.batch.take(keep),
             positions=self.positions[keep],
             rejected=tuple(sorted(self.rejected + more, key=lambda rejection: rejection.position)),
+            keys=None if self.keys is None else self.keys.filter(pa.array(keep)),
         )
 
     def shifted(self, by: int) -> ParsedBatch:

@@ -122,7 +122,7 @@ def parse_text_lines(
         lines.starts,
         lines.stops,
         layout.separator,
-        np.array([layout.src, layout.dst, layout.weight, layout.op]),
+        np.array([layout.src, layout.dst, layout.weight, layout.op, layout.key]),
         layout.most_columns or 0,
         layout.weight_optional,
         layout.string_ids,
@@ -137,5 +137,10 @@ def parse_text_lines(
         columns.status,
     )
     return assemble(
-        lines, columns, partial(parse_line, layout=layout), interner=interner, undirected=undirected
+        lines,
+        columns,
+        partial(parse_line, layout=layout),
+        interner=interner,
+        undirected=undirected,
+        keyed=layout.key >= 0,
     )

@@ -339,20 +339,20 @@ def parse_lines(
     ----------
     separator, optional, string_ids, words, codes, limit
         As in `lines.LineLayout`.
-    places : int64[4]
-        Field numbers of src, dst, weight and op; -1 for none.
+    places : int64[5]
+        Field numbers of src, dst, weight, op and key; -1 for none.
     most : int
         The most columns of a line; 0 is any number.
     src, dst, weight, op : written
         The columns; ids only where they are integers.
-    spans : int64[k, 6], written
-        Where the texts of src and dst (string ids) and the digits of a slow weight are: low and high of each.
+    spans : int64[k, 8], written
+        Where the texts of src and dst (string ids), the digits of a slow weight and the key are: low and high of each.
     status : int8[k], written
         CLEAN, SLOW_WEIGHT or CAREFUL.
     """
-    seen = max(places[0], places[1], places[2], places[3], most - 1) + 1
-    low = np.zeros(4, np.int64)
-    high = np.zeros(4, np.int64)
+    seen = max(places.max(), most - 1) + 1
+    low = np.zeros(5, np.int64)
+    high = np.zeros(5, np.int64)
     for line in range(len(starts)):
         status[line] = CAREFUL
         position = starts[line]
@@ -367,12 +367,15 @@ def parse_lines(
             if begin < 0:
                 clear = False
                 break
-            for which in range(4):
+            for which in range(5):
                 if places[which] == number:
                     low[which] = begin
                     high[which] = end
         if not clear or (most > 0 and _has_more(data, position, stop, separator)):
             continue
+        if places[4] >= 0 and (low[4] == high[4] or not _is_utf8(data, low[4], high[4])):
+            continue
+        spans[line, 6], spans[line, 7] = low[4], high[4]
         if string_ids:
             if low[0] == high[0] or low[1] == high[1]:
                 continue
@@ -476,10 +479,22 @@ def _json_key(data: Bytes, low: int, high: int) -> int:
 
 
 @_compiled
+def _is_name(data: Bytes, low: int, high: int, name: Bytes) -> bool:
+    """Whether a text is `name`, which is empty where no name is looked for."""
+    if len(name) == 0 or high - low != len(name):
+        return False
+    for at in range(len(name)):  # noqa: SIM110  the compiler knows no generators
+        if data[low + at] != name[at]:
+            return False
+    return True
+
+
+@_compiled
 def parse_objects(
     data: Bytes,
     starts: Ints,
     stops: Ints,
+    name: Bytes,
     string_ids: bool,  # noqa: FBT001
     words: NDArray[np.uint64],
     codes: NDArray[np.int8],
@@ -491,9 +506,12 @@ def parse_objects(
     spans: NDArray[np.int64],
     status: NDArray[np.int8],
 ) -> None:
-    """Parse flat JSON objects, one a line, with the keys src, dst, weight and op; parameters as in `parse_lines`."""
-    low = np.zeros(4, np.int64)
-    high = np.zeros(4, np.int64)
+    """Parse flat JSON objects, one a line, with the fields src, dst, weight, op and `name`, which is the key.
+
+    Other parameters as in `parse_lines`.
+    """
+    low = np.zeros(5, np.int64)
+    high = np.zeros(5, np.int64)
     for line in range(len(starts)):
         status[line] = CAREFUL
         stop = stops[line]
@@ -512,13 +530,13 @@ def parse_objects(
             end = _json_text(data, at + 1, stop)
             if end < 0:
                 break
-            key = _json_key(data, at + 1, end)
+            key = 4 if _is_name(data, at + 1, end, name) else _json_key(data, at + 1, end)
             at = _skip_blanks(data, end + 1, stop)
             # A key twice, or one we do not know, is for the definition to judge. 58 is ':'.
             if key < 0 or low[key] >= 0 or at == stop or data[at] != 58:
                 break
             begin = _skip_blanks(data, at + 1, stop)
-            if begin < stop and data[begin] == _QUOTE and (key == 3 or (string_ids and key < 2)):
+            if begin < stop and data[begin] == _QUOTE and (key > 2 or (string_ids and key < 2)):
                 begin += 1
                 end = _json_text(data, begin, stop)
                 at = end + 1
@@ -527,7 +545,7 @@ def parse_objects(
             else:
                 end, whole = _json_number(data, begin, stop)
                 at = end
-                if key != 2 and not whole:
+                if (key < 2 or key == 3) and not whole:
                     break
             if end < 0:
                 break
@@ -540,6 +558,9 @@ def parse_objects(
             closed = data[at] == 125
         if not closed or low[0] < 0 or low[1] < 0 or _skip_blanks(data, at + 1, stop) != stop:
             continue
+        if len(name) > 0 and (low[4] == high[4] or not _is_utf8(data, low[4], high[4])):
+            continue
+        spans[line, 6], spans[line, 7] = low[4], high[4]
         if string_ids:
             if low[0] == high[0] or low[1] == high[1]:
                 continue

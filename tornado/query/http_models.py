@@ -124,6 +124,7 @@ class SourceBody(BaseModel):
     state: str
     records: int
     rejected: int
+    repeated: int
     offset: int
     lag_records: int | None
     rows_per_s: float | None

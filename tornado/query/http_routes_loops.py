@@ -171,6 +171,7 @@ def _source_dict(source: IngesterStatistics) -> dict[str, Any]:
         "state": source.state.value,
         "records": source.records,
         "rejected": source.rejected,
+        "repeated": source.repeated,
         "offset": source.offset,
         "lag_records": source.lag_records,
         "rows_per_s": number(round(source.rows_per_s, 1)),

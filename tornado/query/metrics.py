@@ -61,13 +61,18 @@ _LOOP_GAUGES = (
     ("tornado_edges", "Edges in the graph", "edges"),
     ("tornado_loop_memory_bytes", "Memory of the loop's state and graph", "memory_bytes"),
 )
-# Of each source that is pumped in; None is left out.
+# Of each source.
 _SOURCE_COUNTERS = (
     ("tornado_source_records", "Records of a source that were read in this run", "records"),
     ("tornado_source_rejected", "Records of a source that went to quarantine in this run", "rejected"),
+    ("tornado_source_repeated", "Records of a source that repeated another and were left out", "repeated"),
 )
 _SOURCE_GAUGES = (
-    ("tornado_source_lag_records", "Records that the source has and the loop has not", "lag_records"),
+    (
+        "tornado_source_lag_records",
+        "Records that the source has and the loop has not; NaN where nobody knows how many it has",
+        "lag_records",
+    ),
     ("tornado_source_rows_per_second", "Records a second over the last seconds", "rows_per_s"),
 )
 
@@ -175,17 +180,16 @@ class _Statistics(Collector):
         for name, text, attribute in _SOURCE_GAUGES:
             gauge = GaugeMetricFamily(name, text, labels=["loop", "source"])
             for loop, source in found:
-                if getattr(source, attribute) is not None:
-                    gauge.add_metric([loop, source.source], getattr(source, attribute))
+                value = getattr(source, attribute)
+                gauge.add_metric([loop, source.source], math.nan if value is None else value)
             yield gauge
         errors = GaugeMetricFamily(
             "tornado_source_last_error",
-            "1, with what a source had to overcome last, or failed of, as a label",
+            "1, with what a source had to overcome last, or failed of, as a label; 0 where there was nothing",
             labels=["loop", "source", "error"],
         )
         for loop, source in found:
-            if source.last_error is not None:
-                errors.add_metric([loop, source.source, source.last_error], 1)
+            errors.add_metric([loop, source.source, source.last_error or ""], source.last_error is not None)
         yield errors
 
     def _checkpoints(self) -> Iterator[Metric]:

@@ -12,6 +12,7 @@ and one that leaves a gap is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Protocol
@@ -127,16 +128,14 @@ class Pusher:
         """
         bad, reason = loop.program.check(parsed.batch)
         parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason)
-        self._require_restored(loop)
-        with self._lock(loop.name, source):
+        with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             offset = before + parsed.records
             # Before the admission: after a crash a record may stand in the quarantine twice, and is never missing.
             self.quarantine.write(source, parsed.shifted(before).rejected)
             version = self._admit(loop, source, parsed.batch, offset) if parsed.records else None
-            return self._counted(
-                loop, source, Pushed(parsed.accepted, len(parsed.rejected), {source: offset}, version)
-            )
+            self._count(loop, source, parsed.batch, len(parsed.rejected), parsed.records, offset)
+            return Pushed(parsed.accepted, len(parsed.rejected), {source: offset}, version)
 
     def push_batch(
         self,
@@ -164,15 +163,15 @@ class Pusher:
         QueueFull
             As `push`.
         """
-        self._require_restored(loop)
-        with self._lock(loop.name, source):
+        with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             if self._is_repeated(loop.name, source, number):
                 return Pushed(0, 0, {source: before}, None, is_repeated=True)
             offset = before + len(batch) + len(rejected)
             self.quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
             version = self._admit(loop, source, batch, offset, number=number)
-            return self._counted(loop, source, Pushed(len(batch), len(rejected), {source: offset}, version))
+            self._count(loop, source, batch, len(rejected), offset - before, offset)
+            return Pushed(len(batch), len(rejected), {source: offset}, version)
 
     def expects(self, loop: MainLoopView, source: str, number: int) -> bool:
         """Whether a numbered batch is the next of its source; False where it is in already.
@@ -207,9 +206,11 @@ class Pusher:
                 f"entry {refused[0]} is {describe(batch, int(refused[0]))}: {reason}",
                 hint="Mend that entry and repeat the call: none of it was taken.",
             )
-        self._require_restored(loop)
-        with self._lock(loop.name, source):
-            return self._admit(loop, source, batch, self._offset(loop, source) + len(batch))
+        with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
+            offset = self._offset(loop, source) + len(batch)
+            version = self._admit(loop, source, batch, offset)
+            self._count(loop, source, batch, 0, len(batch), offset)
+            return version
 
     def interner(self, loop: str) -> Interner:
         """Return the names of a loop with strings for ids: with a log as they were before the restart.
@@ -297,6 +298,19 @@ class Pusher:
         """
         return 0 if loop.name in self._held else self._restore(loop)
 
+    @contextmanager
+    def _restored_lock(self, loop: MainLoopView, source: str) -> Iterator[None]:
+        self._require_restored(loop)
+        with self._lock(loop.name, source):
+            yield
+
+    def _count(
+        self, loop: MainLoopView, source: str, batch: EdgeBatch, rejected: int, records: int, offset: int
+    ) -> None:
+        self.sources.count(
+            loop.name, source, records=records, rejected=rejected, edges=len(batch), offset=offset
+        )
+
     def _require_restored(self, loop: MainLoopView) -> None:
         if loop.name in self._held:
             raise QueueFull(
@@ -361,16 +375,6 @@ class Pusher:
         if number is not None:
             self._numbers[loop.name, source] = number
         return version
-
-    def _counted(self, loop: MainLoopView, source: str, pushed: Pushed) -> Pushed:
-        self.sources.took(
-            loop.name,
-            source,
-            accepted=pushed.accepted,
-            rejected=pushed.rejected,
-            offset=pushed.offsets[source],
-        )
-        return pushed
 
     def _is_repeated(self, loop: str, source: str, number: int) -> bool:
         newest = self._number(loop, source)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from ..errors import TornadoError
 from ..ingest.ingester import IngesterState, IngesterStatistics
 
 _RATE_WINDOW_S = 5.0
@@ -39,11 +41,13 @@ class SenderReport:
 @dataclass(slots=True)
 class _Source:
     began_s: float
-    accepted: int = 0
+    records: int = 0
     rejected: int = 0
+    edges: int = 0
     offset: int = 0
+    last_error: str | None = None
     recent: deque[tuple[float, int]] = field(default_factory=deque)
-    report: SenderReport = field(default_factory=SenderReport)
+    report: SenderReport | None = None
 
 
 class PushedSources:
@@ -60,14 +64,25 @@ class PushedSources:
         self._lock = Lock()
         self._sources: dict[tuple[str, str], _Source] = {}
 
-    def took(self, loop: str, source: str, *, accepted: int, rejected: int, offset: int) -> None:
-        """Count what one call brought."""
+    @contextmanager
+    def noting(self, loop: str, source: str) -> Iterator[None]:
+        """Note what makes a push fail; it goes on to whoever pushed."""
+        try:
+            yield
+        except TornadoError as error:
+            with self._lock:
+                self._source(loop, source).last_error = str(error)
+            raise
+
+    def count(self, loop: str, source: str, *, records: int, rejected: int, edges: int, offset: int) -> None:
+        """Count a push that is in."""
         with self._lock:
             found = self._source(loop, source)
-            found.accepted += accepted
+            found.records += records
             found.rejected += rejected
+            found.edges += edges
             found.offset = offset
-            found.recent.append((self._clock(), accepted + rejected))
+            found.recent.append((self._clock(), records))
             self._forget_old(found)
 
     def report(self, loop: str, source: str, report: SenderReport) -> None:
@@ -87,19 +102,21 @@ class PushedSources:
     def _statistics(self, source: str, found: _Source) -> IngesterStatistics:
         self._forget_old(found)
         seconds = min(_RATE_WINDOW_S, self._clock() - found.began_s)
-        rejected = found.rejected + found.report.rejected
+        # Of what was not reported nothing lags: what is not in was refused, and whoever sent it knows.
+        report = found.report or SenderReport(lag_records=0)
         return IngesterStatistics(
             source=source,
-            state=IngesterState.RUNNING if found.report.last_error is None else IngesterState.FAILED,
-            records=found.accepted + rejected,
-            accepted=found.accepted,
-            rejected=rejected,
-            edges=found.accepted,
+            state=IngesterState.RUNNING if report.last_error is None else IngesterState.FAILED,
+            records=found.records + report.rejected,
+            accepted=found.records - found.rejected,
+            rejected=found.rejected + report.rejected,
+            edges=found.edges,
             offset=found.offset,
-            rows_per_s=sum(records for _, records in found.recent) / max(seconds, 1e-9),
+            # What came in one push a moment ago is no measure of a rate yet.
+            rows_per_s=sum(records for _, records in found.recent) / max(seconds, 1.0),
             read_ahead_batches=0,
-            last_error=found.report.last_error,
-            lag_records=found.report.lag_records,
+            last_error=report.last_error or found.last_error,
+            lag_records=report.lag_records,
         )
 
     def _forget_old(self, found: _Source) -> None:

@@ -9,14 +9,14 @@ more queries wait than the queue holds.
 from __future__ import annotations
 
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
 
 from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
-from ..ingest.ingester import IngesterStatistics
+from ..ingest.ingester import IngesterState, IngesterStatistics
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, best, lookup, top
 from .checkpoints import Checkpoints
 from .contract import BranchView, MainLoopView, MasterView, ValuesView
@@ -72,7 +72,7 @@ class QueryService:
         self._codecs: dict[str, IdCodec] = {}
         self._awaited: dict[str, dict[str, int]] = {}
         self._listeners: list[Callable[[Query], None]] = []
-        self._sources: dict[str, list[Callable[[], Sequence[IngesterStatistics]]]] = {}
+        self._sources: defaultdict[str, list[Callable[[], Sequence[IngesterStatistics]]]] = defaultdict(list)
         self._ended: Counter[str] = Counter()
         self._submitted = 0
         self._refused = 0
@@ -104,12 +104,27 @@ class QueryService:
         return self._codecs.get(loop) or _INT_IDS
 
     def watch_sources(self, loop: str, statistics: Callable[[], Sequence[IngesterStatistics]]) -> None:
-        """Show where some sources of a loop are, beside those before, to whoever lists loops or reads metrics."""
-        self._sources.setdefault(loop, []).append(statistics)
+        """Show where the sources of a loop are, these too, to whoever lists loops or reads metrics."""
+        self._sources[loop].append(statistics)
 
     def sources(self, loop: str) -> list[IngesterStatistics]:
-        """Return where the sources of a loop are."""
-        return [one for statistics in self._sources.get(loop, []) for one in statistics()]
+        """Return where the sources of a loop are; of those of an earlier run that give nothing in this one, the offset."""
+        found = {one.source: one for statistics in self._sources[loop] for one in statistics()}
+        for source, offset in self.loop(loop).offsets().items():
+            if source not in found:
+                found[source] = IngesterStatistics(
+                    source=source,
+                    state=IngesterState.READY,
+                    records=0,
+                    accepted=0,
+                    rejected=0,
+                    edges=0,
+                    offset=offset,
+                    rows_per_s=0.0,
+                    read_ahead_batches=0,
+                    last_error=None,
+                )
+        return [one for _, one in sorted(found.items())]
 
     def rank(self, loop: str) -> str:
         """Return what the loop's program ranks by: "nearest" or "highest"."""

@@ -36,10 +36,10 @@ _PROPERTIES: Final = """\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller_port}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
-advertised.listeners=PLAINTEXT://{advertised}
+listeners={listeners},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners={advertised}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,ASTRAY:PLAINTEXT,LOGIN:SASL_PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 log.dirs={folder}/log
 num.partitions=1
@@ -55,6 +55,14 @@ auto.create.topics.enable=false
 message.max.bytes=16777216
 broker.session.timeout.ms=1000
 broker.heartbeat.interval.ms=250
+"""
+
+# Whoever comes without a login may do everything, whoever has one only what is allowed to it.
+_LOGINS: Final = """\
+sasl.enabled.mechanisms=PLAIN
+listener.name.login.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required {users};
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
 """
 
 _LOGGING: Final = """\
@@ -75,20 +83,39 @@ class KafkaBroker:
     ----------
     folder : path
         For its configuration, log and records; stays the caller's.
-    advertised : str, optional
-        HOST:PORT that it tells clients to come to; left out, where it listens.
+    astray : str, optional
+        HOST:PORT that clients are told to come to by a second listener, at `astray_address`.
+    users : mapping of str to str, optional
+        Passwords of those who may log in at `login_address`; they may do what access rules allow.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, advertised: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        astray: str | None = None,
+        users: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = Path(folder)
-        self.port, self.controller_port = _free_ports()
-        self._advertised = advertised
+        self.port, self.controller_port, self._astray_port, self._login_port = _free_ports(4)
+        self._astray = astray
+        self._users = users
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
         """HOST:PORT, as clients name it."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def astray_address(self) -> str:
+        """Where it sends clients somewhere else."""
+        return f"127.0.0.1:{self._astray_port}"
+
+    @property
+    def login_address(self) -> str:
+        """Where it wants a user and a password."""
+        return f"127.0.0.1:{self._login_port}"
 
     @property
     def pid(self) -> int:
@@ -112,14 +139,7 @@ class KafkaBroker:
         if not properties.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "log4j2.properties").write_text(_LOGGING)
-            properties.write_text(
-                _PROPERTIES.format(
-                    folder=self.folder,
-                    port=self.port,
-                    controller_port=self.controller_port,
-                    advertised=self._advertised or self.address,
-                )
-            )
+            properties.write_text(self._properties())
             run_tool(
                 [
                     *[java, f"-Dlog4j2.configurationFile={self.folder}/log4j2.properties", "-cp", classes],
@@ -143,6 +163,23 @@ class KafkaBroker:
         if wait:
             self.wait_ready()
 
+    def _properties(self) -> str:
+        listeners = {"PLAINTEXT": self.address}
+        advertised = dict(listeners)
+        text = _PROPERTIES
+        if self._astray is not None:
+            listeners["ASTRAY"], advertised["ASTRAY"] = self.astray_address, self._astray
+        if self._users is not None:
+            listeners["LOGIN"] = advertised["LOGIN"] = self.login_address
+            text += _LOGINS
+        return text.format(
+            folder=self.folder,
+            controller_port=self.controller_port,
+            listeners=_listed(listeners),
+            advertised=_listed(advertised),
+            users=" ".join(f'user_{name}="{password}"' for name, password in (self._users or {}).items()),
+        )
+
     def wait_ready(self, timeout_s: float = _READY_S) -> None:
         """Wait until it answers for metadata: an open port is not enough."""
         assert self._process is not None, "the broker does not run"
@@ -163,7 +200,7 @@ class KafkaBroker:
         except OSError:
             return False
         with contextlib.suppress(Exception), self.admin() as admin:
-            return self._advertised is not None or admin.list_topics() is not None
+            return admin.list_topics() is not None
         return False
 
     def kill(self) -> None:
@@ -184,6 +221,25 @@ class KafkaBroker:
         """Let a topic have `total` partitions."""
         with self.admin() as admin:
             admin.create_partitions({name: total})
+
+    def allow(self, user: str, topic: str, *operations: str) -> None:
+        """Let a user do something with a topic, such as `describe` and `read`."""
+        from ..ingest.kafka.library import (
+            ACL,
+            ACLOperation,
+            ACLPermissionType,
+            ResourcePattern,
+            ResourceType,
+        )
+
+        place = ResourcePattern(ResourceType.TOPIC, topic)
+        with self.admin() as admin:
+            admin.create_acls(
+                [
+                    ACL(f"User:{user}", "*", ACLOperation[name.upper()], ACLPermissionType.ALLOW, place)
+                    for name in operations
+                ]
+            )
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic."""
@@ -260,12 +316,17 @@ def _cluster_id() -> str:
     return name
 
 
-def _free_ports() -> tuple[int, int]:
-    """Two ports that nobody has; held together, so that they differ."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1]), int(other.getsockname()[1])
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody has; held together, so that they differ."""
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in held:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in held]
+
+
+def _listed(listeners: Mapping[str, str]) -> str:
+    return ",".join(f"{name}://{address}" for name, address in listeners.items())
 
 
 def _dotted(configs: Mapping[str, str]) -> dict[str, str]:

@@ -5,5 +5,5 @@ lock; what it fetches comes over a pipe as arrays (`wire.py`). Here, in the sess
 (`decoding.py`), and admitted under (topic:partition, next offset) by `ingester.py`, which also starts a client that died again,
 from the loop's offsets. So a record is in the loop once, however often it was delivered.
 
-Only `library.py` imports the client library; `consumer.py`, `diagnosis.py` and `producer.py` use it.
+Only `library.py` imports the client library; `consumer.py`, `courtesy.py`, `diagnosis.py` and `producer.py` use it.
 """

@@ -1,7 +1,8 @@
 """The client, a process of its own: fetches the partitions of one topic from the offsets it is told and hands the values over.
 
-It keeps nothing: whatever it has fetched and not yet handed over is fetched again by the next one, from the loop's offsets. No
-group, no committed offsets: partitions are assigned here, all of them, and new ones are picked up while it runs, from their start.
+It keeps nothing: whatever it has fetched and not yet handed over is fetched again by the next one, from the loop's offsets. It
+is in no group and reads no committed offsets (`courtesy.py` writes some, where asked to): partitions are assigned here, all of
+them or every n-th, and new ones are picked up while it runs, from their start.
 
 Back-pressure: what was handed over and is not admitted is bounded; above the bound all partitions are paused, at half of it they
 are resumed. Run as ``python -m …consumer`` by `process.py`; speaks the frames of `wire.py`.
@@ -19,6 +20,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Final
 
+from .courtesy import CourtesyCommits
 from .library import (
     AuthorizationError,
     CorruptRecordError,
@@ -32,6 +34,7 @@ from .library import (
     SaslAuthenticationFailedError,
     TopicPartition,
     UnsupportedCodecError,
+    hearing_refusals,
 )
 from .wire import write_frame
 
@@ -66,6 +69,7 @@ class _Link:
         self._commands = commands
         self._frames = frames
         self._lock = threading.Lock()
+        self._courtesy: CourtesyCommits | None = None
         self._handed_over_bytes = 0
         self._admitted_bytes = 0
 
@@ -75,13 +79,24 @@ class _Link:
 
     def settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = json.loads(self._commands.readline())
+        if settings["group"] is not None:
+            self._courtesy = CourtesyCommits(settings, self.say_trouble)
         return settings
 
     def listen(self) -> None:
         """Hear what is admitted; the end of the input is the end of this process, which has nothing to keep."""
         for line in self._commands:
-            self._admitted_bytes += int(line)
+            said = json.loads(line)
+            if isinstance(said, int):
+                self._admitted_bytes += said
+            elif self._courtesy is not None:
+                self._courtesy.want(said)
+        if self._courtesy is not None:
+            self._courtesy.finish()
         os._exit(0)
+
+    def say_trouble(self, message: str) -> None:
+        self.send({"kind": "trouble", "message": message})
 
     def say_alive(self) -> None:
         while True:
@@ -114,7 +129,10 @@ class _Client:
         self._topic: str = settings["topic"]
         self._brokers: list[str] = settings["brokers"]
         self._from_earliest: bool = settings["from_earliest"]
-        self._ours = {int(partition): int(offset) for partition, offset in settings["offsets"].items()}
+        self._share, self._shares = settings["share"]
+        self._ours = _by_partition(settings["offsets"])
+        self._look_back = _by_partition(settings["look_back"])
+        self._count = 0
         self._options: dict[str, Any] = settings["client"]
         self._ends: dict[int, int] = {}
         self._paused = False
@@ -123,8 +141,8 @@ class _Client:
 
     def run(self) -> None:
         self._consumer = self._connected()
-        begin, end = self._assign(self._partitions(), first=True)
-        self._link.send({"kind": "ready", "begin": begin, "end": end, "position": self._positions()})
+        begin = self._assign(self._partitions(), first=True)
+        self._link.send({"kind": "ready", "begin": begin} | self._status())
         watched_s = 0.0
         told = True
         while True:
@@ -144,32 +162,44 @@ class _Client:
                 told = True
 
     def _connected(self) -> KafkaConsumer:
+        options = {
+            "bootstrap_servers": self._brokers,
+            "client_id": "tornado-loops",
+            "group_id": None,
+            "enable_auto_commit": False,
+            "auto_offset_reset": "none",
+            "isolation_level": "read_committed",
+            "allow_auto_create_topics": False,
+            "metadata_max_age_ms": 2000,
+            "bootstrap_timeout_ms": _BOOTSTRAP_MS,
+            "reconnect_backoff_max_ms": 500,
+            "request_timeout_ms": 15_000,
+            "fetch_max_bytes": 16 << 20,
+            "max_partition_fetch_bytes": 4 << 20,
+            "metrics_enabled": False,
+            **self._options,
+        }
+        # The reason of a refused login is lost where the broker cuts the connection before it is read.
+        does = "takes the login" if str(options.get("security_protocol")).startswith("SASL") else "answers"
         while True:
             try:
-                return KafkaConsumer(
-                    **{
-                        "bootstrap_servers": self._brokers,
-                        "client_id": "tornado-loops",
-                        "group_id": None,
-                        "enable_auto_commit": False,
-                        "auto_offset_reset": "none",
-                        "isolation_level": "read_committed",
-                        "allow_auto_create_topics": False,
-                        "metadata_max_age_ms": 2000,
-                        "bootstrap_timeout_ms": _BOOTSTRAP_MS,
-                        "reconnect_backoff_max_ms": 500,
-                        "request_timeout_ms": 15_000,
-                        "fetch_max_bytes": 16 << 20,
-                        "max_partition_fetch_bytes": 4 << 20,
-                        "metrics_enabled": False,
-                        **self._options,
-                    }
-                )
+                with hearing_refusals() as refusals:
+                    return KafkaConsumer(**options)
             except (AuthorizationError, SaslAuthenticationFailedError, KafkaConfigurationError) as error:
                 raise self._refused(error) from error
             except (KafkaError, OSError) as error:
-                self._trouble(f"no Kafka broker answers at {','.join(self._brokers)}: {_described(error)}")
+                if refusals:
+                    raise self._refused(refusals[0]) from error
+                self._link.say_trouble(
+                    f"no Kafka broker {does} at {','.join(self._brokers)}: {_described(error)}"
+                )
                 time.sleep(_RETRY_S)
+
+    def _own(self, found: Iterable[int]) -> list[int]:
+        """Which partitions of a topic are read here: so every new one goes to whoever has the fewest."""
+        numbers = sorted(found)
+        self._count = len(numbers)
+        return [number for number in numbers if number % self._shares == self._share]
 
     def _partitions(self) -> list[int]:
         try:
@@ -185,17 +215,25 @@ class _Client:
                 f"it has {shown or 'none'}",
                 "Check the name, create the topic, or ask for the permission to describe and read it.",
             )
-        return found
+        return self._own(found)
 
-    def _assign(self, partitions: Iterable[int], *, first: bool) -> tuple[dict[int, int], dict[int, int]]:
-        """Assign partitions, each where we are or at its start, and return where they begin and end."""
+    def _assign(self, partitions: Iterable[int], *, first: bool) -> dict[int, int]:
+        """Assign partitions, each where we are, where we look back to or at its start, and return where they begin."""
         places = [TopicPartition(self._topic, partition) for partition in partitions]
         begin, end = self._bounds(places)
         positions = {} if first else self._positions()
         for partition, earliest in begin.items():
-            offset = positions.get(partition, self._ours.get(partition, earliest))
-            if offset < earliest or offset > end[partition]:
-                offset = self._lost(partition, offset, earliest, end[partition])
+            ours = self._ours.get(partition, earliest)
+            offset = positions.get(partition, self._look_back.get(partition, ours))
+            needed = max(offset, ours)
+            if needed < earliest or needed > end[partition]:
+                offset = self._lost(partition, needed, earliest, end[partition])
+            elif offset < earliest:
+                self._link.say_trouble(
+                    f"{self._topic}:{partition}: what stood before offset {earliest} is deleted: repetitions of it are not "
+                    "recognised"
+                )
+                offset = earliest
             positions[partition] = offset
         self._consumer.assign(places)
         for place in places:
@@ -203,7 +241,7 @@ class _Client:
         if self._paused:
             self._consumer.pause(*places)
         self._ends = end
-        return begin, end
+        return begin
 
     def _bounds(self, places: Sequence[TopicPartition]) -> tuple[dict[int, int], dict[int, int]]:
         while True:
@@ -213,7 +251,7 @@ class _Client:
             except AuthorizationError as error:
                 raise self._refused(error) from error
             except (KafkaTimeoutError, KafkaConnectionError, OSError) as error:
-                self._trouble(f"the leader of {self._topic} does not answer: {_described(error)}")
+                self._link.say_trouble(f"the leader of {self._topic} does not answer: {_described(error)}")
                 time.sleep(_RETRY_S)
                 continue
             return (
@@ -241,7 +279,7 @@ class _Client:
                 "topic as it is now.",
             )
         if self._from_earliest:
-            self._trouble(
+            self._link.say_trouble(
                 f"{name}: {earliest - offset} records from offset {offset} on are deleted; reading on at {earliest}"
             )
             return earliest
@@ -274,7 +312,7 @@ class _Client:
                 "stopped.",
             ) from error
         except (KafkaError, OSError) as error:
-            self._trouble(f"{self._topic} cannot be read at the moment: {_described(error)}")
+            self._link.say_trouble(f"{self._topic} cannot be read at the moment: {_described(error)}")
             time.sleep(_RETRY_S)
         else:
             if found:
@@ -284,7 +322,10 @@ class _Client:
 
     def _reassign(self, error: OffsetOutOfRangeError) -> None:
         asked = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
-        self._ours |= {place.partition: offset for place, offset in asked.items()}
+        for place, offset in asked.items():
+            # What comes before ours is only looked back to.
+            self._look_back[place.partition] = offset
+            self._ours[place.partition] = max(offset, self._ours.get(place.partition, offset))
         self._assign(sorted(place.partition for place in self._consumer.assignment()), first=False)
 
     def _watch(self) -> None:
@@ -292,21 +333,27 @@ class _Client:
         try:
             found = self._consumer.partitions_for_topic(self._topic)
             known = {place.partition for place in self._consumer.assignment()}
-            if set(found) - known:
-                self._assign(sorted(known | set(found)), first=False)
-            elif found:
+            own = self._own(found) if found else []
+            if set(own) - known:
+                self._assign(sorted(known | set(own)), first=False)
+            elif own:
                 end = self._consumer.end_offsets(list(self._consumer.assignment()), timeout_ms=_ANSWER_MS)
                 self._ends = {place.partition: offset for place, offset in end.items()}
-            else:
-                self._trouble(f"topic {self._topic} is gone from the broker")
+            elif not found:
+                self._link.say_trouble(f"topic {self._topic} is gone from the broker")
         except AuthorizationError as error:
             raise self._refused(error) from error
         except (KafkaError, OSError) as error:
-            self._trouble(f"the broker at {','.join(self._brokers)} does not answer: {_described(error)}")
+            self._link.say_trouble(
+                f"the broker at {','.join(self._brokers)} does not answer: {_described(error)}"
+            )
         self._tell()
 
     def _tell(self) -> None:
-        self._link.send({"kind": "status", "end": self._ends, "position": self._positions()})
+        self._link.send({"kind": "status"} | self._status())
+
+    def _status(self) -> dict[str, Any]:
+        return {"end": self._ends, "position": self._positions(), "partitions": self._count}
 
     def _hold_back(self) -> None:
         pending = self._link.pending_bytes
@@ -324,8 +371,10 @@ class _Client:
             "Ask for the permission to describe and read the topic, or check the client's security settings.",
         )
 
-    def _trouble(self, message: str) -> None:
-        self._link.send({"kind": "trouble", "message": message})
+
+def _by_partition(table: Mapping[str, int]) -> dict[int, int]:
+    """Read a table of partitions; JSON makes strings of their numbers."""
+    return {int(number): int(offset) for number, offset in table.items()}
 
 
 def _next_at_once(at_once: int, found: Iterable[Sequence[Any]]) -> int:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidArgument
 from ..arrow import parse_table, read_table
-from ..assembly import Lines, both_directions
+from ..assembly import Lines, both_ways
 from ..interner import Interner
 from ..layout import Layout, TextFormat
 from ..ndjson import parse_object_lines
@@ -79,11 +79,17 @@ class Chunk:
 
     def since(self, offset: int) -> Chunk:
         """The messages from an offset on: a broker may deliver what was asked for with more before it."""
-        first = int(np.searchsorted(self.offsets, offset))
-        if not first:
+        return self._part(int(np.searchsorted(self.offsets, offset)), len(self))
+
+    def before(self, offset: int) -> Chunk:
+        """The messages before an offset."""
+        return self._part(0, int(np.searchsorted(self.offsets, offset)))
+
+    def _part(self, low: int, high: int) -> Chunk:
+        if high - low == len(self):
             return self
-        start = int(self.starts()[first])
-        return Chunk(self.partition, self.offsets[first:], self.sizes[first:], self.body[start:])
+        start, stop = self.starts()[[low, high]].tolist()
+        return Chunk(self.partition, self.offsets[low:high], self.sizes[low:high], self.body[start:stop])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,6 +153,7 @@ class Decoder:
     def __init__(self, settings: KafkaSettings, *, interner: Interner | None = None) -> None:
         self._interner = interner
         self._undirected = settings.undirected
+        self._key = settings.dedup_key
         self._parse: Callable[[Chunk], Decoded]
         if settings.value_format is ValueFormat.ARROW:
             self._parse = self._parse_tables
@@ -156,7 +163,11 @@ class Decoder:
         if settings.value_format is ValueFormat.CSV:
             # There is no first line to guess from: any message may be the first one after a restart.
             wanted = TextFormat(
-                columns=settings.columns, separator=",", header=False, max_line_bytes=MAX_LINE_BYTES
+                columns=settings.columns,
+                separator=",",
+                header=False,
+                max_line_bytes=MAX_LINE_BYTES,
+                key=self._key,
             )
             self._layout = Layout.detect(b"", wanted, string_ids=interner is not None).line
 
@@ -169,7 +180,9 @@ class Decoder:
         owners = np.searchsorted(chunk.starts(), first, side="right") - 1
         lines = Lines(chunk.body, first, last, np.arange(1, len(first) + 1), MAX_LINE_BYTES)
         if self._layout is None:
-            parsed = parse_object_lines(lines, interner=self._interner, undirected=self._undirected)
+            parsed = parse_object_lines(
+                lines, interner=self._interner, undirected=self._undirected, key=self._key
+            )
         else:
             parsed = parse_text_lines(
                 lines, self._layout, interner=self._interner, undirected=self._undirected
@@ -201,8 +214,7 @@ class Decoder:
         parts, kept = self._parse_runs(chunk, tables, owners, unread, view)
         parsed = _joined(parts)
         if self._undirected:
-            batch, positions = both_directions(parsed.batch, parsed.positions)
-            parsed = replace(parsed, batch=batch, positions=positions)
+            parsed = both_ways(parsed)
         counts = [count for _, count in kept]
         rows = np.repeat(np.array([owner for owner, _ in kept], np.int64), np.array(counts, np.int64))
         unread.sort(key=lambda rejection: rejection.position)
@@ -222,20 +234,23 @@ class Decoder:
         kept: list[tuple[int, int]] = []
         for low, high in _runs(tables):
             try:
-                parts.append(parse_table(pa.concat_tables(tables[low:high]), interner=self._interner))
+                parts.append(self._parse_table(pa.concat_tables(tables[low:high])))
                 kept += [(owners[at], tables[at].num_rows) for at in range(low, high)]
             except InvalidArgument:
                 # At least one of them is at fault: each alone, to find out which.
                 for at in range(low, high):
                     owner = owners[at]
                     try:
-                        parts.append(parse_table(tables[at], interner=self._interner))
+                        parts.append(self._parse_table(tables[at]))
                         kept.append((owner, tables[at].num_rows))
                     except InvalidArgument as error:
                         unread.append(
                             _unreadable(chunk, owner, view[starts[owner] : starts[owner + 1] - 1], error)
                         )
         return parts, kept
+
+    def _parse_table(self, table: pa.Table) -> ParsedBatch:
+        return parse_table(table, interner=self._interner, key=self._key)
 
 
 def _runs(tables: list[pa.Table]) -> list[tuple[int, int]]:
@@ -268,7 +283,12 @@ def _joined(parts: list[ParsedBatch]) -> ParsedBatch:
         np.concatenate([np.empty(0, np.int64), *(part.positions for part in moved)]).astype(np.int64),
         tuple(rejection for part in moved for rejection in part.rejected),
         text_of,
+        None if any(part.keys is None for part in parts) else _joined_keys([part.keys for part in parts]),
     )
+
+
+def _joined_keys(parts: list[pa.LargeStringArray]) -> pa.LargeStringArray:
+    return pa.concat_arrays([pa.array([], pa.large_string()), *parts])
 
 
 def _without_record(chunk: Chunk, indices: NDArray[np.int64] | list[int]) -> list[Rejection]:

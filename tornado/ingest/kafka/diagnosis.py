@@ -6,7 +6,6 @@ it within a few seconds, whatever does not answer; nothing is read, written or c
 
 from __future__ import annotations
 
-import logging
 import socket
 import threading
 import time
@@ -25,6 +24,7 @@ from .library import (
     TopicPartition,
     UnknownTopicOrPartitionError,
     for_code,
+    hearing_refusals,
 )
 from .settings import KafkaSettings, broker_address, source_name
 
@@ -71,15 +71,15 @@ def diagnose(settings: KafkaSettings, *, timeout_s: float = _ALL_S) -> list[Step
     timeout_s : float
         After so long, what has not answered is the cause.
     """
-    # What goes wrong is said as a finding; the library's own lines would stand between them.
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     steps: list[Step] = []
     current = ["broker"]
 
     def walk() -> None:
         try:
-            for step in _steps(settings, current):
-                steps.append(step)  # noqa: PERF402  so that the steps before a broken one are there
+            # What goes wrong is said as a finding; the library's own lines would stand between them.
+            with hearing_refusals() as refusals:
+                for step in _steps(settings, current, refusals):
+                    steps.append(step)  # noqa: PERF402  so that the steps before a broken one are there
         except _Broken as broken:
             steps.append(broken.step)
         except (KafkaError, OSError) as error:
@@ -101,11 +101,11 @@ def diagnose(settings: KafkaSettings, *, timeout_s: float = _ALL_S) -> list[Step
     return found
 
 
-def _steps(settings: KafkaSettings, current: list[str]) -> Iterator[Step]:
+def _steps(settings: KafkaSettings, current: list[str], refusals: list[Exception]) -> Iterator[Step]:
     open_brokers = _reach(settings)
     yield Step("broker", works=True, detail=f"{', '.join(open_brokers)} accepts connections")
     current[0] = "protocol"
-    admin = _connect(settings, open_brokers)
+    admin = _connect(settings, open_brokers, refusals)
     try:
         # The addresses that the broker told us: no public call returns them without using them first.
         advertised = sorted((node.host, node.port) for node in admin._manager.cluster.brokers())  # noqa: SLF001
@@ -160,7 +160,7 @@ def _unreachable(host: str, port: int) -> str | None:
         return error.strerror or str(error)
 
 
-def _connect(settings: KafkaSettings, brokers: list[str]) -> Any:
+def _connect(settings: KafkaSettings, brokers: list[str], refusals: list[Exception]) -> Any:
     shown = ", ".join(brokers)
     try:
         return KafkaAdminClient(
@@ -173,20 +173,28 @@ def _connect(settings: KafkaSettings, brokers: list[str]) -> Any:
             }
         )
     except (AuthorizationError, SaslAuthenticationFailedError) as error:
-        raise _Broken(
-            "permission",
-            f"{shown} refuses this client: {error}",
-            "Check user and password in --kafka-config.",
-        ) from error
+        raise _refused(shown, [error]) from error
     except KafkaConfigurationError as error:
         raise _Broken("settings", str(error), "Mend the file given with --kafka-config.") from error
     except (KafkaError, OSError) as error:
+        if str(settings.client.get("security_protocol", "")).startswith("SASL"):
+            raise _refused(shown, refusals) from error
         raise _Broken(
             "protocol",
             f"something listens at {shown}, but does not answer as a Kafka broker ({type(error).__name__})",
             "A wrong listener: the port of a controller, of another program, or one that wants TLS or a login "
             "(security_protocol in --kafka-config). Name the listener for clients.",
         ) from error
+
+
+def _refused(shown: str, refusals: list[Exception]) -> _Broken:
+    # A broker may cut the connection before its reason is read.
+    reason = f": {refusals[0]}" if refusals else ", and ends the connection"
+    return _Broken(
+        "permission",
+        f"{shown} refuses the login of this client{reason}",
+        "Check user, password and mechanism in --kafka-config, and that this listener wants a login.",
+    )
 
 
 def _check_advertised(asked: list[str], advertised: list[tuple[str, int]]) -> Step:

@@ -1,7 +1,10 @@
 """The ingester of a topic: chunks of the client, decoded and admitted under (topic:partition, next offset).
 
-One thread takes what the client hands over, in order: rejected records go to the quarantine, the others to the loop, then the
+One thread a client takes what that hands over, in order: rejected records go to the quarantine, the others to the loop, then the
 client hears that the chunk is in. Where the loop lags, `admit` waits, the client is not told, and pauses its partitions.
+
+Where records are recognised by a key, those of the window before the loop's offset are read first, for their keys alone
+(`repeats.py`).
 
 Guarantees: the next offset of every partition is the loop's own, so each record is in once, however often it is delivered; a
 client that dies or falls silent is replaced, and the new one begins at those offsets. What was written to the quarantine and not
@@ -22,8 +25,9 @@ from ..ingester import Admitting, Check, IngesterState, IngesterStatistics
 from ..interner import Interner
 from ..quarantine import Quarantine
 from ..records import EdgeBatch
-from .decoding import Chunk, Decoder
+from .decoding import Chunk, Decoded, Decoder
 from .process import ClientProcess
+from .repeats import RecentKeys
 from .settings import KafkaSettings, source_name
 from .wire import Frame
 
@@ -33,16 +37,20 @@ _RATE_WINDOW_S: Final = 5.0
 _CRASHES_LIMIT: Final = 5
 _FIRST_PAUSE_S: Final = 0.1
 _SOUND_S: Final = 30.0
+_COMMIT_S: Final = 2.0
 
 
 class _Partition:
     """Where one partition is; guarded by the ingester's lock."""
 
-    def __init__(self, offset: int) -> None:
+    def __init__(self, offset: int, dedup_window: int | None) -> None:
         self.next = offset
+        self.keys = None if dedup_window is None else RecentKeys(dedup_window)
+        # Up to where their keys are known; nobody needs to know more than the window.
+        self.learnt = offset if dedup_window is None else max(0, offset - dedup_window)
         self.end: int | None = None
         self.stop_at: int | None = None
-        self.records = self.rejected = self.edges = 0
+        self.records = self.rejected = self.repeated = self.edges = 0
         self.recent: deque[tuple[float, int]] = deque()
 
 
@@ -85,9 +93,12 @@ class KafkaIngester:
         self._decoder = Decoder(settings, interner=interner)
         self._until_end = until_end
         self._clock = clock
-        self._client: ClientProcess | None = None
+        self._dedup_window = None if settings.dedup_key is None else settings.dedup_window
+        self._clients: dict[int, ClientProcess] = {}
+        self._ready: set[int] = set()
+        self._started = self._pumping = 0
         self._stop = threading.Event()
-        self._ready = threading.Event()
+        self._began = threading.Event()
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._state = IngesterState.READY
@@ -104,17 +115,17 @@ class KafkaIngester:
         return self._error
 
     @property
-    def client_pid(self) -> int | None:
-        """The client's process id, while it has one."""
-        return None if self._client is None else self._client.pid
+    def client_pids(self) -> list[int]:
+        """The process ids of the clients that run."""
+        return [client.pid for _, client in sorted(dict(self._clients).items())]
 
     @property
     def restarts(self) -> int:
-        """How often the client was started again."""
+        """How often a client was started again."""
         return self._restarts
 
     def start(self, *, timeout_s: float = 10.0) -> None:
-        """Begin to pump; returns when the client has its partitions.
+        """Begin to pump; returns when every client has its partitions.
 
         Raises
         ------
@@ -133,10 +144,10 @@ class KafkaIngester:
         for name, offset in self._loop.offsets().items():
             topic, _, number = name.rpartition(":")
             if topic == self._settings.topic and number.isdigit():
-                self._partitions[int(number)] = _Partition(offset)
-        threading.Thread(target=self._run, name=f"kafka {self._settings.topic}", daemon=True).start()
+                self._partitions[int(number)] = _Partition(offset, self._dedup_window)
+        self._start_pump(0)
         until_s = time.monotonic() + timeout_s
-        while not self._ready.wait(_POLL_S) and not self._ended.is_set():
+        while not self._began.wait(_POLL_S) and not self._ended.is_set():
             if time.monotonic() >= until_s:
                 trouble = self._trouble
                 self.stop()
@@ -178,6 +189,7 @@ class KafkaIngester:
                     records=partition.records,
                     accepted=partition.records - partition.rejected,
                     rejected=partition.rejected,
+                    repeated=partition.repeated,
                     edges=partition.edges,
                     offset=partition.next,
                     rows_per_s=self._rows_per_s(partition, now_s),
@@ -188,30 +200,38 @@ class KafkaIngester:
                 for number, partition in sorted(self._partitions.items())
             ]
 
-    def _run(self) -> None:
+    def _start_pump(self, share: int) -> None:
+        self._started += 1
+        self._pumping += 1
+        name = f"kafka {self._settings.topic} {share}"
+        threading.Thread(target=self._run, args=(share,), name=name, daemon=True).start()
+
+    def _run(self, share: int) -> None:
         try:
-            self._pump()
+            self._pump(share)
         except Exception as error:  # noqa: BLE001  whatever a loop or a program raises is reported, not lost with the thread
             self._end(IngesterState.FAILED, error)
 
-    def _pump(self) -> None:
+    def _pump(self, share: int) -> None:
+        """Keep one client running, which reads its share of the partitions."""
         crashes = 0
         while not self._stop.is_set():
-            progress = self._positions()
+            progress = self._positions(share)
             started_s = time.monotonic()
-            client = self._client = ClientProcess(self._settings, progress)
+            client = ClientProcess(self._settings, progress, look_back=self._look_back(share), share=share)
+            self._clients[share] = client
             try:
-                finished = self._serve(client)
+                finished = self._serve(client, share)
             finally:
+                del self._clients[share]
                 how = client.end()
-                self._client = None
             if finished:
                 self._end(IngesterState.FINISHED)
                 return
             if self._stop.is_set():
                 break
             # A client that lived for a while was sound, also where nothing came: an idle topic is no failure.
-            in_vain = self._positions() == progress and time.monotonic() - started_s < _SOUND_S
+            in_vain = self._positions(share) == progress and time.monotonic() - started_s < _SOUND_S
             crashes = crashes + 1 if in_vain else 1
             self._restarts += 1
             self._note(f"the client process {how}; it was started again")
@@ -223,9 +243,19 @@ class KafkaIngester:
             self._stop.wait(_FIRST_PAUSE_S * 2**crashes)
         self._end(IngesterState.STOPPED)
 
-    def _serve(self, client: ClientProcess) -> bool:
+    def _serve(self, client: ClientProcess, share: int) -> bool:
         """Take what one client says; return whether the end is reached, otherwise it is gone or has to go."""
+        try:
+            return self._heard_out(client, share)
+        finally:
+            self._commit(client, share)
+
+    def _heard_out(self, client: ClientProcess, share: int) -> bool:
+        committed_s = time.monotonic()
         while not self._stop.is_set():
+            if time.monotonic() - committed_s >= _COMMIT_S:
+                self._commit(client, share)
+                committed_s = time.monotonic()
             frame = client.next_frame(_POLL_S)
             if frame is None:
                 if client.has_ended:
@@ -240,10 +270,10 @@ class KafkaIngester:
                     return False
                 client.admitted(frame.header["bytes"])
             elif frame.kind == "ready":
-                self._begin(frame)
+                self._begin(frame, share)
             elif frame.kind == "status":
-                self._hear(frame)
-                if self._is_at_end():
+                self._hear(frame, share)
+                if self._is_at_end(share):
                     return True
             elif frame.kind == "trouble":
                 self._note(frame.header["message"])
@@ -251,7 +281,11 @@ class KafkaIngester:
                 raise _raised(frame)
         return False
 
-    def _begin(self, frame: Frame) -> None:
+    def _commit(self, client: ClientProcess, share: int) -> None:
+        if self._settings.group is not None and (positions := self._positions(share)):
+            client.commit(positions)
+
+    def _begin(self, frame: Frame, share: int) -> None:
         with self._lock:
             for number, offset in _by_partition(frame, "position").items():
                 self._partition(number, offset)
@@ -260,15 +294,26 @@ class KafkaIngester:
                 partition.end = end
                 if partition.stop_at is None and self._until_end:
                     partition.stop_at = end
-        self._ready.set()
+            self._ready.add(share)
+        self._match_clients(frame)
 
-    def _hear(self, frame: Frame) -> None:
+    def _match_clients(self, frame: Frame) -> None:
+        """Let there be as many clients as are wanted, or as there are partitions where these are fewer."""
+        with self._lock:
+            wanted = min(self._settings.ingesters, frame.header["partitions"])
+            while self._started < wanted:
+                self._start_pump(self._started)
+            if len(self._ready) >= wanted:
+                self._began.set()
+
+    def _hear(self, frame: Frame, share: int) -> None:
         positions = _by_partition(frame, "position")
         moved = []
         with self._lock:
             for number, position in positions.items():
                 partition = self._partition(number, position)
                 # Everything below came before this frame: what is in between are records that Kafka left out.
+                partition.learnt = max(partition.learnt, position)
                 if position > partition.next:
                     partition.next = position
                     moved.append((number, position))
@@ -277,24 +322,34 @@ class KafkaIngester:
                     self._partitions[number].end = end
         for number, position in moved:
             self._loop.advance(source_name(self._settings.topic, number), position)
+        if share == 0 and not self._until_end:
+            self._match_clients(frame)
 
     def _partition(self, number: int, offset: int) -> _Partition:
         """Return a partition, new ones at `offset`; to be called with the lock held."""
-        return self._partitions.setdefault(number, _Partition(offset))
+        if number not in self._partitions:
+            self._partitions[number] = _Partition(offset, self._dedup_window)
+        return self._partitions[number]
 
     def _take(self, chunk: Chunk) -> bool:
         """Admit a chunk; False if stopped while waiting."""
         with self._lock:
             partition = self._partition(chunk.partition, int(chunk.offsets[0]))
+        if partition.keys is not None and partition.learnt < partition.next:
+            known = chunk.before(partition.next).since(partition.learnt)
+            if len(known):
+                partition.keys.mark(self._decode(known))
+                partition.learnt = known.next_offset
         chunk = chunk.since(partition.next)
         if not len(chunk):
             return True
-        decoded = self._decoder.decode(chunk)
+        decoded = self._decode(chunk)
         batch = decoded.parsed.batch
-        if self._check is not None and len(batch):
-            bad, reason = self._check(batch)
-            decoded = decoded.without(bad, reason)
-            batch = decoded.parsed.batch
+        repeated = 0
+        if partition.keys is not None:
+            repeats, repeated = partition.keys.mark(decoded)
+            batch = batch.take(~repeats)
+        partition.learnt = chunk.next_offset
         name = source_name(self._settings.topic, chunk.partition)
         rejected = decoded.rejected()
         self._quarantine.write(
@@ -309,10 +364,17 @@ class KafkaIngester:
             partition.next = chunk.next_offset
             partition.records += decoded.records
             partition.rejected += len(rejected)
+            partition.repeated += repeated
             partition.edges += len(batch)
             partition.recent.append((now_s, decoded.records))
             _forget_old(partition, now_s)
         return True
+
+    def _decode(self, chunk: Chunk) -> Decoded:
+        decoded = self._decoder.decode(chunk)
+        if self._check is None or not len(decoded.parsed.batch):
+            return decoded
+        return decoded.without(*self._check(decoded.parsed.batch))
 
     def _admit(self, batch: EdgeBatch, name: str, offset: int) -> bool:
         while True:
@@ -324,14 +386,24 @@ class KafkaIngester:
                 continue
             return True
 
-    def _is_at_end(self) -> bool:
+    def _is_at_end(self, share: int) -> bool:
         with self._lock:
-            stops = [(one.next, one.stop_at) for one in self._partitions.values() if one.stop_at is not None]
-        return self._until_end and self._ready.is_set() and all(at >= stop for at, stop in stops)
+            stops = [(one.next, one.stop_at) for one in self._own(share).values() if one.stop_at is not None]
+            return self._until_end and share in self._ready and all(at >= stop for at, stop in stops)
 
-    def _positions(self) -> dict[int, int]:
+    def _positions(self, share: int) -> dict[int, int]:
         with self._lock:
-            return {number: partition.next for number, partition in self._partitions.items()}
+            return {number: partition.next for number, partition in self._own(share).items()}
+
+    def _look_back(self, share: int) -> dict[int, int]:
+        with self._lock:
+            own = self._own(share).items()
+            return {number: one.learnt for number, one in own if one.learnt < one.next}
+
+    def _own(self, share: int) -> dict[int, _Partition]:
+        """The partitions of a share; to be called with the lock held."""
+        count = self._settings.ingesters
+        return {number: one for number, one in self._partitions.items() if number % count == share}
 
     def _note(self, message: str) -> None:
         with self._lock:
@@ -339,11 +411,16 @@ class KafkaIngester:
             self._last_error = f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}"
 
     def _end(self, state: IngesterState, error: Exception | None = None) -> None:
+        """One client has ended for good; the last one of them, or the first that failed, decides how all did."""
         with self._lock:
-            self._state = state
-            self._error = error
-            if error is not None:
+            self._pumping -= 1
+            if error is not None and self._error is None:
+                self._error = error
                 self._last_error = str(error)
+                self._stop.set()
+            if self._pumping > 0:
+                return
+            self._state = state if self._error is None else IngesterState.FAILED
         self._ended.set()
 
     def _rows_per_s(self, partition: _Partition, now_s: float) -> float:

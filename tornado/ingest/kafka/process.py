@@ -20,6 +20,7 @@ from .wire import Frame, read_frame
 _MODULE: Final = f"{__package__}.consumer"
 _ROOT: Final = Path(__file__).resolve().parents[len(_MODULE.split(".")) - 1]
 _ENDING_S: Final = 5.0
+_SHORT_ENDING_S: Final = 0.5
 _COMPLAINT_LINES: Final = 20
 
 
@@ -31,10 +32,21 @@ class ClientProcess:
     settings : KafkaSettings
         What it reads.
     offsets : mapping of int to int
-        Where to begin, by partition; partitions that are not named begin at their start.
+        The first record that is needed, by partition; of those that are not named, their first.
+    look_back : mapping of int to int, optional
+        Where to begin in place of that, as far as the broker still has it.
+    share : int
+        Which part of the partitions it reads: those whose number leaves this remainder when divided by `settings.ingesters`.
     """
 
-    def __init__(self, settings: KafkaSettings, offsets: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        offsets: Mapping[int, int],
+        *,
+        look_back: Mapping[int, int] | None = None,
+        share: int = 0,
+    ) -> None:
         path = os.environ.get("PYTHONPATH")
         environment = os.environ | {"PYTHONPATH": f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT)}
         self._process = subprocess.Popen(  # noqa: S603  our own module, in our own interpreter
@@ -49,6 +61,7 @@ class ClientProcess:
         self._frames: deque[Frame] = deque()
         self._arrived = threading.Condition()
         self._ended = False
+        self._ending_s = _ENDING_S if settings.group is not None else _SHORT_ENDING_S
         self._heard_s = time.monotonic()
         self._complaints: deque[str] = deque(maxlen=_COMPLAINT_LINES)
         self._tell(
@@ -57,7 +70,10 @@ class ClientProcess:
                     "brokers": list(settings.brokers),
                     "topic": settings.topic,
                     "from_earliest": settings.when_deleted is WhenDeleted.EARLIEST,
-                    "offsets": {str(partition): offset for partition, offset in offsets.items()},
+                    "offsets": offsets,
+                    "look_back": look_back or {},
+                    "share": [share, settings.ingesters],
+                    "group": settings.group,
                     "client": dict(settings.client),
                 }
             )
@@ -96,13 +112,17 @@ class ClientProcess:
         """Tell it that a chunk is admitted."""
         self._tell(str(size_bytes))
 
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Let it tell the broker where we are, for others to see."""
+        self._tell(json.dumps(offsets))
+
     def end(self) -> str:
         """End it if it has not, and say how it ended, with the last that it complained of."""
         with contextlib.suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
         try:
-            code = self._process.wait(_ENDING_S if self._ended else 0.5)
+            code = self._process.wait(_ENDING_S if self._ended else self._ending_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()

@@ -14,6 +14,11 @@ from typing import Any, Final
 
 from ...errors import InvalidArgument
 
+DEFAULT_DEDUP_WINDOW: Final = 100_000
+DEFAULT_DEDUP_WINDOW_OF_TABLES: Final = 1000
+"""Of Arrow, whose messages have a thousand records or so: the window is in messages, and its memory in records."""
+
+_EDGE_FIELDS: Final = frozenset({"src", "dst", "weight", "op"})
 _LONGEST_TOPIC: Final = 249
 _TOPIC_SIGNS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -51,13 +56,21 @@ class KafkaSettings:
         Names of the columns of CSV values.
     undirected : bool
         Whether each record is an edge in both directions.
+    dedup_key : str, optional
+        The field (JSON) or column (CSV, Arrow) by which a record is recognised that repeats another.
+    dedup_window : int
+        How many messages back in its partition that other one may be; see `repeats.py`.
+    group : str, optional
+        Under which name the broker is told where we are, for tools that show lag; never read back.
+    ingesters : int
+        How many client processes the partitions are divided among; never more than there are partitions.
     client : mapping
         Further settings of the client library (security and the like), by its names.
 
     Raises
     ------
     InvalidArgument
-        A broker is not HOST:PORT, or the topic has a name that Kafka does not allow.
+        A broker is not HOST:PORT, the topic has a name that Kafka does not allow, or the key is no field of its own.
     """
 
     brokers: tuple[str, ...]
@@ -66,6 +79,10 @@ class KafkaSettings:
     when_deleted: WhenDeleted = WhenDeleted.STOP
     columns: tuple[str, ...] | None = None
     undirected: bool = False
+    dedup_key: str | None = None
+    dedup_window: int = DEFAULT_DEDUP_WINDOW
+    group: str | None = None
+    ingesters: int = 1
     client: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
@@ -74,11 +91,33 @@ class KafkaSettings:
         for broker in self.brokers:
             broker_address(broker)
         check_topic(self.topic)
+        if self.group is not None and not self.group.strip():
+            raise InvalidArgument(
+                "--group names no group", hint="Leave it out if no tool is to show the lag."
+            )
+        if self.ingesters < 1:
+            raise InvalidArgument(f"{self.ingesters} ingesters cannot read a topic", hint="One is the least.")
         if self.columns is not None and self.value_format is not ValueFormat.CSV:
             raise InvalidArgument(
                 f"--columns names the columns of CSV values, but the format is {self.value_format.value}",
                 hint="JSON and Arrow values name their fields themselves: src, dst, weight, op.",
             )
+        if self.dedup_key is not None:
+            self._check_key(self.dedup_key)
+
+    def _check_key(self, key: str) -> None:
+        if not key or key in _EDGE_FIELDS:
+            raise InvalidArgument(
+                f"--dedup-key {key!r} cannot tell a record from the others of its edge",
+                hint="Name a field that only a repetition of the record has again, such as an id of the event.",
+            )
+        if self.value_format is ValueFormat.CSV and key not in (self.columns or ()):
+            raise InvalidArgument(
+                f"--dedup-key {key}: no column of the CSV values has that name",
+                hint=f"Name the columns: --columns src,dst,weight,op,{key}.",
+            )
+        if self.dedup_window < 1:
+            raise InvalidArgument(f"--dedup-window {self.dedup_window} is not a whole number from 1")
 
 
 def parse_brokers(text: str) -> tuple[str, ...]:

@@ -2,16 +2,16 @@
 
 A frame is two lengths, a header in JSON, and bytes. From the client come, in this order of life:
 
-- ``ready``: `partitions` with their `begin`, `end` and `position`.
+- ``ready``: `begin`, `end` and `position` of its partitions, and how many `partitions` the topic has.
 - ``chunk``: records of one `partition`; the bytes are their offsets (int64), sizes (int32, -1 where there is no value) and values,
   each value followed by a line end.
-- ``status``: `end` and `position` of every partition. Position p says that the chunks with everything below p came before it.
+- ``status``: the same without `begin`. Position p says that the chunks with everything below p came before it.
 - ``alive``: nothing but that.
 - ``trouble``: what is wrong while the client tries again.
 - ``fatal``: `kind`, `message` and `hint` of what only a person can decide or mend.
 
 To the client goes one line with the settings and the offsets to begin at, then a line with the number of bytes of each chunk that
-is admitted. The end of its input ends the client.
+is admitted, and now and then one with an object, the offsets to tell the broker. The end of its input ends the client.
 """
 
 from __future__ import annotations
