@@ -3,13 +3,11 @@
 import importlib.util
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+from tests.spark import sessions
 
 
 def java_home():
@@ -26,8 +24,8 @@ def java_home():
 
 
 @pytest.fixture(scope="session")
-def spark(request, tmp_path_factory):
-    """A session on two cores that starts a failed task again, as a cluster does."""
+def spark_environment(request):
+    """The environment in which Spark can be started, here or in a process of its own."""
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed: pip install 'tornado-loops[spark]'")
     java = java_home()
@@ -36,29 +34,14 @@ def spark(request, tmp_path_factory):
     # Services are processes of their own, and must not compile inside a test's limits.
     request.getfixturevalue("compiled_paths")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAVA_HOME", java)
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        # Tasks are processes of their own, and must import this checkout.
-        patch.setenv("PYTHONPATH", str(CHECKOUT))
-        from pyspark.sql import SparkSession
+        for name, value in sessions.environment(java).items():
+            patch.setenv(name, value)
+        yield
 
-        from tornado import register_spark
 
-        settings = {
-            "spark.ui.enabled": "false",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.memory": "1g",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.session.timeZone": "UTC",
-            "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
-            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        }
-        builder = SparkSession.builder.master("local[2,4]").appName("tests")
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
-        register_spark(session)
-        yield session
-        session.stop()
+@pytest.fixture(scope="session")
+def spark(spark_environment, tmp_path_factory):
+    """A session on two cores that starts a failed task again, as a cluster does."""
+    session = sessions.session("local[2,4]", tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
