@@ -14,21 +14,22 @@ import threading
 SCHEMA = "src BIGINT, dst BIGINT, weight DOUBLE, op STRING, seq BIGINT"
 
 
-def started(spark, folder, url, checkpoint, *, kind="tornado", schema=SCHEMA, **options):
+def started(spark, folder, url, checkpoint, *, kind="tornado", columns=("*",), **options):
     """Write a recording, a file a batch, its records spread over three partitions without regard to their edges."""
-    records = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
-    writer = records.repartition(3).writeStream.format(kind).option("checkpointLocation", str(checkpoint))
+    records = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
+    written = records.repartition(3, "seq").selectExpr(*columns)
+    writer = written.writeStream.format(kind).option("checkpointLocation", str(checkpoint))
     return writer.options(**{"url": url, "loop": "sssp", "order": "seq"} | options).start()
 
 
 def main(master, folder, url):
     from pyspark.errors import StreamingQueryException
 
-    from tests.spark import gates, sessions
+    from tests.spark import gated_sink, sessions
 
     threading.Thread(target=_end_with_input, daemon=True).start()
     spark = sessions.session(master, f"{folder}/spark")
-    spark.dataSource.register(gates.GatedSource)
+    spark.dataSource.register(gated_sink.GatedSource)
     while True:
         query = started(
             spark, f"{folder}/incoming", url, f"{folder}/state", kind="tornado_gated", gates=f"{folder}/gates"

@@ -17,11 +17,21 @@ from tests.end_to_end.running import CHECKOUT, Service
 from tests.spark.gates import Gates
 from tests.spark.recorded import Recording
 
+LOCAL = "local[2,4]"
+CLUSTER = "local-cluster[2,1,1024]"
+
 
 def free_port():
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return bound.getsockname()[1]
+
+
+def is_running(process, program):
+    try:
+        return any(program in word for word in process.cmdline())
+    except psutil.Error:
+        return False
 
 
 class Driver:
@@ -53,6 +63,15 @@ class Driver:
         while (event := self.events.get(timeout=max(0.01, until_s - time.monotonic())))["event"] != name:
             assert event["event"] != "ended", f"the driver ended before it said {name!r}"
         return event
+
+    def workers(self):
+        """Return the Python processes of its tasks and commits, and the daemons that make them."""
+        family = psutil.Process(self._process.pid).children(recursive=True)
+        return [process for process in family if is_running(process, "pyspark.daemon")]
+
+    def executors(self):
+        family = psutil.Process(self._process.pid).children(recursive=True)
+        return [process for process in family if is_running(process, "CoarseGrainedExecutorBackend")]
 
     def kill(self):
         """Kill it with the JVM and, on a cluster, with the executors, which are its children."""
@@ -131,11 +150,7 @@ def kill_task(stand, task):
 
 
 def kill_executor(stand, task):
-    [executor] = [
-        parent
-        for parent in psutil.Process(task).parents()
-        if "CoarseGrainedExecutorBackend" in " ".join(parent.cmdline())
-    ]
+    [executor] = set(stand.driver.executors()) & set(psutil.Process(task).parents())
     executor.kill()
     stand.gates.open()
 
@@ -145,18 +160,18 @@ def kill_driver(stand, committing):
     with contextlib.suppress(ProcessLookupError):
         os.kill(committing, signal.SIGKILL)
     stand.gates.open()
-    stand.start_driver(stand.driver.master)
+    stand.start_driver(LOCAL)
 
 
-def kill_service(stand, task):
+def kill_service(stand, _=None):
     stand.service.signal(signal.SIGKILL)
     stand.service.__exit__()
     stand.gates.open()
     stand.start_service()
 
 
-def stop_service(stand, task):
+def stop_service(stand, _=None, *, pause_s=2):
     stand.service.stop()
     stand.gates.open()
-    time.sleep(3)
+    time.sleep(pause_s)
     stand.service.resume()
