@@ -36,17 +36,17 @@ def stand(spark_environment, tmp_path_factory):
 @pytest.mark.parametrize(
     ("break_it", "place", "master"),
     [
-        pytest.param(kill_executor, "write", CLUSTER, id="an executor is killed before its task sends"),
-        pytest.param(kill_executor, "sent", CLUSTER, id="an executor is killed after its task sent"),
+        pytest.param(kill_executor, "write", CLUSTER, id="an_executor_is_killed_before_its_task_sends"),
+        pytest.param(kill_executor, "sent", CLUSTER, id="an_executor_is_killed_after_its_task_sent"),
         # The driver that comes next is local.
-        pytest.param(kill_driver, "commit", CLUSTER, id="the driver is killed before a commit"),
-        pytest.param(kill_task, "write", LOCAL, id="a task is killed before it sends"),
-        pytest.param(kill_task, "sent", LOCAL, id="a task is killed after it sent"),
-        pytest.param(stop_service, "write", LOCAL, id="the service is stopped while a task sends"),
-        pytest.param(stop_service, "commit", LOCAL, id="the service is stopped at a commit"),
-        pytest.param(kill_service, "sent", LOCAL, id="the service is killed before a commit"),
-        pytest.param(kill_service, "committed", LOCAL, id="the service is killed after a commit"),
-        pytest.param(kill_driver, "committed", LOCAL, id="the driver is killed after a commit"),
+        pytest.param(kill_driver, "commit", CLUSTER, id="the_driver_is_killed_before_a_commit"),
+        pytest.param(kill_task, "write", LOCAL, id="a_task_is_killed_before_it_sends"),
+        pytest.param(kill_task, "sent", LOCAL, id="a_task_is_killed_after_it_sent"),
+        pytest.param(stop_service, "write", LOCAL, id="the_service_is_stopped_while_a_task_sends"),
+        pytest.param(stop_service, "commit", LOCAL, id="the_service_is_stopped_at_a_commit"),
+        pytest.param(kill_service, "sent", LOCAL, id="the_service_is_killed_before_a_commit"),
+        pytest.param(kill_service, "committed", LOCAL, id="the_service_is_killed_after_a_commit"),
+        pytest.param(kill_driver, "committed", LOCAL, id="the_driver_is_killed_after_a_commit"),
     ],
 )
 def test_nothing_is_lost_or_twice_when(stand, record_property, break_it, place, master):
