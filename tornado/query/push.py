@@ -23,6 +23,7 @@ from ..ingest.interner import Interner
 from ..ingest.parsed import ParsedBatch, Rejection
 from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
+from .batch_columns import BatchColumns
 from .contract import MainLoopView
 
 
@@ -45,6 +46,10 @@ class PushLog(Protocol):
     @property
     def names(self) -> NameLog:
         """Where the names of their vertices go."""
+
+    @property
+    def columns(self) -> BatchColumns:
+        """Where the columns of numbered batches go."""
 
     def append(
         self, loop: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
@@ -98,6 +103,7 @@ class Pusher:
         self, *, quarantine: Quarantine | None = None, log: PushLog | None = None, timeout_s: float = 30.0
     ) -> None:
         self.quarantine = quarantine or Quarantine(None)
+        self.columns = BatchColumns(None) if log is None else log.columns
         self._log = log
         self._timeout_s = timeout_s
         self._locks: dict[tuple[str, str], Lock] = {}
