@@ -51,7 +51,11 @@ class Driver:
         self.events = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.source = f"spark:{self.wait_for('started')['id']}"
+        try:
+            self.source = f"spark:{self.wait_for('started')['id']}"
+        except BaseException:
+            self.kill()
+            raise
 
     def _read(self):
         for line in self._process.stdout:
@@ -74,9 +78,10 @@ class Driver:
         return [process for process in family if is_running(process, "CoarseGrainedExecutorBackend")]
 
     def kill(self):
-        """Kill it with the JVM and, on a cluster, with the executors, which are its children."""
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        """Kill it with the JVM and, on a cluster, with the executors, which are its children; once is enough."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
         self._reader.join()
         self._process.stdin.close()
         self._process.stdout.close()
@@ -176,8 +181,8 @@ def kill_driver(stand, committing):
     stand.start_driver(LOCAL)
 
 
-def kill_service(stand, _=None):
-    stand.service.signal(signal.SIGKILL)
+def kill_service(stand, _=None, *, number=signal.SIGKILL):
+    stand.service.signal(number)
     stand.service.__exit__()
     stand.gates.open()
     stand.start_service()
