@@ -75,10 +75,6 @@ def test_a_query_whose_columns_change_is_an_error_and_goes_on_when_they_are_mend
         (["src", "weight", "op", "seq"], r"'dst'\] must be among them"),
         (["src", "dst", "weight", "seq"], "lacks the column 'op', which batches before it had"),
         (
-            ["src", "string(dst) dst", "weight", "op", "seq"],
-            "'dst' has type .*, but a vertex id is an integer",
-        ),
-        (
             ["src", "dst", "string(weight) weight", "op", "seq"],
             "'weight' has type .*, but a weight is a number",
         ),
