@@ -4,6 +4,7 @@ import json
 import os
 import queue
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -116,6 +117,13 @@ class Service:
         """Send a signal and return the exit code."""
         self._process.send_signal(number)
         return self._process.wait(60)
+
+    def stop(self):
+        """Stop it in the middle of whatever it does; it dies of nothing, and answers nothing."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self._process.send_signal(signal.SIGCONT)
 
     def __enter__(self):
         return self

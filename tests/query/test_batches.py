@@ -121,9 +121,32 @@ def test_an_order_that_is_null_is_quarantined_and_one_of_a_wrong_type_refused(se
     assert "negative" in entries[1][2]
     document = problem(put(client, 1, "0.a", body([1], [8], order=[1.5])), 422, "invalid-argument")
     assert "column 'order' has type double" in document["detail"]
-    put(client, 1, "0.a", body([1], [8]))
-    put(client, 1, "1.a", body([1], [8], order=[1]))
-    problem(commit(client, 1, ("0.a", 1), ("1.a", 1)), 422, "invalid-argument")
+    put(client, 0, "0.a", body([1], [8]), source="spark:r")
+    put(client, 0, "1.a", body([1], [8], order=[1]), source="spark:r")
+    mixed = commit(client, 0, ("0.a", 1), ("1.a", 1), source="spark:r")
+    assert "either all must or none" in problem(mixed, 422, "invalid-argument")["detail"]
+
+
+@pytest.fixture(params=["memory", "lmdb"])
+def store(request, tmp_path):
+    with open_store("memory:" if request.param == "memory" else f"lmdb://{tmp_path}/store") as opened:
+        yield opened
+
+
+def test_a_column_that_goes_missing_is_refused_after_a_restart_too(service, serve, store):
+    client = serve(service, pusher=Pusher(log=StorePushLog(store)))
+    put(client, 0, "0.a", body([1], [8], op=["+"]))
+    commit(client, 0, ("0.a", 1))
+    client = serve(service, pusher=Pusher(log=StorePushLog(store)))
+    document = problem(put(client, 1, "0.a", body([1], [8])), 422, "invalid-argument")
+    assert "lacks the column 'op', which batches before it had" in document["detail"]
+    # More columns than before are none too few; from then on they are needed as well.
+    put(client, 1, "0.b", body([1], [8], op=["-"], order=[1]))
+    assert commit(client, 1, ("0.b", 1)).json()["accepted"] == 1
+    document = problem(put(client, 2, "0.a", body([1], [8], op=["+"])), 422, "invalid-argument")
+    assert "lacks the column 'order'" in document["detail"]
+    # Another source may do without.
+    assert put(client, 0, "0.a", body([1], [8]), source="spark:r").status_code == 202
 
 
 def test_sources_number_their_batches_apart_and_are_named_in_the_snapshot(client):
@@ -138,12 +161,6 @@ def test_a_commit_that_says_nothing_known_is_refused(client):
     for content in ({"parts": [{"part": "a"}]}, {"part": []}, []):
         answer = client.post(f"/v1/loops/roads/batches/{SOURCE}/0", json=content)
         problem(answer, 422, "invalid-argument")
-
-
-@pytest.fixture(params=["memory", "lmdb"])
-def store(request, tmp_path):
-    with open_store("memory:" if request.param == "memory" else f"lmdb://{tmp_path}/store") as opened:
-        yield opened
 
 
 def restarted(store, *, at=0):

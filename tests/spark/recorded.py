@@ -11,7 +11,6 @@ from tornado.ingest.records import INSERT, REMOVE, REPLACE
 from tornado.testing import EdgeHistory, batches, exact_distances, mixed, rmat
 
 SIGNS = {INSERT: "+", REMOVE: "-", REPLACE: "="}
-SCHEMA = "src BIGINT, dst BIGINT, weight DOUBLE, op STRING, seq BIGINT"
 
 
 def mixed_stream(*, scale=7, seed=5):

@@ -1,6 +1,7 @@
 """What Spark's tasks speak to a service with, tried without Spark."""
 
 import importlib.util
+import socket
 import threading
 import time
 from types import SimpleNamespace
@@ -17,6 +18,9 @@ from tornado.ingest.spark.remote_loop import RemoteLoop
 from tornado.query.http import HttpServer
 from tornado.query.push import Pusher
 from tornado.query.service import QueryService
+
+has_pyspark = importlib.util.find_spec("pyspark") is not None
+needs_pyspark = pytest.mark.skipif(not has_pyspark, reason="pyspark is not installed")
 
 TABLE = pa.table({"src": [1, 8], "dst": [8, 9], "weight": [1.0, 2.0]})
 
@@ -91,6 +95,29 @@ def test_a_service_that_is_not_there_is_tried_for_the_time_that_was_given():
     assert 0.2 <= time.monotonic() - begun_s < 5
 
 
+@needs_pyspark
+def test_to_abort_a_batch_does_not_wait_for_a_service_that_hangs():
+    from tornado.ingest.spark import writer
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        options = SourceOptions.of({"loop": "roads", "url": f"http://127.0.0.1:{silent.getsockname()[1]}"})
+        begun_s = time.monotonic()
+        writer.abort(options, 0, [None, writer.SentPart("spark:q", 0, "0.a", 1, 2)])
+        assert time.monotonic() - begun_s < 10
+
+
+@needs_pyspark
+def test_long_records_are_sent_in_chunks_that_a_service_takes(monkeypatch):
+    from tornado.ingest.spark import writer
+
+    monkeypatch.setattr(writer, "CHUNK_BYTES", 10_000)
+    names = [f"{number:0500}" for number in range(100)]
+    batch = pa.record_batch({"src": names, "dst": names})
+    chunks = list(writer._chunks(iter([batch.slice(0, 0), batch, batch.slice(0, 1)])))
+    assert max(chunk.nbytes for chunk in chunks) < 2 * writer.CHUNK_BYTES
+    assert pa.concat_tables(chunks) == pa.Table.from_batches([batch, batch.slice(0, 1)])
+
+
 @pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://host", "http://"])
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(InvalidArgument, match="is not the address of a service"):
@@ -113,7 +140,7 @@ def test_options_are_checked_where_a_query_is_built(options, error, message):
         SourceOptions.of(options)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pyspark") is not None, reason="pyspark is installed")
+@pytest.mark.skipif(has_pyspark, reason="pyspark is installed")
 def test_without_pyspark_the_doorway_says_what_to_install():
     with pytest.raises(NotSupported, match=r"pip install 'tornado-loops\[spark\]'"):
         register_spark(SimpleNamespace())

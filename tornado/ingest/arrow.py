@@ -110,6 +110,11 @@ def parse_table(table: pa.Table, *, interner: Interner | None = None, key: str |
     return ParsedBatch(batch, table.num_rows, table.num_rows, positions, rejected, text_of, keys)
 
 
+def column_names(body: bytes) -> frozenset[str]:
+    """Return the names of the columns of a body that `parse_arrow` has taken."""
+    return frozenset(pa.ipc.open_stream(body).schema.names)
+
+
 def parse_order(body: bytes) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
     """Read the column `order` of a body that `parse_arrow` has taken.
 

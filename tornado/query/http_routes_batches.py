@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..ingest.arrow import parse_arrow, parse_order
+from ..ingest.arrow import column_names, parse_arrow, parse_order
 from .contract import MainLoopView
 from .formats import ARROW, JSON
 from .http_models import ProblemBody, parse_body
@@ -193,11 +193,12 @@ def _stage(
     codec = service.ids(loop.name)
     parsed = parse_arrow(body, interner=codec.interner if isinstance(codec, StringIds) else None)
     order = parse_order(body)
+    columns = column_names(body)
     if order is None:
-        return staging.stage(loop, key, part, chunk, parsed)
+        return staging.stage(loop, key, part, chunk, parsed, columns=columns)
     ranks, missing = order
     parsed = parsed.without(missing[parsed.positions - 1], "order is missing")
-    return staging.stage(loop, key, part, chunk, parsed, ranks=ranks)
+    return staging.stage(loop, key, part, chunk, parsed, columns=columns, ranks=ranks)
 
 
 def _parts(body: bytes) -> list[Part]:

@@ -24,6 +24,7 @@ from ..ingest.interner import Interner
 from ..ingest.parsed import ParsedBatch, Rejection
 from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
+from .batch_columns import BatchColumns
 from .contract import MainLoopView
 from .pushed_sources import PushedSources
 
@@ -47,6 +48,10 @@ class PushLog(Protocol):
     @property
     def names(self) -> NameLog:
         """Where the names of their vertices go."""
+
+    @property
+    def columns(self) -> BatchColumns:
+        """Where the columns of numbered batches go."""
 
     def append(
         self, loop: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
@@ -106,6 +111,7 @@ class Pusher:
     ) -> None:
         self.quarantine = quarantine or Quarantine(None)
         self.sources = PushedSources()
+        self.columns = BatchColumns(None) if log is None else log.columns
         self._log = log
         self._timeout_s = timeout_s
         self._locks: dict[tuple[str, str], Lock] = {}

@@ -23,6 +23,7 @@ import numpy as np
 from ..errors import StoreCorrupt
 from ..ingest.records import EdgeBatch
 from ..storage.contract import VersionedStore
+from .batch_columns import BatchColumns
 from .stored_names import StoredNames
 
 _KEY = b"batch"
@@ -43,6 +44,7 @@ class StorePushLog:
         self._newest: dict[str, int] = {}
         self._lock = Lock()
         self.names = StoredNames(store)
+        self.columns = BatchColumns(store)
 
     def append(
         self, loop: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -27,6 +28,7 @@ from .push import Pushed, Pusher
 
 LIMIT_BYTES = 1 << 30
 KEPT_S = 600.0
+OPTIONAL = frozenset({"weight", "op", "order"})
 _REJECTION_BYTES = 1_000
 
 Ranks = NDArray[np.int64]
@@ -53,6 +55,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class _Chunk:
     batch: EdgeBatch
+    columns: frozenset[str]
     ranks: Ranks | None
     records: int
     rejected: tuple[Rejection, ...]
@@ -110,12 +113,15 @@ class Staging:
         chunk: int,
         parsed: ParsedBatch,
         *,
+        columns: AbstractSet[str] = frozenset(),
         ranks: Ranks | None = None,
     ) -> bool:
         """Keep one chunk of a part until its batch is committed; the same chunk again takes its place.
 
         Parameters
         ----------
+        columns : set of str
+            Which columns the chunk came with; of these `OPTIONAL` are kept in mind.
         ranks : int64[parsed.records], optional
             Where each record of the chunk stands in the order of the batch.
 
@@ -126,16 +132,19 @@ class Staging:
         Raises
         ------
         InvalidArgument
-            When a batch before this one is not in.
+            When a batch before this one is not in, or had an optional column that this one lacks.
         QueueFull
             When too much lies here.
         """
         if not self._pusher.expects(loop, key.source, key.number):
             return False
+        optional = OPTIONAL & columns
+        self._pusher.columns.require(key.loop, key.source, optional)
         bad, reason = loop.program.check(parsed.batch)
         parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason)
         staged = _Chunk(
             parsed.batch,
+            optional,
             None if ranks is None else ranks[parsed.positions - 1],
             parsed.records,
             parsed.rejected,
@@ -159,11 +168,12 @@ class Staging:
         # Before it is asked whether the batch is in: the same commit under way elsewhere lets go of them when it is.
         with self._lock:
             here = dict(self._chunks.get(key, {}))
-        if self._pusher.expects(loop, key.source, key.number):
-            batch, rejected = _assembled(_named(key, parts, here))
-        else:
-            batch, rejected = EdgeBatch.empty(), ()
+        chunks = _named(key, parts, here) if self._pusher.expects(loop, key.source, key.number) else []
+        batch, rejected = _assembled(chunks)
         pushed = self._pusher.push_batch(loop, key.source, key.number, batch, rejected)
+        # Behind the batch: of one that was never in, no column is missed.
+        columns = frozenset[str]().union(*(chunk.columns for chunk in chunks))
+        self._pusher.columns.add(key.loop, key.source, columns)
         with self._lock:
             for other in list(self._chunks):
                 if (other.loop, other.source) == (key.loop, key.source) and other.number <= key.number:

@@ -22,7 +22,6 @@ from ...errors import ConnectionLost, InvalidArgument, PeerError
 
 ARROW = "application/vnd.apache.arrow.stream"
 JSON = "application/json"
-_ANSWER_S = 120.0
 _PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 5.0
 _TRY_AGAIN = (429, 503)
@@ -41,6 +40,8 @@ class RemoteLoop:
         Name of the loop.
     timeout_s : float
         How long to try again.
+    answer_s : float
+        How long one answer may take, which for a commit is long: longer ones are a service that hangs.
 
     Raises
     ------
@@ -48,7 +49,7 @@ class RemoteLoop:
         When the URL is none.
     """
 
-    def __init__(self, url: str, loop: str, *, timeout_s: float = 60.0) -> None:
+    def __init__(self, url: str, loop: str, *, timeout_s: float = 60.0, answer_s: float = 120.0) -> None:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InvalidArgument(
@@ -58,7 +59,7 @@ class RemoteLoop:
         self.url = url.rstrip("/")
         self.loop = loop
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname, parts.port, timeout=_ANSWER_S)
+        self._connection = kind(parts.hostname, parts.port, timeout=answer_s)
         self._prefix = parts.path.rstrip("/") + "/v1"
         self._timeout_s = timeout_s
 

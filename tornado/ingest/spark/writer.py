@@ -8,9 +8,11 @@ batch after them: so the order within an edge is kept.
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -26,6 +28,8 @@ from .remote_loop import RemoteLoop
 
 COLUMNS = ("src", "dst", "weight", "op")
 CHUNK_ROWS = 1 << 18
+# A quarter of what the service takes as one body; ids that are strings can be long.
+CHUNK_BYTES = 16 << 20
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
 
@@ -159,11 +163,11 @@ def commit(
 
 
 def abort(options: SourceOptions, number: int, messages: Sequence[WriterCommitMessage | None]) -> None:
-    """Drop what was sent, once: where the service is away, what it had staged is gone as well."""
+    """Drop what was sent, without waiting: a service that is away has lost it, and one that hangs lets go of it in time."""
     source = next((message.source for message in messages if isinstance(message, SentPart)), None)
     if source is None:
         return
-    with RemoteLoop(options.url, options.loop, timeout_s=1.0) as loop:
+    with RemoteLoop(options.url, options.loop, timeout_s=1.0, answer_s=1.0) as loop:
         try:
             loop.drop(source, number)
         except ConnectionLost:
@@ -203,16 +207,23 @@ def edge_table(table: pa.Table, order: str | None) -> pa.Table:
 
 def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            rows += batch.num_rows
-        if rows >= CHUNK_ROWS:
+    rows = size_bytes = 0
+    for batch in chain.from_iterable(map(_slices, batches)):
+        waiting.append(batch)
+        rows += batch.num_rows
+        size_bytes += batch.nbytes
+        if rows >= CHUNK_ROWS or size_bytes >= CHUNK_BYTES:
             yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
+            waiting, rows, size_bytes = [], 0, 0
     if waiting:
         yield pa.Table.from_batches(waiting)
+
+
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Iterate over slices that are no chunk of their own, or nearly so, where rows are of about the same size."""
+    count = max(1, math.ceil(batch.nbytes / CHUNK_BYTES))
+    rows = math.ceil(batch.num_rows / count)
+    return (batch.slice(first, rows) for first in range(0, batch.num_rows, max(1, rows)))
 
 
 def _task() -> TaskContext:

@@ -1,0 +1,86 @@
+"""Which columns the numbered batches of a source bring, so that one that goes missing is an error and not a default.
+
+`weight`, `op` and `order` may be left out, and stand for 1, `+` and the order of arrival then. A sender that was changed by
+mistake, and brings them no more, would turn removals into insertions in silence. So what a batch had, those after it must have
+too. Durable where the log of pushed edges is, as a line of its own (`LOOP/columns/SOURCE`), written when something is new.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Set as AbstractSet
+from threading import Lock
+
+from ..errors import InvalidArgument, StoreCorrupt
+from ..storage.contract import VersionedStore
+
+_KEY = b"columns"
+
+
+class BatchColumns:
+    """The columns of the sources of a service.
+
+    Parameters
+    ----------
+    store : VersionedStore or None
+        Not ours to close; without one they are kept in memory.
+    """
+
+    def __init__(self, store: VersionedStore | None) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str], frozenset[str]] = {}
+        self._lock = Lock()
+
+    def require(self, loop: str, source: str, columns: AbstractSet[str]) -> None:
+        """Refuse what lacks a column that batches before it had.
+
+        Raises
+        ------
+        InvalidArgument
+            When it does.
+        """
+        with self._lock:
+            missing = sorted(self._of(loop, source) - columns)
+        if missing:
+            raise InvalidArgument(
+                f"this batch of {source!r} lacks the column {missing[0]!r}, which batches before it had",
+                hint="Send it with every batch, with '+' for op and null for a weight that is left out. A sender that does without "
+                "it must be another source: a Spark query with a new checkpointLocation.",
+            )
+
+    def add(self, loop: str, source: str, columns: AbstractSet[str]) -> None:
+        """Keep what a batch had that is in.
+
+        Raises
+        ------
+        StoreError
+            When it cannot be written; the next batch tries again.
+        """
+        with self._lock:
+            known = self._of(loop, source)
+            if columns <= known:
+                return
+            known |= columns
+            if self._store is not None:
+                line = _line(loop, source)
+                version = max(self._store.versions(line), default=0) + 1
+                self._store.write(line, version, {_KEY: json.dumps(sorted(known)).encode()})
+            self._known[loop, source] = known
+
+    def _of(self, loop: str, source: str) -> frozenset[str]:
+        if (loop, source) not in self._known:
+            self._known[loop, source] = self._stored(_line(loop, source))
+        return self._known[loop, source]
+
+    def _stored(self, line: str) -> frozenset[str]:
+        versions = [] if self._store is None else self._store.versions(line)
+        if self._store is None or not versions:
+            return frozenset()
+        try:
+            return frozenset(json.loads(self._store.read(line, _KEY, max(versions)) or b""))
+        except ValueError as error:
+            raise StoreCorrupt(f"{line} has no columns at version {max(versions)}") from error
+
+
+def _line(loop: str, source: str) -> str:
+    return f"{loop}/columns/{source}"
