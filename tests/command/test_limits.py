@@ -72,7 +72,8 @@ def job(tmp_path):
         )
         options = {
             **dict.fromkeys(["vertices", "points", "columns", "workers", "store", "quarantine"]),
-            **dict.fromkeys(["kafka", "topic", "value_format", "when_deleted", "kafka_config"]),
+            **dict.fromkeys(["kafka", "topic", "value_format", "when_deleted", "kafka_config", "pipeline"]),
+            "pipeline_arguments": (),
             **dict.fromkeys(["dedup_key", "dedup_window", "group", "ingesters"]),
             "until_end": False,
             "edges": (),

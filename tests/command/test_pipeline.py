@@ -76,7 +76,8 @@ def test_a_failure_is_reported_with_the_end_of_its_log_and_the_service_stays(tmp
         assert "fill.py ended with 1: reading" in error["message"]
         assert "ValueError: no such topic" in error["message"]
         source = service.client.get("/v1/loops/sssp").json()["sources"]["pipeline:fill.py"]
-        assert (source["state"], source["last_error"]) == ("failed", error["message"])
+        said = "the pipeline fill.py ended with 1: ValueError: no such topic"
+        assert (source["state"], source["last_error"]) == ("failed", said)
         [line] = [
             line
             for line in service.client.get("/metrics").text.splitlines()

@@ -29,11 +29,11 @@ def changed(history, after, up_to, reader="r"):
     return dict(zip(ids.tolist(), values.tolist(), strict=True))
 
 
-def test_a_change_is_a_new_vertex_or_another_value_and_infinity_equals_itself(store):
+def test_a_change_is_a_new_vertex_or_another_value_and_what_is_no_number_equals_itself(store):
     history = ResultHistory(store)
-    history.keep("roads", "r", 3, *result(v1=0.0, v2=np.inf, v4=2.0))
-    history.keep("roads", "r", 7, *result(v1=0.0, v2=np.inf, v3=np.inf, v4=1.0, v9=5.0))
-    assert changed(history, 0, 3) == {1: 0.0, 2: np.inf, 4: 2.0}
+    history.keep("roads", "r", 3, *result(v1=0.0, v2=np.inf, v4=2.0, v5=np.nan))
+    history.keep("roads", "r", 7, *result(v1=0.0, v2=np.inf, v3=np.inf, v4=1.0, v5=np.nan, v9=5.0))
+    assert list(changed(history, 0, 3)) == [1, 2, 4, 5]
     assert changed(history, 3, 7) == {3: np.inf, 4: 1.0, 9: 5.0}
     assert changed(history, 7, 7) == {}
     history.keep("roads", "r", 8, *result())

@@ -123,8 +123,10 @@ class Pipeline:
         error = self.error
         if error is None:
             return []
+        # A row of a table, or a label: one line, the last of what it said.
+        short = " ".join([error.message.partition(":")[0] + ":", *self.log_tail().splitlines()[-1:]])
         failed = IngesterStatistics(
-            f"pipeline:{self.name}", IngesterState.FAILED, 0, 0, 0, 0, 0, 0.0, 0, last_error=error.message
+            f"pipeline:{self.name}", IngesterState.FAILED, 0, 0, 0, 0, 0, 0.0, 0, last_error=short
         )
         return [failed]
 

@@ -58,7 +58,8 @@ class Reporter(StreamingQueryListener):
         """Tell why it ended, if it failed."""
         query = str(event.id)
         if query in self._queries and event.exception:
-            self._send(query, str(event.exception)[:_ERROR_CHARACTERS])
+            # On one line, as tables and metrics show it.
+            self._send(query, " ".join(str(event.exception)[:_ERROR_CHARACTERS].split()))
 
     def _send(self, query: str, error: str | None) -> None:
         with (
