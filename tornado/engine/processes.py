@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -35,13 +36,14 @@ class ProcessLauncher:
             process = subprocess.Popen(  # noqa: S603  our own module
                 [sys.executable, "-m", self._module],
                 stdin=subprocess.PIPE,
+                bufsize=0,
                 stdout=subprocess.DEVNULL,
                 env=environment,
             )
             self._processes.append(process)
             assert process.stdin is not None
-            process.stdin.write(config.to_json().encode() + b"\n")
-            process.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):  # it has ended already: `ended` says so
+                process.stdin.write(config.to_json().encode() + b"\n")
 
     def ended(self) -> str | None:
         """See `Launcher.ended`."""

@@ -180,6 +180,7 @@ def _context(master: str) -> SparkContext:
         .setMaster(master)
         .setAppName("tornado")
         .set("spark.ui.enabled", "false")
+        .set("spark.ui.showConsoleProgress", "false")  # it would stand among our own events on standard error
         .set("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "1s")
         .set("spark.barrier.sync.timeout", "60")
         .set("spark.python.task.killTimeout", "500ms")

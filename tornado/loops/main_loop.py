@@ -85,7 +85,7 @@ class MainLoop:
         self._admitted = 0
         self._branches: dict[int, Branch] = {}
         self._journal = Journal() if isinstance(engine, ClusterEngine) else None
-        losses = engine.losses
+        losses = engine.await_workers()
         with order:
             self._parts.install()
         self._parts.await_installed(losses)
@@ -467,6 +467,7 @@ class MainLoop:
         WorkerLost
             When these workers are lost too.
         """
+        assert self._journal is not None
         self._parts.is_whole = False
         losses = self._engine.losses
         for branch in list(self._branches.values()):
@@ -475,10 +476,19 @@ class MainLoop:
         self._parts.await_installed(losses)
         stored = self._stored.newest()
         if stored is not None:
-            self._load(stored)
+            version = stored.snapshot.version
+            with self._stored.reading(version):
+                self._load(stored)
+            self._journal.forget(version)  # whoever wrote it may not have come to that
 
-    def replay(self) -> None:
-        """Go through the sequence again from there; under the lock of the order."""
+    def replay(self) -> list[Branch]:
+        """Go through the sequence again from there; under the lock of the order.
+
+        Returns
+        -------
+        Branches whose cut is older than where the loop begins again: to be failed without that lock, which who is told of their
+        end may need.
+        """
         assert self._journal is not None
         forked = set()
         for version, entry in list(self._journal):
@@ -489,12 +499,8 @@ class MainLoop:
                 self._parts.post(entry)
                 self._branches[entry.number].forked_again()
         self._parts.is_whole = True
-        for number, branch in list(self._branches.items()):
-            if number not in forked:
-                branch.fail(
-                    WorkerLost(f"branch {number} began from a cut that is older than the newest snapshot")
-                )
         self._engine.notify()
+        return [branch for number, branch in self._branches.items() if number not in forked]
 
     def close(self) -> None:
         """Cancel what still runs; nothing more is admitted."""

@@ -141,8 +141,11 @@ class Master:
         self.close()
 
     def _on_failure(self, worker: int, error: BaseException) -> None:
-        """A worker's step raised. Where no operator is to blame, the worker is not to be relied on, so every loop fails."""
-        if not self._look_for_failures(self._hosts[worker]):
+        """A worker's step raised, or there are none any more.
+
+        Where no operator is to blame, the worker is not to be relied on, so every loop fails.
+        """
+        if isinstance(error, WorkerLost) or not self._look_for_failures(self._hosts[worker]):
             for loop in list(self._running.values()):
                 loop.fail(error)
 
@@ -159,15 +162,22 @@ class Master:
             if loop.name not in self.loops or self.loops[loop.name] is not loop:
                 loop.fail(lost)  # somebody waits for it, and can ask again
                 self._forget(loop.number)
+        outdated: list[Branch] = []
         with self._order:
             for host in self._hosts:
                 assert isinstance(host, RemoteHost)
                 host.forget_all()
+            assert isinstance(self.engine, ClusterEngine)
+            self.engine.open()
             loops = [loop for loop in self._running.values() if loop.error is None]
             for loop in loops:
                 loop.install_again()
             for loop in loops:  # nobody may be called back before: who is may wait for the order
-                loop.replay()
+                outdated += loop.replay()
+        for branch in outdated:
+            branch.fail(
+                WorkerLost(f"branch {branch.id} began from a cut that is older than the newest snapshot")
+            )
 
     def _look_for_failures(self, host: LoopHost) -> bool:
         """Where an operator raised, fail the loop or the branch that it belongs to; whether there was any."""
