@@ -43,6 +43,12 @@ class Placed(Streaming):
     def __exit__(self, *_):
         pass
 
+    def check_main(self):
+        """As for others, but for removals that found no edge: they are counted from the snapshot that a loop was restored from."""
+        self.wait_idle()
+        self.check_values(self.loop.approximation(), self.admitted, "the main loop")
+        assert self.loop.statistics().edges == len(self.history.at(self.admitted))
+
 
 def pids_of(master):
     """The processes of the present set of workers, in their order."""
@@ -52,6 +58,16 @@ def pids_of(master):
 def end(pid, number=signal.SIGKILL):
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
+
+
+def lose(master, worker=0, number=signal.SIGKILL):
+    """End a worker; `is_restored` is then false until others have taken over."""
+    master.engine.recovered_s = None
+    end(pids_of(master)[worker], number)
+
+
+def is_restored(master):
+    return master.engine.recovered_s is not None
 
 
 def eventually(condition, timeout_s=30.0):
