@@ -54,8 +54,8 @@ def same(one, other):
     if isinstance(one, dict):
         return list(one) == list(other) and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, float):
-        return (
-            np.float64(one).tobytes() == np.float64(other).tobytes() or math.isnan(one) and math.isnan(other)
+        return np.float64(one).tobytes() == np.float64(other).tobytes() or (
+            math.isnan(one) and math.isnan(other)
         )
     return type(one) is type(other) and one == other
 
