@@ -203,6 +203,8 @@ class ClusterEngine:
         self._lost_at: deque[float] = deque(maxlen=_MOST_LOSSES)
         self._reason: str | None = None  # why this set of workers is lost
         self._is_watched = False  # whether silence means loss
+        self._is_open = False  # whether commands are for the present set of workers
+        self._given_up: WorkerLost | None = None  # why no others are started
         self._is_closing = False
         self._alarm = threading.Event()
         self._pinged = 0.0
@@ -225,17 +227,29 @@ class ClusterEngine:
         except BaseException:
             self.close()
             raise
+        self.open()
         self._supervisor.start()
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether the present set of workers is lost and no other has started."""
-        return self._reason is not None
+    def open(self) -> None:
+        """From now on commands are for the present set of workers: whoever owns the loops is ready to restore them there."""
+        self._is_open = True
+
+    def await_workers(self) -> int:
+        """See `Engine.await_workers`."""
+        while True:
+            losses = self.losses
+            if self._is_open and self._reason is None:
+                return losses
+            if self._is_closing or self._given_up is not None:
+                raise self._given_up or WorkerLost("the workers are ended, and no others are started")
+            self._waiting.wait_for(
+                lambda: self._is_open or self._is_closing or self._given_up is not None, _LOOK_S
+            )
 
     def send(self, worker: int, command: tuple[Any, ...]) -> None:
-        """Send a command. While there is no such worker it is dropped: whoever owns the loops says it again."""
+        """Send a command. While workers are replaced it is dropped: whoever owns the loops says it again."""
         links = self._links
-        if links:
+        if links and self._is_open:
             links[worker].send("command", command)
 
     def ask(self, worker: int, request: tuple[Any, ...]) -> Any:
@@ -267,7 +281,10 @@ class ClusterEngine:
         """End the workers: by message, then by force."""
         self._is_closing = True
         self._is_watched = False
+        self._is_open = False
+        self.losses += 1  # who restores loops waits for reports, which nobody takes any more
         self._alarm.set()
+        self._waiting.notify()
         if self._supervisor.is_alive():
             self._supervisor.join()
         for link in self._links:
@@ -289,6 +306,7 @@ class ClusterEngine:
         fence = secrets.token_bytes(FENCE_BYTES)
         self._hellos.clear()
         self._wire = Wire(fence)
+        self._is_open = False
         self._reason = None
         self._launcher.launch(
             [
@@ -369,9 +387,9 @@ class ClusterEngine:
         return None
 
     def _lose(self, reason: str) -> None:
-        self.losses += 1
+        self._reason = reason  # before it is counted, see `await_workers`
         self.on_loss()
-        self._reason = reason
+        self.losses += 1
         for link in self._links:
             link.send("stop")  # those that can hear it need not be ended by force
             link.is_dead = True
@@ -406,6 +424,10 @@ class ClusterEngine:
             if self._reason is not None:
                 error = self._recover(self._reason)
         self._end_workers()
+        self._given_up = (
+            error if isinstance(error, WorkerLost) else WorkerLost(f"no workers are left: {error!r}")
+        )
+        self._waiting.notify()
         for index in range(self.workers):
             self._on_failure(index, error)
 

@@ -59,6 +59,16 @@ class Engine(Protocol):
         """Begin to step the hosts. An error of a host is reported with its index, and the host is stepped on."""
         ...
 
+    def await_workers(self) -> int:
+        """Block while workers that were lost are being replaced; `losses` as it is when they are there.
+
+        Raises
+        ------
+        WorkerLost
+            When there will be none any more.
+        """
+        ...
+
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
         """Block (or step) until a condition that hosts bring about holds; False when the time is over."""
         ...

@@ -13,6 +13,8 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -126,9 +128,12 @@ class Member:
             socket.close(linger=200)
         self._context.term()
 
-    def loading(self) -> None:
-        """Say that the listener is going to be busy for a while; on the listener's thread."""
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Say that the listener is going to be busy for a while, and when it is no more; on the listener's thread."""
         self._say(self._beats, "loading")
+        yield
+        self._say(self._beats, "beat", self._steps)  # at once: until then silence is no sign of loss
 
     def report(self, *message: Any) -> None:
         """Tell the driver; on the worker's thread."""
@@ -204,8 +209,8 @@ class Member:
                 return
 
     def _answer(self) -> None:
-        sender, data = self._requests.recv_multipart()
-        request = self._read(data)
+        sender, *parts = self._requests.recv_multipart()
+        request = self._read(parts[-1])  # a stranger's may have any number of parts
         if request is None:
             return
         number, body = request

@@ -50,6 +50,10 @@ class SimulationEngine:
             except Exception as error:  # noqa: BLE001  reported as on threads
                 self._on_failure(index, error)
 
+    def await_workers(self) -> int:
+        """They are always there."""
+        return self.losses
+
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:  # noqa: ARG002  simulated time does not run out
         """Step until the condition holds.
 

@@ -46,6 +46,10 @@ class ThreadEngine:
             self._threads.append(thread)
             thread.start()
 
+    def await_workers(self) -> int:
+        """They are always there."""
+        return self.losses
+
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
         """Block until the condition holds; hosts call `notify` after what may change it."""
         return self._waiting.wait_for(condition, timeout_s)

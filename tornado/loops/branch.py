@@ -51,8 +51,10 @@ class Branch:
         self._finished: dict[int, BranchView] = {}
         self._state = BranchState.RUNNING
         self._begun = time.monotonic()
-        self._elapsed_s = 0.0
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # held for a moment only: who takes what workers report needs it
+        # Held while workers are asked, so that nothing of theirs is freed meanwhile. One that hangs answers when somebody sees
+        # that it is lost, which is who takes the reports; so what is reported must not wait for this.
+        self._asking = threading.Lock()
         self._callbacks: list[Callable[[Branch], None]] = []
         self._is_released = False
         self._is_stopping = False
@@ -87,7 +89,7 @@ class Branch:
 
     def progress(self) -> Progress:
         """How far it is."""
-        with self._lock:
+        with self._asking:
             return self._progress()
 
     def add_done_callback(self, callback: Callable[[Branch], None]) -> None:
@@ -100,7 +102,14 @@ class Branch:
 
     def cancel(self) -> None:
         """Give it up and free what it holds."""
-        if self._end(BranchState.CANCELLED):
+        with self._asking:
+            if self._state is not BranchState.RUNNING:
+                return
+            try:
+                last = self._progress()
+            except WorkerLost:
+                last = self._no_progress()
+        if self._end(BranchState.CANCELLED, last):
             self._let_go()  # first: the workers free what this would read
             self._on_cancel(self)
 
@@ -149,10 +158,8 @@ class Branch:
 
     def answer(self, values: Values) -> None:
         """There is nothing to iterate: its fixed point was stored."""
-        iteration = self._snapshot.iteration
-        self._last = Progress(iteration, 0, 0, 0.0, time.monotonic() - self._begun)
         self._values = values
-        self._end(BranchState.CONVERGED)
+        self._end(BranchState.CONVERGED, self._no_progress())
 
     def recorded(self, worker: int, processor: BranchView) -> None:
         """A worker has recorded its state."""
@@ -183,13 +190,14 @@ class Branch:
             parts = [self._finished[index] for index in range(self._workers)]
             self._values = self._values_of(parts)
             converged = all(part.is_converged for part in parts)
-        if not self._end(BranchState.CONVERGED if converged else BranchState.STOPPED):
+            last = self._progress_of(parts, converged=converged)  # these are there until it is over
+        if not self._end(BranchState.CONVERGED if converged else BranchState.STOPPED, last):
             self._let_go()  # it was cancelled meanwhile
 
     def fail(self, error: BaseException) -> None:
         """Something broke on a worker."""
         self.error = error
-        if self._end(BranchState.FAILED):
+        if self._end(BranchState.FAILED, self._no_progress()):  # what is broken is not asked
             self._let_go()  # first: the workers free what this would read
             self._on_cancel(self)
 
@@ -198,40 +206,31 @@ class Branch:
         return sorted(self._finished.items())
 
     def _progress(self) -> Progress:
-        if self._last is not None:
-            return self._last
-        running = self._state is BranchState.RUNNING
-        elapsed_s = time.monotonic() - self._begun if running else self._elapsed_s
-        try:
-            return progress_of(
-                [processor for _, processor in sorted(self._recorded.items())],
-                elapsed_s=elapsed_s,
-                converged=self._state is BranchState.CONVERGED,
-            )
-        except WorkerLost:  # and what they knew with them
-            return Progress(self._snapshot.iteration, 0, 0, 0.0, elapsed_s)
+        with self._lock:
+            last, parts = self._last, [part for _, part in sorted(self._recorded.items())]
+        return self._progress_of(parts, converged=False) if last is None else last
+
+    def _progress_of(self, parts: Sequence[BranchView], *, converged: bool) -> Progress:
+        return progress_of(parts, elapsed_s=time.monotonic() - self._begun, converged=converged)
+
+    def _no_progress(self) -> Progress:
+        return Progress(self._snapshot.iteration, 0, 0, 0.0, time.monotonic() - self._begun)
 
     def _let_go(self) -> None:
         """Keep nothing of the workers: whoever keeps this object must not keep their memory."""
-        with self._lock:
+        with self._asking, self._lock:
             for processor in self._finished.values():
                 processor.free()
             self._values = None
             self._recorded.clear()
             self._finished.clear()
 
-    def _end(self, state: BranchState) -> bool:
+    def _end(self, state: BranchState, last: Progress) -> bool:
         with self._lock:
             if self._state is not BranchState.RUNNING:
                 return False
-            self._elapsed_s = time.monotonic() - self._begun
             self._state = state
-            try:
-                self._last = (
-                    self._progress()
-                )  # while the workers' parts are whole: from now on they may be freed
-            except WorkerLost:  # and with it what it did
-                self._last = progress_of([], elapsed_s=self._elapsed_s, converged=False)
+            self._last = last  # from now on the workers' parts may be freed
             callbacks, self._callbacks = self._callbacks, []
         self._engine.notify()
         for callback in callbacks:

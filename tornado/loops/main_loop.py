@@ -89,7 +89,7 @@ class MainLoop:
         self._admitted = 0
         self._branches: dict[int, Branch] = {}
         self._journal = Journal() if isinstance(engine, ClusterEngine) else None
-        losses = engine.losses
+        losses = engine.await_workers()
         with order:
             self._parts.install()
         self._parts.await_installed(losses)
@@ -490,6 +490,7 @@ class MainLoop:
         WorkerLost
             When these workers are lost too.
         """
+        assert self._journal is not None
         losses = self._engine.losses
         for branch in list(self._branches.values()):
             branch.begin_again()
@@ -497,7 +498,10 @@ class MainLoop:
         self._parts.await_installed(losses)
         stored = self._stored.newest()
         if stored is not None:
-            self._load(stored)
+            version = stored.snapshot.version
+            with self._stored.reading(version):
+                self._load(stored)
+            self._journal.forget(version)  # whoever wrote it may not have come to that
 
     def replay(self) -> list[Branch]:
         """Go through the sequence again from there; under the lock of the order.

@@ -142,8 +142,11 @@ class Master:
         self.close()
 
     def _on_failure(self, worker: int, error: BaseException) -> None:
-        """A worker's step raised. Where no operator is to blame, the worker is not to be relied on, so every loop fails."""
-        if not self._look_for_failures(self._hosts[worker]):
+        """A worker's step raised, or there are none any more.
+
+        Where no operator is to blame, the worker is not to be relied on, so every loop fails.
+        """
+        if isinstance(error, WorkerLost) or not self._look_for_failures(self._hosts[worker]):
             for loop in list(self._running.values()):
                 loop.fail(error)
 
@@ -168,6 +171,8 @@ class Master:
             for host in self._hosts:
                 assert isinstance(host, RemoteHost)
                 host.forget_all()
+            assert isinstance(self.engine, ClusterEngine)
+            self.engine.open()
             refused: dict[MainLoop, CallerError] = {}
             loops = [loop for loop in self._running.values() if loop.error is None]
             for loop in loops:

@@ -104,15 +104,20 @@ class RemoteBranch(RemotePart):
         self.is_converged = False
         self.reusable = number
         self._last: PartStatistics | None = None
+        self._history: NDArray[np.float64] | None = None
 
-    def finish(self, *, is_converged: bool, last: PartStatistics) -> None:
-        """It has come to its end."""
+    def finish(self, *, is_converged: bool, last: PartStatistics, history: NDArray[np.float64]) -> None:
+        """It has come to its end: these are not asked for, as who hears of the end must not wait for a worker."""
         self.is_converged = is_converged
-        self._last = last
+        self._last, self._history = last, history
 
     def progress(self) -> PartStatistics:
         """See `PartView`."""
         return super().progress() if self._last is None else self._last
+
+    def history(self) -> NDArray[np.float64]:
+        """See `PartView`."""
+        return super().history() if self._history is None else self._history.reshape(-1, 4)
 
     def held_values(self) -> RemoteValues:
         """See `PartView`."""
@@ -240,10 +245,11 @@ class RemoteHost:
                     part = RemoteBranch(self, number, first_iteration)
                     self._forks[number] = command, part
                     command.on_recorded(self.index, part)
-            case ("finished", number, is_converged, statistics):
+            case ("finished", number, is_converged, statistics, history):
                 command, recorded = self._forks.pop(number, (None, None))
                 if command is not None and recorded is not None:
-                    recorded.finish(is_converged=is_converged, last=PartStatistics(*statistics))
+                    last = PartStatistics(*statistics)
+                    recorded.finish(is_converged=is_converged, last=last, history=history)
                     command.on_finished(self.index, recorded)
             case ("placed", ticket, error):
                 placing = self._placing.pop(ticket, None)

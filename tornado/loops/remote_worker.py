@@ -135,9 +135,9 @@ class RemoteWorker:
             program, delay_bound = fields
             return PartPlan(GeneralMain, {"program": self._argument(program), "delay_bound": delay_bound})
         text, arguments, delay_bound = fields
-        self._member.loading()
-        kernel = load_module(text)
-        warm(kernel, arguments)
+        with self._member.loading():
+            kernel = load_module(text)
+            warm(kernel, arguments)
         return PartPlan(_KINDS[kind], {"kernel": kernel, "arguments": arguments, "delay_bound": delay_bound})
 
     def _argument(self, value: Any) -> Any:
@@ -149,7 +149,8 @@ class RemoteWorker:
         self._member.report("recorded", number, part.first_iteration)
 
     def _finished(self, number: int, part: BranchView) -> None:
-        self._member.report("finished", number, part.is_converged, astuple(part.progress()))
+        last, history = astuple(part.progress()), part.history().ravel()
+        self._member.report("finished", number, part.is_converged, last, history)
 
     def _placed(self, ticket: int, error: Exception | None) -> None:
         self._member.report("placed", ticket, None if error is None else described(error))

@@ -1,0 +1,97 @@
+"""Drivers that are killed, and services that are told to end: no worker is left behind, and a restart is exact."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from apps.sssp import ShortestPaths
+from tests.end_to_end.running import CHECKOUT, Service
+from tests.engine.places import PLACES, SOURCE, eventually, runs, stream
+from tests.loops.test_recovery import judge
+from tornado.loops import Master
+from tornado.storage import open_store
+
+REMOTE = [place for place in PLACES if place != "threads"]
+NOBODY_AFTER_S = 15.0
+
+
+@contextlib.contextmanager
+def driver(url, place):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.engine.driver", url, place],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=CHECKOUT,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("place", REMOTE)
+def test_a_driver_that_is_killed_leaves_no_worker_and_a_store_to_go_on_from(place, tmp_path, compiled_paths):
+    url, records = f"lmdb://{tmp_path}/store", stream()
+    with driver(url, place) as process:
+        begun = json.loads(process.stdout.readline())
+        assert begun["offset"] == 0
+        while (said := json.loads(process.stdout.readline()))["stored"] < 2:
+            assert said["offset"] < len(records)
+        family = {
+            *begun["pids"],
+            *(child.pid for child in psutil.Process(process.pid).children(recursive=True)),
+        }
+        process.kill()
+        killed = time.monotonic()
+        process.wait()
+        eventually(lambda: not any(map(runs, family)), NOBODY_AFTER_S)
+        print(
+            f"\n{place}: {len(family)} processes are gone {time.monotonic() - killed:.1f} s after the driver"
+        )
+    with open_store(url) as store, Master(store, 3) as master:
+        loop = master.start(ShortestPaths(source=SOURCE), "streamed", 64)
+        offset = loop.offsets()["edges"]
+        assert 0 < offset <= said["offset"] + 50
+        judge(loop.approximation(), records, offset)
+        loop.admit(records.slice(offset, len(records)), "edges", len(records))
+        branch = loop.fork()
+        assert branch.wait(60)
+        judge(branch.values(), records, len(records))
+
+
+def options_of(place):
+    engine, _, spark = place.partition(":")
+    return ["--engine", engine, *(["--master", spark] if spark else []), "--workers", "2"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_service_that_is_told_to_end_does_so_as_on_threads(place, tmp_path, compiled_paths):
+    path = tmp_path / "roads.csv"
+    path.write_text("1,2,3\n2,3,1\n3,4,1\n")
+    with Service(
+        tmp_path, "--edges", path, "--store", f"lmdb://{tmp_path}/store", *options_of(place)
+    ) as service:
+        service.wait_for("input-ended")
+        family = psutil.Process(service._process.pid).children(recursive=True)
+        if place == "processes":
+            *_, victim = [child for child in family if "tornado.loops.remote_worker" in child.cmdline()]
+            victim.kill()
+            service.ask()
+            family += psutil.Process(service._process.pid).children(recursive=True)
+        values = {row["vertex"]: row["value"] for row in service.ask()["result"]["values"]}
+        assert values == {1: 0.0, 2: 3.0, 3: 4.0, 4: 5.0}
+        begun = time.monotonic()
+        assert service.signal(signal.SIGTERM) == 130
+        print(f"\n{place}: ended after {time.monotonic() - begun:.1f} s")
+        eventually(lambda: not any(runs(child.pid) for child in family), NOBODY_AFTER_S)

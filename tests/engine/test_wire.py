@@ -1,0 +1,224 @@
+"""Messages between processes: they come back as they were, and what others send does nothing."""
+
+import math
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import zmq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+
+from tests.engine.places import Placed, pids_of, runs, stream
+from tornado.engine import MemberConfig, WireType
+from tornado.engine.peers import PeerFabric
+from tornado.engine.wire import FENCE_BYTES, Wire, WrongFence
+from tornado.errors import ConnectionLost
+from tornado.loops import Master
+from tornado.loops.bundle import Bundle, Messages
+from tornado.loops.remote_worker import WIRE_TYPES
+
+FENCE, OTHER = bytes(range(16)), bytes(16)
+KINDS = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float64")
+
+arrays = st.sampled_from(KINDS).flatmap(lambda kind: arrays_of.arrays(kind, st.integers(0, 70)))
+plain = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | st.text(max_size=20)
+    | st.binary(max_size=20)
+)
+messages = st.recursive(
+    plain | arrays,
+    lambda inner: (
+        st.lists(inner, max_size=5).map(tuple)
+        | st.dictionaries(st.text(max_size=5) | st.integers(0, 9), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+def same(one, other):
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, float):
+        return np.float64(one).tobytes() == np.float64(other).tobytes() or (
+            math.isnan(one) and math.isnan(other)
+        )
+    return type(one) is type(other) and one == other
+
+
+def arrays_in(value):
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from arrays_in(inner)
+
+
+@given(message=messages)
+@settings(max_examples=100, deadline=None)
+def test_messages_come_back_as_they_were_with_arrays_that_can_be_written_to(message):
+    back = Wire(FENCE).read(memoryview(Wire(FENCE).write(message)))
+    assert same(message, back)
+    for array in arrays_in(back):
+        assert array.flags.writeable and array.flags.aligned and array.flags.c_contiguous
+        array[:] = 0  # and nothing beside it changes
+    for before, after in zip(arrays_in(message), arrays_in(back), strict=True):
+        assert len(before) == len(after) and not after.any()
+
+
+@given(message=messages, bundle_of=st.integers(0, 50), changes=st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_bundles_travel_inside_of_messages(message, bundle_of, changes):
+    columns = Messages.of(
+        np.arange(bundle_of, dtype=kind) for kind in (np.uint8, np.int64, np.float64, np.int64)
+    )
+    sent = Bundle(3, columns, 7, ((4, 1), (5, -1)) if changes else ())
+    wire = Wire(FENCE, WIRE_TYPES)
+    _, (back, _), _ = wire.read(wire.write((message, (sent, 1), message)))
+    assert (back.sender, back.wave, back.wave_changes) == (3, 7, sent.wave_changes)
+    assert all(map(same, sent.messages, back.messages))
+
+
+def test_slices_and_numbers_of_numpy_travel_as_what_they_are():
+    wire = Wire(FENCE)
+    back, number = wire.read(wire.write((np.arange(20)[3:15:4], np.int64(7))))
+    assert (back.tolist(), number) == ([3, 7, 11], 7)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (object(), "object cannot travel between processes"),
+        (np.zeros((2, 2)), "float64 with 2 dimensions cannot travel"),
+        (np.zeros(2, "float32"), "complex64 with 1 dimensions cannot travel"),
+        (np.array([None]), "object with 1 dimensions cannot travel"),
+        (Bundle(0), "Bundle cannot travel"),
+    ],
+)
+def test_what_cannot_travel_is_refused_where_it_is_sent(value, said):
+    with pytest.raises(TypeError, match=said):
+        Wire(FENCE).write((1, value))
+
+
+@given(garbage=st.binary(max_size=64))
+def test_what_has_another_fence_is_not_looked_into(garbage):
+    wire = Wire(FENCE)
+    for data in (garbage, garbage + OTHER, Wire(OTHER).write((1, 2)), FENCE[:-1], FENCE):
+        with pytest.raises(WrongFence):
+            wire.read(data)
+    assert issubclass(WrongFence, ConnectionLost)
+
+
+class Trap:
+    def __reduce__(self):
+        return os._exit, (77,)
+
+
+def test_nothing_is_unpickled():
+    """Not even with the right fence: there is nothing that would."""
+    wire = Wire(FENCE)
+    trap = pickle.dumps(Trap())
+    assert wire.read(wire.write((trap, np.frombuffer(trap, np.uint8))))[0] == trap
+    imported = "import sys, tornado.loops.remote_worker as w; print([m for m in ('pyspark', 'dill') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", imported], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_workers_reach_each_other_in_order_and_drop_what_strangers_send():
+    context = zmq.Context()
+    fabrics = [PeerFabric(index, 2, Wire(FENCE, WIRE_TYPES), context, "127.0.0.1") for index in range(2)]
+    stranger = context.socket(zmq.PUSH)
+    try:
+        for fabric in fabrics:
+            fabric.connect([each.address for each in fabrics])
+        stranger.connect(f"tcp://{fabrics[1].address}")
+        for garbage in (b"", b"garbage", Wire(OTHER).write(("progress", 1)), pickle.dumps(Trap())):
+            stranger.send(garbage)
+        stranger.send_multipart([b"in", b"parts"])
+        for number in range(200):
+            fabrics[0].send(0, 1, (number, np.full(5, number)))
+        received, until = [], time.monotonic() + 20
+        while (len(received) < 200 or fabrics[1].dropped < 6) and time.monotonic() < until:
+            fabrics[1].wait(1, 0.1)
+            received += fabrics[1].receive(1)
+        assert [number for number, _ in received] == list(range(200))
+        assert all((column == number).all() for number, column in received)
+        assert fabrics[1].dropped == 6
+    finally:
+        stranger.close(linger=0)
+        for fabric in fabrics:
+            fabric.close()
+        context.term()
+
+
+def test_a_worker_that_waits_is_woken_by_a_message_and_by_other_threads():
+    context = zmq.Context()
+    fabric = PeerFabric(0, 1, Wire(FENCE), context, "127.0.0.1")
+    try:
+        assert not fabric.wait(0, 0.01)
+        for _ in range(50):
+            threading.Thread(target=fabric.wake, args=(0,)).start()
+            assert fabric.wait(0, 20)
+    finally:
+        fabric.close()
+        context.term()
+
+
+def test_strangers_who_talk_to_driver_and_workers_change_nothing():
+    with Master(workers=2, engine="processes") as master, Placed(master, "streamed", stream()) as streamed:
+        streamed.admit(2000)
+        engine = master.engine
+        context = zmq.Context()
+        sockets = []
+        try:
+            for commands, requests, peers, _ in engine._hellos.values():
+                for kind, address in (
+                    (zmq.PUSH, commands),
+                    (zmq.DEALER, requests),
+                    (zmq.REQ, requests),
+                    (zmq.PUSH, peers),
+                ):
+                    sockets.append(context.socket(kind))
+                    sockets[-1].connect(f"tcp://{address}")
+            sockets.append(context.socket(zmq.PUSH))
+            sockets[-1].connect(f"tcp://{engine._beats.address}")
+            sockets.append(context.socket(zmq.PUSH))
+            sockets[-1].connect(f"tcp://{engine._reports.address}")
+            stop = Wire(OTHER).write(("stop",))
+            for socket in sockets:
+                for garbage in ([stop], [b""], [pickle.dumps(Trap())], [b"a", b"b", b"c"]):
+                    socket.send_multipart(garbage)
+                    if socket.type == zmq.REQ:
+                        break  # it would wait for an answer
+            pids = pids_of(master)
+            time.sleep(0.3)
+            while streamed.admit(1000):
+                streamed.check_branch(streamed.loop.fork())
+            streamed.check_main()
+            assert (pids_of(master), engine.losses, all(map(runs, pids))) == (pids, 0, True)
+        finally:
+            for socket in sockets:
+                socket.close(linger=0)
+            context.term()
+
+
+def test_a_configuration_travels_as_one_line():
+    config = MemberConfig("127.0.0.1:9", "127.0.0.1:10", 1, 2, FENCE.hex())
+    assert "\n" not in config.to_json()
+    assert MemberConfig.of_json(config.to_json()) == config
+    assert len(FENCE) == FENCE_BYTES
+    assert isinstance(WIRE_TYPES[0], WireType)
