@@ -104,7 +104,7 @@ def test_slices_and_numbers_of_numpy_travel_as_what_they_are():
     [
         (object(), "object cannot travel between processes"),
         (np.zeros((2, 2)), "float64 with 2 dimensions cannot travel"),
-        (np.zeros(2, "float32"), "complex64 with 1 dimensions cannot travel"),
+        (np.zeros(2, "complex64"), "complex64 with 1 dimensions cannot travel"),
         (np.array([None]), "object with 1 dimensions cannot travel"),
         (Bundle(0), "Bundle cannot travel"),
     ],
