@@ -14,8 +14,9 @@ def spark_context(compiled_paths):
         return
     [master] = masters
     from tornado.engine import spark
+    from tornado.loops import engines
 
-    context = spark._context(master)
+    context = spark._context(master, engines._WORKER)
     yield context
     context.stop()
 
