@@ -24,99 +24,7 @@ SMALL = {"vertices": 60, "edges": 400}
 WAIT_S = 60
 
 
-def test_several_loops_are_exact_at_the_versions_they_name_while_edges_come_and_go(master):
-    loops = [
-        Placed(master, f"exact-{bound}", records, bound)
-        for bound, records in ((1, stream(1)), (64, stream(2)), (None, stream(3, **SMALL)))
-    ]
-    running = []
-    other = int(loops[1].records.src[7])
-    elsewhere = Placed.__new__(Placed)
-    elsewhere.__dict__ |= loops[1].__dict__ | {"source": other}
-    while sum(streamed.admit(len(streamed.records) // 9) for streamed in loops):
-        running += [(streamed, streamed.loop.fork()) for streamed in loops]
-        running.append((elsewhere, loops[1].loop.fork(parameters={"source": other})))
-    prefixes = {(id(streamed), streamed.check_branch(branch)) for streamed, branch in running}
-    assert len(prefixes) >= 4 * 9
-    for streamed in loops:
-        streamed.check_branch(streamed.loop.fork(), independent=True)
-        streamed.check_main()
-
-
-def test_values_are_looked_up_ranked_paged_and_taken_whole(master):
-    records = stream(4)
-    with Placed(master, "values", records) as streamed:
-        streamed.admit(3000)
-        branch = streamed.loop.fork()
-        assert branch.wait(WAIT_S)
-        values, seen = branch.values(), streamed.seen(3000)
-        expected = exact_distances(streamed.history.at(3000), SOURCE).lookup(seen)
-        ids, found = values.arrays()
-        assert (ids.tolist(), found.tolist()) == (seen.tolist(), expected.tolist())
-        assert values.count() == len(seen)
-        asked = np.array([int(seen[3]), 10**12, int(seen[-1])])
-        looked_up, known = values.lookup(asked)
-        assert known.tolist() == [True, False, True]
-        assert looked_up[known].tolist() == expected[[3, -1]].tolist()
-        reached = np.isfinite(expected)
-        order = np.lexsort((seen[reached], expected[reached]))[:10]
-        ids, found = values.top(10)
-        assert found.tolist() == expected[reached][order].tolist()
-        assert ids.tolist() == seen[reached][order].tolist()
-        first, _ = values.page(None, 100)
-        second, found = values.page(int(first[-1]), 100)
-        assert [*first.tolist(), *second.tolist()] == seen[:200].tolist()
-        assert found.tolist() == expected[100:200].tolist()
-        branch.release()
-        streamed.wait_idle()
-        judge(streamed.loop.approximation(), records, 3000)
-
-
-def test_numbers_add_up(master):
-    with Placed(master, "numbers", stream(5)) as streamed:
-        streamed.admit(3000)
-        streamed.check_branch(streamed.loop.fork())
-        streamed.check_main()
-        found = streamed.loop.statistics()
-        assert (found.workers, found.version, found.admitted) == (2, 1, 3000)
-        assert (found.backlog_records, found.branches, found.sources) == (0, 0, {"stream": 3000})
-        assert found.vertices == len(streamed.seen(3000))
-        assert found.updates > 0 and found.memory_bytes > 0
-        iterations = streamed.loop.iterations(last=5)
-        assert [row.iteration for row in iterations] == sorted({row.iteration for row in iterations})
-        assert 0 < sum(row.updates for row in iterations) <= found.updates
-        branch = streamed.loop.fork(parameters={"source": int(streamed.records.src[0])})
-        assert branch.wait(WAIT_S)
-        progress = branch.progress()
-        assert progress.updates > 0 and progress.iteration >= branch.snapshot.iteration
-        assert progress == branch.progress()
-        branch.release()
-
-
-def test_branches_are_cancelled_stopped_and_capped(master):
-    chain = random_multigraph(20_000, 60_000, seed=9).records()
-    with Placed(master, "ended", chain) as streamed:
-        streamed.admit(len(chain))
-        exact = exact_distances(streamed.history.at(len(chain)), SOURCE)
-        source = {"source": int(chain.src[0])}
-        cancelled = streamed.loop.fork(parameters=source)
-        cancelled.cancel()
-        assert (cancelled.wait(WAIT_S), cancelled.state) == (True, BranchState.CANCELLED)
-        capped = streamed.loop.fork(parameters=source, max_iterations=1)
-        stopped = streamed.loop.fork(parameters=source)
-        stopped.wait_cut(WAIT_S)
-        stopped.stop()
-        exact = exact_distances(streamed.history.at(len(chain)), source["source"])
-        for branch in (capped, stopped):
-            assert branch.wait(WAIT_S)
-            ids, found = branch.values().arrays()
-            assert (found >= exact.lookup(ids)).all()
-        assert capped.state is BranchState.STOPPED
-        assert stopped.state in {BranchState.STOPPED, BranchState.CONVERGED}
-        assert capped.progress().iteration <= capped.snapshot.iteration + 1
-        streamed.check_branch(streamed.loop.fork())
-        for branch in (cancelled, capped, stopped):
-            branch.release()
+# Each with a master of its own: a cluster may not have slots for two.
 
 
 def test_snapshots_are_stored_asked_and_gone_on_from_elsewhere_and_by_other_numbers_of_workers(place):
@@ -227,9 +135,6 @@ def engines_threads(names):
     return {name for name in names if not name.startswith(("Thread-", "Dummy-"))}
 
 
-# What cannot be
-
-
 def test_what_engines_cannot_do_is_refused_in_words(monkeypatch):
     with pytest.raises(
         InvalidArgument, match="engine is 'thread' but must be one of threads, processes, spark"
@@ -252,3 +157,102 @@ def test_more_workers_than_spark_has_slots_are_refused_with_the_numbers(place):
     engine = engines.engine_of("spark", 1, spark_master=place.partition(":")[2])
     assert engine._launcher._slots() >= 2
     engine.close()
+
+
+# On one master.
+
+
+def test_several_loops_are_exact_at_the_versions_they_name_while_edges_come_and_go(master):
+    loops = [
+        Placed(master, f"exact-{bound}", records, bound)
+        for bound, records in ((1, stream(1)), (64, stream(2)), (None, stream(3, **SMALL)))
+    ]
+    running = []
+    other = int(loops[1].records.src[7])
+    elsewhere = Placed.__new__(Placed)
+    elsewhere.__dict__ |= loops[1].__dict__ | {"source": other}
+    while sum(streamed.admit(len(streamed.records) // 9) for streamed in loops):
+        running += [(streamed, streamed.loop.fork()) for streamed in loops]
+        running.append((elsewhere, loops[1].loop.fork(parameters={"source": other})))
+    prefixes = {(id(streamed), streamed.check_branch(branch)) for streamed, branch in running}
+    assert len(prefixes) >= 4 * 9
+    for streamed in loops:
+        streamed.check_branch(streamed.loop.fork(), independent=True)
+        streamed.check_main()
+
+
+def test_values_are_looked_up_ranked_paged_and_taken_whole(master):
+    records = stream(4)
+    with Placed(master, "values", records) as streamed:
+        streamed.admit(3000)
+        branch = streamed.loop.fork()
+        assert branch.wait(WAIT_S)
+        values, seen = branch.values(), streamed.seen(3000)
+        expected = exact_distances(streamed.history.at(3000), SOURCE).lookup(seen)
+        ids, found = values.arrays()
+        assert (ids.tolist(), found.tolist()) == (seen.tolist(), expected.tolist())
+        assert values.count() == len(seen)
+        asked = np.array([int(seen[3]), 10**12, int(seen[-1])])
+        looked_up, known = values.lookup(asked)
+        assert known.tolist() == [True, False, True]
+        assert looked_up[known].tolist() == expected[[3, -1]].tolist()
+        reached = np.isfinite(expected)
+        order = np.lexsort((seen[reached], expected[reached]))[:10]
+        ids, found = values.top(10)
+        assert found.tolist() == expected[reached][order].tolist()
+        assert ids.tolist() == seen[reached][order].tolist()
+        first, _ = values.page(None, 100)
+        second, found = values.page(int(first[-1]), 100)
+        assert [*first.tolist(), *second.tolist()] == seen[:200].tolist()
+        assert found.tolist() == expected[100:200].tolist()
+        branch.release()
+        streamed.wait_idle()
+        judge(streamed.loop.approximation(), records, 3000)
+
+
+def test_numbers_add_up(master):
+    with Placed(master, "numbers", stream(5)) as streamed:
+        streamed.admit(3000)
+        streamed.check_branch(streamed.loop.fork())
+        streamed.check_main()
+        found = streamed.loop.statistics()
+        assert (found.workers, found.version, found.admitted) == (2, 1, 3000)
+        assert (found.backlog_records, found.sources) == (0, {"stream": 3000})
+        eventually(lambda: streamed.loop.statistics().branches == 0)  # it is over a moment before it is forgotten
+        assert found.vertices == len(streamed.seen(3000))
+        assert found.updates > 0 and found.memory_bytes > 0
+        iterations = streamed.loop.iterations(last=5)
+        assert [row.iteration for row in iterations] == sorted({row.iteration for row in iterations})
+        assert 0 < sum(row.updates for row in iterations) <= found.updates
+        branch = streamed.loop.fork(parameters={"source": int(streamed.records.src[0])})
+        assert branch.wait(WAIT_S)
+        progress = branch.progress()
+        assert progress.updates > 0 and progress.iteration >= branch.snapshot.iteration
+        assert progress == branch.progress()
+        branch.release()
+
+
+def test_branches_are_cancelled_stopped_and_capped(master):
+    chain = random_multigraph(20_000, 60_000, seed=9).records()
+    with Placed(master, "ended", chain) as streamed:
+        streamed.admit(len(chain))
+        exact = exact_distances(streamed.history.at(len(chain)), SOURCE)
+        source = {"source": int(chain.src[0])}
+        cancelled = streamed.loop.fork(parameters=source)
+        cancelled.cancel()
+        assert (cancelled.wait(WAIT_S), cancelled.state) == (True, BranchState.CANCELLED)
+        capped = streamed.loop.fork(parameters=source, max_iterations=1)
+        stopped = streamed.loop.fork(parameters=source)
+        stopped.wait_cut(WAIT_S)
+        stopped.stop()
+        exact = exact_distances(streamed.history.at(len(chain)), source["source"])
+        for branch in (capped, stopped):
+            assert branch.wait(WAIT_S)
+            ids, found = branch.values().arrays()
+            assert (found >= exact.lookup(ids)).all()
+        assert capped.state is BranchState.STOPPED
+        assert stopped.state in {BranchState.STOPPED, BranchState.CONVERGED}
+        assert capped.progress().iteration <= capped.snapshot.iteration + 1
+        streamed.check_branch(streamed.loop.fork())
+        for branch in (cancelled, capped, stopped):
+            branch.release()

@@ -20,6 +20,7 @@ from tests.engine.places import (
     lose,
     master_at,
     pids_of,
+    runs,
     stream,
 )
 from tests.loops.test_recovery import judge
@@ -55,6 +56,11 @@ def test_a_worker_that_ends_or_hangs_while_edges_come_and_branches_run(lossy, nu
         while streamed.admit(997):
             branches.append(streamed.loop.fork())
             if begun is None and streamed.admitted > len(records) // 2:
+                # First it stops, so that branches that are forked now are surely under way.
+                end(pids_of(lossy)[1], signal.SIGSTOP)
+                branches = [streamed.loop.fork() for _ in range(3)]
+                streamed.admit(499)
+                branches.append(streamed.loop.fork())
                 begun = time.monotonic()
                 end(pids_of(lossy)[1], number)
         exact_again(streamed, begun, number.name)
@@ -72,6 +78,7 @@ def test_a_branch_with_other_parameters_is_forked_again_from_the_same_cut(lossy)
     with Placed(lossy, "streamed", records) as streamed:
         admit_all(streamed, 20_000)
         streamed.source = other
+        end(pids_of(lossy)[0], signal.SIGSTOP)  # so that they are surely under way
         branches = [streamed.loop.fork(parameters={"source": other}) for _ in range(4)]
         stopped = streamed.loop.fork(parameters={"source": other})
         end(pids_of(lossy)[0])
@@ -94,6 +101,7 @@ def test_workers_that_are_lost_again_while_they_are_restored(lossy, monkeypatch)
     monkeypatch.setattr(lossy.engine, "on_restart", restart_and_lose)
     with Placed(lossy, "streamed", stream()) as streamed:
         streamed.admit(3000)
+        end(pids_of(lossy)[1], signal.SIGSTOP)  # so that it is surely under way
         branch = streamed.loop.fork()
         begun = time.monotonic()
         end(pids_of(lossy)[0])
@@ -104,8 +112,10 @@ def test_workers_that_are_lost_again_while_they_are_restored(lossy, monkeypatch)
     assert lossy.engine.losses >= 3
 
 
-def test_edges_and_forks_from_many_threads_while_workers_are_replaced(lossy):
+def test_edges_and_forks_from_many_threads_while_workers_are_replaced(lossy, monkeypatch):
     """Nothing may reach the new workers before the loops are there."""
+    restart = lossy.engine.on_restart
+    monkeypatch.setattr(lossy.engine, "on_restart", lambda: (time.sleep(0.1), restart()))
     records = stream(seed=5, **LARGE)
     with Placed(lossy, "streamed", records) as streamed:
         stop, failures = threading.Event(), []
@@ -144,10 +154,11 @@ def test_a_worker_hangs_while_somebody_watches_the_progress_of_a_branch(lossy):
         admit_all(streamed)
         streamed.check_branch(streamed.loop.fork())
         begun = time.monotonic()
-        branch = streamed.loop.fork(parameters={"source": 5})
-        branch.wait_cut(10)
-        end(pids_of(lossy)[0], signal.SIGSTOP)
+        first, second = pids_of(lossy)
+        end(second, signal.SIGSTOP)
         branches = [streamed.loop.fork() for _ in range(3)]
+        eventually(lambda: all(len(branch.processors) == 1 for branch in branches))
+        end(first, signal.SIGSTOP)  # the one that is asked; what the other is going to report comes meanwhile
         watching = threading.Event()
 
         def watch():
@@ -159,6 +170,8 @@ def test_a_worker_hangs_while_somebody_watches_the_progress_of_a_branch(lossy):
         watchers = [threading.Thread(target=watch, daemon=True) for _ in range(2)]
         for thread in watchers:
             thread.start()
+        time.sleep(0.1)
+        end(second, signal.SIGCONT)
         try:
             exact_again(streamed, begun, "SIGSTOP while watched")
             for found in branches:
@@ -173,8 +186,11 @@ def test_a_worker_hangs_while_somebody_watches_the_progress_of_a_branch(lossy):
 def test_a_branch_can_be_cancelled_while_its_worker_hangs(lossy):
     with Placed(lossy, "streamed", stream(seed=3, **LARGE)) as streamed:
         admit_all(streamed, 20_000)
-        end(pids_of(lossy)[1], signal.SIGSTOP)
+        first, second = pids_of(lossy)
+        end(second, signal.SIGSTOP)
         branches = [streamed.loop.fork() for _ in range(3)]
+        eventually(lambda: all(len(branch.processors) == 1 for branch in branches))
+        end(first, signal.SIGSTOP)  # the one that is asked how far it got
         for branch in branches:
             branch.cancel()
             assert branch.state is BranchState.CANCELLED
@@ -209,6 +225,7 @@ def test_closing_while_workers_are_replaced_ends_soon_and_leaves_nothing(remote)
     def restart_slowly():
         restoring.set()
         end(pids_of(master)[0])  # so that what it waits for never comes
+        time.sleep(0.2)  # closing has begun
         restart()
 
     with Placed(master, "streamed", stream()) as streamed:
@@ -385,11 +402,13 @@ def adopt(streamed, master, records):
 def test_an_executor_that_is_killed_is_replaced(lossy):
     with Placed(lossy, "streamed", stream()) as streamed:
         streamed.admit(3000)
+        streamed.check_branch(streamed.loop.fork())
+        end(pids_of(lossy)[1], signal.SIGSTOP)  # so that it is surely under way
         branch = streamed.loop.fork()
         executors = [
             child
             for child in psutil.Process().children(recursive=True)
-            if any("CoarseGrainedExecutorBackend" in word for word in child.cmdline())
+            if runs(child.pid) and any("CoarseGrainedExecutorBackend" in word for word in child.cmdline())
         ]
         assert len(executors) == 2
         begun = time.monotonic()

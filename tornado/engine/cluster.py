@@ -282,9 +282,8 @@ class ClusterEngine:
         self._is_closing = True
         self._is_watched = False
         self._is_open = False
-        self.losses += 1  # who restores loops waits for reports, which nobody takes any more
         self._alarm.set()
-        self._waiting.notify()
+        self._waiting.close()  # who restores loops waits for reports, which nobody takes any more
         if self._supervisor.is_alive():
             self._supervisor.join()
         for link in self._links:
@@ -297,7 +296,6 @@ class ClusterEngine:
         self._beats.close()
         self._reports.close()
         self._context.term()
-        self._waiting.close()
 
     # Starting and ending
 

@@ -372,7 +372,7 @@ class MainLoop:
             hosts=self._hosts,
             engine=self._engine,
             kernel=self._kernel,
-            raise_failure=lambda: self._parts.raise_loss(losses),
+            wait=lambda condition: self._parts.wait(condition, losses),
         )
         restoration.place_vertices(with_values=converged)
         for edges in stored.edge_pages():

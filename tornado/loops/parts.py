@@ -157,11 +157,15 @@ class Parts:
         Raises
         ------
         WorkerLost
-            When workers were lost meanwhile.
+            When workers were lost meanwhile, or are ended.
         """
         engine = self._engine
-        engine.wait_for(lambda: engine.losses != losses or self.error is not None or condition(), None)
+        happened = engine.wait_for(
+            lambda: engine.losses != losses or self.error is not None or condition(), None
+        )
         self.raise_loss(losses)
+        if not happened:
+            raise WorkerLost(f"the workers were ended while loop {self._name} was put there", hint="")
 
     def raise_loss(self, losses: int) -> None:
         """Raise, where the loop has failed or workers were lost."""

@@ -27,8 +27,6 @@ from .main_processor import MainProcessor
 from .snapshot import Snapshot
 from .stored_snapshot import VertexColumns
 
-_LOOK_S = 0.5
-
 
 @dataclass(frozen=True, slots=True)
 class Restored:
@@ -113,8 +111,8 @@ class Restoration:
         All of them; only read.
     number, hosts, engine, kernel
         Of the loop, which is installed and has admitted nothing.
-    raise_failure
-        Raises where the loop has failed.
+    wait
+        Waits for what the workers bring about, or raises where they or the loop are lost.
     """
 
     def __init__(
@@ -125,13 +123,13 @@ class Restoration:
         hosts: Sequence[LoopHost],
         engine: Engine,
         kernel: ModuleType,
-        raise_failure: Callable[[], None],
+        wait: Callable[[Callable[[], bool]], None],
     ) -> None:
         self._vertices = vertices
         self._number = number
         self._hosts = hosts
         self._engine = engine
-        self._raise_failure = raise_failure
+        self._wait = wait
         owners = np.zeros(len(vertices.ids), np.int64)
         kernel.owners_of(vertices.ids, len(hosts), owners)
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
@@ -157,8 +155,7 @@ class Restoration:
         for host, own in zip(self._hosts, self._owned, strict=True):
             owned = tuple(None if column is None else column[own] for column in columns)
             host.post(Place(self._number, method, owned, on_placed))
-        while not self._engine.wait_for(lambda: len(outcomes) == len(self._hosts), _LOOK_S):
-            self._raise_failure()  # a worker that has died hands nothing back
+        self._wait(lambda: len(outcomes) == len(self._hosts))
         for outcome in outcomes:
             if outcome is not None:
                 raise outcome
