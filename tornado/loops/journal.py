@@ -17,7 +17,7 @@ from .main_processor import Share
 
 _log = logging.getLogger(__name__)
 
-_LIMIT_RECORDS = 1 << 22
+_LIMIT_RECORDS = 1 << 23  # some seconds to go through again
 _FORKS_OVER = 64
 
 
@@ -73,14 +73,14 @@ class Journal:
         Parameters
         ----------
         store
-            Does it, and returns how many edges the snapshot has: with as many records between two of them, they cost so much
-            a record at most.
+            Does it, and returns how many edges the snapshot has: with twice as many records between two of them, a record
+            costs what storing half an edge does.
         """
         self._limit = 2 * self.records
 
         def run() -> None:
             try:
-                self._limit = max(_LIMIT_RECORDS, store())
+                self._limit = max(_LIMIT_RECORDS, 2 * store())
             except TornadoError as error:
                 _log.warning("the journal grows, since no snapshot was stored: %s", error)
 
