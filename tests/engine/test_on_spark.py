@@ -13,8 +13,8 @@ WITHIN_S = 500
 FILES = [f"tests/engine/{name}" for name in ("test_conformance.py", "test_faults.py", "test_drivers.py")]
 # The engine is the one that processes have; here are those that show how Spark starts and ends workers, on a cluster those
 # that show executors too. The soak has all.
-LOCAL = "conformance or drivers or ends_or_hangs or closing or again_and_again or durable"
-CLUSTER = "exact_at_the_versions or http or closing or executor or ends_or_hangs or driver_that_is_killed"
+LOCAL = "(conformance and not stored) or drivers or ends_or_hangs or closing or again_and_again or durable"
+CLUSTER = "exact_at_the_versions or closing_leaves or executor or ends_or_hangs"
 
 
 def run(master, chosen, java):
