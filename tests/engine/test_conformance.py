@@ -218,7 +218,9 @@ def test_numbers_add_up(master):
         found = streamed.loop.statistics()
         assert (found.workers, found.version, found.admitted) == (2, 1, 3000)
         assert (found.backlog_records, found.sources) == (0, {"stream": 3000})
-        eventually(lambda: streamed.loop.statistics().branches == 0)  # it is over a moment before it is forgotten
+        eventually(
+            lambda: streamed.loop.statistics().branches == 0
+        )  # it is over a moment before it is forgotten
         assert found.vertices == len(streamed.seen(3000))
         assert found.updates > 0 and found.memory_bytes > 0
         iterations = streamed.loop.iterations(last=5)
