@@ -125,9 +125,8 @@ def test_closing_leaves_no_process_and_no_thread(place):
 
 def spark_daemons(pids):
     """Spark keeps the process that forks its Python workers, and idle ones of these, for the next job."""
-    return {
-        pid for pid in pids if psutil.pid_exists(pid) and "pyspark.daemon" in psutil.Process(pid).cmdline()
-    }
+    daemons = {"pyspark.daemon", "tornado.engine.spark_daemon"}
+    return {pid for pid in pids if psutil.pid_exists(pid) and daemons & set(psutil.Process(pid).cmdline())}
 
 
 def engines_threads(names):
