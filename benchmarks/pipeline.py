@@ -3,7 +3,8 @@
 First from parquet, then from a real Kafka topic of JSON messages with parsing: each once into Spark's own `noop` sink and once
 into the sink of this package, with the service as a process of its own beside Spark, in memory and on a durable store. A run
 ends when Spark has committed its last batch, so everything is in the loop, and in the log where there is one. The first run of
-each kind, which starts Python and compiles, is not measured; of the others the best counts.
+each kind, which starts Python and compiles, is not measured; of the others the best counts. Then edges come at a steady rate, and it
+is measured how long one takes from the topic to an exact answer over HTTP.
 """  # noqa: D400  # a question
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,7 +38,12 @@ _PARQUET_ROWS_PER_S = 1_000_000
 _SHARE_OF_NOOP = 0.5
 _SCHEMA = "src BIGINT, dst BIGINT, weight DOUBLE"
 _TOPIC = "edges"
+# On a local disk a third of the time of the usual one.
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _FILES = 8
+_STEADY_PER_S = 10_000
+_MARKER = 10_000_000
+_PRODUCED_TO_ANSWERED_MS = 500.0
 
 
 def measure(report: Report, settings: Settings, clock: Clock) -> None:
@@ -69,14 +76,10 @@ def measure(report: Report, settings: Settings, clock: Clock) -> None:
                     producer.send(edges.slice(low, min(low + 100_000, messages)))
 
             def kafka() -> Any:
-                from pyspark.sql import functions as f
-
-                reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker.address)
-                found = reader.option("subscribe", _TOPIC).option("startingOffsets", "earliest").load()
-                parsed = f.from_json(f.col("value").cast("string"), _SCHEMA).alias("edge")
-                return found.select(parsed).select("edge.*").where("src IS NOT NULL AND dst IS NOT NULL")
+                return _parsed(spark, broker, _TOPIC)
 
             _measure_source(report, folder, "Kafka and JSON", kafka, messages, repeats, clock)
+            _measure_latency(report, folder, broker, spark, 5 if settings.smoke else 100, clock)
 
 
 def _measure_source(
@@ -104,6 +107,73 @@ def _measure_source(
         least = _PARQUET_ROWS_PER_S if source == "parquet" else _SHARE_OF_NOOP * rows / noop_s
         report.add(f"{source}, into a loop {kind}", rows / min(seconds[1:]), "rows/s", at_least=least)
         report.add(f"  share of noop, {source} {kind}", noop_s / min(seconds[1:]), "x")
+
+
+def _measure_latency(
+    report: Report, folder: Path, broker: KafkaBroker, spark: Any, count: int, clock: Clock
+) -> None:
+    """Edges come at a steady rate; some lead to new vertices, and exact questions are asked until these are there."""
+    topic = "steady"
+    broker.create_topic(topic)
+    # By the program itself, which is what a user would have; it runs until it is ended.
+    steady = subprocess.Popen(
+        [
+            *[sys.executable, "-m", "tornado", "produce", "--kafka", broker.address, "--topic", topic],
+            *["--rate", str(_STEADY_PER_S), "--side", "200"],
+        ],
+        cwd=CHECKOUT,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with (
+            _service("memory:") as url,
+            RemoteLoop(url, "sssp") as loop,
+            broker.producer(linger_ms=0) as producer,
+            httpx.Client(base_url=url) as client,
+        ):
+            writer = _parsed(spark, broker, topic).writeStream.format("tornado")
+            options = {"url": url, "loop": "sssp", "checkpointLocation": str(folder / "steady")}
+            query = writer.options(**options).start()
+            try:
+                while loop.describe()["admitted"] < 5 * _STEADY_PER_S:
+                    clock.left_s()
+                    time.sleep(0.1)
+                seconds = [
+                    _until_answered(client, producer, topic, _MARKER + number, clock)
+                    for number in range(count)
+                ]
+            finally:
+                query.stop()
+    finally:
+        steady.kill()
+        steady.wait()
+    report.spread(
+        f"produced to answered, at {_STEADY_PER_S:,} edges/s",
+        seconds,
+        p50_at_most_ms=_PRODUCED_TO_ANSWERED_MS,
+    )
+
+
+def _until_answered(client: httpx.Client, producer: Any, topic: str, vertex: int, clock: Clock) -> float:
+    """Send an edge to a new vertex and ask exact questions until it is there; return the seconds."""
+    began_s = time.perf_counter()
+    producer.send(topic, b'{"src": 0, "dst": %d, "weight": 1.0}' % vertex)
+    while True:
+        body = {"loop": "sssp", "vertices": [vertex]}
+        answer = client.post("/v1/queries", params={"wait_s": 10}, json=body).json()
+        if answer["state"] == "converged" and not answer["result"]["unknown"]:
+            return time.perf_counter() - began_s
+        clock.left_s()
+
+
+def _parsed(spark: Any, broker: KafkaBroker, topic: str) -> Any:
+    """The edges of a topic."""
+    from pyspark.sql import functions as f
+
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker.address)
+    found = reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
+    parsed = f.from_json(f.col("value").cast("string"), _SCHEMA).alias("edge")
+    return found.select(parsed).select("edge.*").where("src IS NOT NULL AND dst IS NOT NULL")
 
 
 def _written(frame: Any, kind: str, folder: Path, options: dict[str, str]) -> float:
@@ -150,6 +220,7 @@ def _session(folder: Path) -> Iterator[Any]:
     os.environ["PYTHONPATH"] = f"{CHECKOUT}{os.pathsep}{path}" if path else str(CHECKOUT)
     builder = SparkSession.builder.master("local[*]").appName("pipeline")
     builder = builder.config("spark.jars", spark_kafka_jars()).config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.streaming.checkpointFileManagerClass", _CHECKPOINTS)
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.memory", "2g")
     spark = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse")).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
