@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import Any, cast
 
 from ..engine import Member, MemberConfig, WireType, described
 from ..errors import InvalidArgument, TornadoError
@@ -18,7 +18,7 @@ from .general_main import GeneralMain
 from .general_wire import LETTER_TYPES
 from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost
 from .main_processor import Share
-from .part import BranchView
+from .part import BranchPart, BranchView
 from .program_modules import Programs
 from .restoration import RestorableProcessor
 from .stored_loop import StoredProcessor
@@ -49,7 +49,7 @@ class RemoteWorker:
     def __init__(self, index: int, workers: int, member: Member) -> None:
         self._member = member
         self._worker_host = WorkerHost(index, workers, member.fabric)
-        self._branches: dict[int, BranchView] = {}
+        self._branches: dict[int, BranchPart] = {}
         self._programs = Programs()
         self._failed: set[tuple[int | None, int | None]] = set()
         self.host = ReportingHost(self._worker_host, self._report_failures, member.report)
@@ -68,7 +68,7 @@ class RemoteWorker:
                         arguments=tuple(map(self._argument, arguments)),
                         fresh=fresh,
                         max_iterations=max_iterations,
-                        on_recorded=lambda _, part: self._recorded(number, part),
+                        on_recorded=lambda _, part: self._recorded(number, cast("BranchPart", part)),
                         on_finished=lambda _, part: self._finished(number, part),
                         reads_edges=reads_edges,
                     )
@@ -144,7 +144,10 @@ class RemoteWorker:
         """An argument of a fork or plan: a number, or a program, which was imported before."""
         return self._programs.program(value) if isinstance(value, tuple) else value
 
-    def _recorded(self, number: int, part: BranchView) -> None:
+    def _recorded(self, number: int, part: BranchPart) -> None:
+        for other, found in list(self._branches.items()):
+            if found.is_cancelled:  # before it had recorded: nobody asks for it
+                self._branches.pop(other, None)
         self._branches[number] = part
         self._member.report("recorded", number, part.first_iteration)
 
