@@ -1,6 +1,7 @@
 """Real workers that are killed or hang: answers stay exact, nothing is lost or there twice, and it does not take long."""
 
 import contextlib
+import os
 import random
 import signal
 import threading
@@ -458,3 +459,15 @@ def test_an_executor_that_is_killed_is_replaced(lossy):
         exact_again(streamed, begun, "executor killed")
         streamed.check_branch(branch)
         streamed.check_main()
+
+
+def test_a_fork_server_that_hangs_is_replaced_with_its_workers(compiled_paths):
+    with master_at("processes") as master, Placed(master, "streamed", stream()) as streamed:
+        streamed.admit(1000)
+        server, (first, second) = psutil.Process(pids_of(master)[0]).parent(), pids_of(master)
+        for pid, number in ((server.pid, signal.SIGSTOP), (second, signal.SIGSTOP), (first, signal.SIGKILL)):
+            os.kill(pid, number)
+        begun = time.monotonic()
+        streamed.admit(1000)
+        exact_again(streamed, begun, "fork server stopped")
+        assert not any(runs(pid) for pid in (server.pid, first, second))

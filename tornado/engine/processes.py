@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,7 +18,8 @@ from typing import Any
 from ..errors import WorkerLost
 from .member import MemberConfig
 
-_ANSWERS_WITHIN_S = 60.0
+_STARTS_WITHIN_S = 60.0  # it imports first
+_ENDS_WITHIN_S = 2.0
 
 
 class ProcessLauncher:
@@ -41,7 +43,7 @@ class ProcessLauncher:
         if self._server is None or self._server.poll() is not None:
             self._start_server()
         self._ended = None
-        self._request({"launch": [asdict(config) for config in configs]}, "started")
+        self._request({"launch": [asdict(config) for config in configs]}, "started", _STARTS_WITHIN_S)
 
     def prepare(self, *arguments: Any) -> None:
         """See `Launcher.prepare`."""
@@ -58,25 +60,24 @@ class ProcessLauncher:
 
     def kill(self, pids: Sequence[int]) -> None:
         """See `Launcher.kill`."""
-        del pids
-        if self._server is not None and self._server.poll() is None:
-            try:
-                self._request({"kill": True}, "killed")
-            except WorkerLost:  # it hangs itself: its workers notice that it ends
-                self._server.kill()
-                self._server.wait()
+        server = self._server
+        if server is None:
+            return
+        try:
+            self._request({"kill": True}, "killed", _ENDS_WITHIN_S)
+        except WorkerLost:  # it has ended, or hangs itself
+            self._server = None
+            server.kill()
+            _closed(server)
+            for pid in pids:  # those that hang would not notice
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def close(self) -> None:
         """See `Launcher.close`."""
         server, self._server = self._server, None
         if server is not None:
-            assert server.stdin is not None
-            server.stdin.close()
-            try:
-                server.wait(_ANSWERS_WITHIN_S)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            _closed(server)
 
     def _start_server(self) -> None:
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
@@ -84,6 +85,7 @@ class ProcessLauncher:
             [sys.executable, "-m", f"{__package__}.fork_server", self._module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,
             # Threads of numeric libraries do not survive a fork.
             env=os.environ | {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
@@ -113,20 +115,30 @@ class ProcessLauncher:
         assert server.stdin is not None
         try:
             server.stdin.write(json.dumps(message).encode() + b"\n")
-            server.stdin.flush()
         except (BrokenPipeError, ValueError):  # `ended` says so
             return
 
-    def _request(self, message: dict[str, Any], answer: str) -> None:
+    def _request(self, message: dict[str, Any], answer: str, within_s: float) -> None:
         self._tell(message)
         try:
-            while answer not in (given := self._answers.get(timeout=_ANSWERS_WITHIN_S)):
+            while answer not in (given := self._answers.get(timeout=within_s)):
                 if "gone" in given:
                     raise WorkerLost("the process that forks workers ended")
         except Empty:
             raise WorkerLost(
-                f"the process that forks workers did not answer within {_ANSWERS_WITHIN_S:.0f} s"
+                f"the process that forks workers did not answer within {within_s:.0f} s"
             ) from None
+
+
+def _closed(server: subprocess.Popen[bytes]) -> None:
+    """Close its standard input, which is its end, and wait for that."""
+    assert server.stdin is not None
+    server.stdin.close()
+    try:
+        server.wait(_ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
 
 
 def _how(status: int) -> str:
