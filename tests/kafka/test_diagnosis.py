@@ -52,6 +52,15 @@ def test_a_topic_that_can_be_read_has_its_offsets_said(broker, topic):
     assert steps[-1].detail == "0 records (offsets of 0: 0 to 0, 1: 0 to 0)"
 
 
+def test_the_way_to_a_broker_ends_there(broker):
+    steps = diagnose(settings_at(broker.address, "unnamed"), broker_only=True)
+    assert [(step.name, step.works) for step in steps] == [
+        ("broker", True),
+        ("protocol", True),
+        ("advertised address", True),
+    ]
+
+
 def test_a_broker_that_cannot_be_reached_is_named():
     assert cause("127.0.0.1:1", "edges")[0] == "broker"
     assert "connection refused" in cause("127.0.0.1:1", "edges")[1]

@@ -33,7 +33,7 @@ _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
     "--kafka",
     "brokers",
     metavar="HOST:PORT[,…]",
-    help="Look at the way to a topic instead of at this machine.",
+    help="Look at the way to a broker, or to a topic of it, instead of at this machine.",
 )
 @click.option("--topic", metavar="NAME", help="The topic.")
 @click.option("--kafka-config", metavar="PATH", help="A JSON file with further settings of the client.")
@@ -41,17 +41,18 @@ _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
 def doctor_command(*, brokers: str | None, topic: str | None, kafka_config: str | None, as_json: bool) -> int:
     """Check Python, the import name, the compiler, the port, the store, memory and cores.
 
-    With --kafka and --topic: whether the topic can be read, and if not, why not, in less than five seconds. Exits with
-    1 where a check fails; a warning is no failure.
+    With --kafka: whether the broker can be used, and with --topic whether the topic can be read, and if not, why not, in
+    less than five seconds. Exits with 1 where a check fails; a warning is no failure.
     """
-    if (brokers is None) != (topic is None):
+    if brokers is None and topic is not None:
         raise InvalidArgument(
-            "--kafka and --topic go together", hint="For example --kafka 127.0.0.1:9092 --topic edges."
+            f"--topic {topic} is given without --kafka",
+            hint="For example --kafka 127.0.0.1:9092 --topic edges.",
         )
     found: Iterable[Finding]
-    if brokers is not None and topic is not None:
+    if brokers is not None:
         found = check_topic(brokers, topic, kafka_config)
-        fit = f"{topic} can be read"
+        fit = f"{brokers} can be used" if topic is None else f"{topic} can be read"
     else:
         found = (check() for check in _MACHINE)
         fit = "fit to run: try `tornado demo`"

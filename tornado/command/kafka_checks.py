@@ -6,8 +6,8 @@ from ..errors import TornadoError
 from .checks import Finding, Status
 
 
-def check_topic(brokers: str, topic: str, kafka_config: str | None) -> list[Finding]:
-    """Walk the way to a topic; what is wrong with the question itself is raised.
+def check_topic(brokers: str, topic: str | None, kafka_config: str | None) -> list[Finding]:
+    """Walk the way to a topic, or to the broker where none is named; what is wrong with the question itself is raised.
 
     Raises
     ------
@@ -19,7 +19,7 @@ def check_topic(brokers: str, topic: str, kafka_config: str | None) -> list[Find
 
     settings = KafkaSettings(
         brokers=parse_brokers(brokers),
-        topic=topic,
+        topic=topic or "unnamed",
         client={} if kafka_config is None else read_client_settings(kafka_config),
     )
     try:
@@ -30,5 +30,5 @@ def check_topic(brokers: str, topic: str, kafka_config: str | None) -> list[Find
 
     return [
         Finding(step.name, Status.OK if step.works else Status.FAIL, step.detail, step.remedy)
-        for step in diagnose(settings)
+        for step in diagnose(settings, broker_only=topic is None)
     ]

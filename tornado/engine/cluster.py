@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import secrets
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -33,7 +33,7 @@ _STUCK_S = 60.0  # a worker that says it is alive, and has not finished a step f
 _STARTING_S = 90.0
 _LOADING_S = 180.0  # kernels that are compiled for the first time on a machine
 _MOST_LOSSES = 10
-_LOSSES_WITHIN_S = 60.0
+_LIVES_S = 1.0  # a set that is lost sooner after the loops were restored is lost for a reason that stays
 
 
 class RemoteHost(Protocol):
@@ -200,7 +200,8 @@ class ClusterEngine:
         self._hellos: dict[int, tuple[str, str, str, int]] = {}
         self._heard: dict[int, float] = {}
         self._stepped: dict[int, tuple[int, float]] = {}
-        self._lost_at: deque[float] = deque(maxlen=_MOST_LOSSES)
+        self._restored_at = math.inf
+        self._lost_in_a_row = 0  # without having lived
         self._reason: str | None = None  # why this set of workers is lost
         self._is_watched = False  # whether silence means loss
         self._is_open = False  # whether commands are for the present set of workers
@@ -228,6 +229,7 @@ class ClusterEngine:
             self.close()
             raise
         self.open()
+        self._restored_at = time.monotonic()
         self._supervisor.start()
 
     def open(self) -> None:
@@ -434,10 +436,11 @@ class ClusterEngine:
         begun = time.monotonic()
         self._is_watched = False
         _log.warning("%s; the workers are started again", reason)
-        self._lost_at.append(begun)
-        if len(self._lost_at) == _MOST_LOSSES and begun - self._lost_at[0] < _LOSSES_WITHIN_S:
+        self._lost_in_a_row = 1 if begun - self._restored_at >= _LIVES_S else self._lost_in_a_row + 1
+        self._restored_at = math.inf
+        if self._lost_in_a_row >= _MOST_LOSSES:
             return WorkerLost(
-                f"{_MOST_LOSSES} sets of workers were lost within {_LOSSES_WITHIN_S:.0f} s, the last because {reason}",
+                f"{_MOST_LOSSES} sets of workers in a row were lost within {_LIVES_S:g} s, the last because {reason}",
                 hint="Look for what ends them; then start again: stored snapshots are as they were.",
             )
         try:
@@ -449,7 +452,8 @@ class ClusterEngine:
         except Exception as error:  # noqa: BLE001  whoever waits for a loop must hear of it
             return error
         else:
-            self.recovered_s = time.monotonic() - begun
+            self._restored_at = time.monotonic()
+            self.recovered_s = self._restored_at - begun
             _log.warning("the loops go on after %.1f s", self.recovered_s)
         return None
 

@@ -101,7 +101,12 @@ class SparkLauncher:
         """See `Launcher.close`; a Spark that was there before goes on."""
         self.kill(())
         if self._owns:
-            self._context.stop()
+            stopping = threading.Thread(target=self._context.stop, name="tornado-spark-stop", daemon=True)
+            stopping.start()
+            stopping.join(_ENDS_WITHIN_S)
+            if stopping.is_alive():  # a JVM that hangs would outlive us
+                gateway = self._context._gateway  # noqa: SLF001  there is no other way to its process
+                gateway.proc.kill()
 
     def _is_local(self) -> bool:
         return str(self._context.master).startswith("local")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TypeVar
 
 from ..engine import Engine
@@ -142,7 +143,7 @@ class Parts:
         """Raise what made the loop fail, if anything did."""
         if self.error is not None:
             if isinstance(self.error, TornadoError):
-                raise self.error
+                raise copy(self.error)  # one of its own for each who hears of it: raising adds to a traceback
             raise RuntimeError(f"loop {self._name} failed: {self.error!r}") from self.error
 
     # Waiting while it is put there. `losses` is the engine's count before the workers were told.

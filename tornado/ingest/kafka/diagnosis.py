@@ -61,13 +61,15 @@ class _Broken(Exception):
         self.step = Step(name, False, detail, remedy)
 
 
-def diagnose(settings: KafkaSettings, *, timeout_s: float = _ALL_S) -> list[Step]:
+def diagnose(settings: KafkaSettings, *, broker_only: bool = False, timeout_s: float = _ALL_S) -> list[Step]:
     """Walk the way to a topic; the last step is the cause if it does not work.
 
     Parameters
     ----------
     settings : KafkaSettings
         Brokers and topic.
+    broker_only : bool
+        Walk no further than to the broker.
     timeout_s : float
         After so long, what has not answered is the cause.
     """
@@ -78,7 +80,7 @@ def diagnose(settings: KafkaSettings, *, timeout_s: float = _ALL_S) -> list[Step
         try:
             # What goes wrong is said as a finding; the library's own lines would stand between them.
             with hearing_refusals() as refusals:
-                for step in _steps(settings, current, refusals):
+                for step in _steps(settings, current, refusals, broker_only=broker_only):
                     steps.append(step)  # noqa: PERF402  so that the steps before a broken one are there
         except _Broken as broken:
             steps.append(broken.step)
@@ -101,7 +103,9 @@ def diagnose(settings: KafkaSettings, *, timeout_s: float = _ALL_S) -> list[Step
     return found
 
 
-def _steps(settings: KafkaSettings, current: list[str], refusals: list[Exception]) -> Iterator[Step]:
+def _steps(
+    settings: KafkaSettings, current: list[str], refusals: list[Exception], *, broker_only: bool
+) -> Iterator[Step]:
     open_brokers = _reach(settings)
     yield Step("broker", works=True, detail=f"{', '.join(open_brokers)} accepts connections")
     current[0] = "protocol"
@@ -112,6 +116,8 @@ def _steps(settings: KafkaSettings, current: list[str], refusals: list[Exception
         yield Step("protocol", works=True, detail="it answers as a Kafka broker")
         current[0] = "advertised address"
         yield _check_advertised(open_brokers, advertised)
+        if broker_only:
+            return
         current[0] = "topic"
         found = _describe(admin, settings)
         partitions = found["partitions"]
