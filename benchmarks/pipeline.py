@@ -33,6 +33,7 @@ from tornado.ingest.spark.remote_loop import RemoteLoop
 from tornado.testing.kafka_broker import KafkaBroker
 
 from .harness import CHECKOUT, Clock, Report, Settings, WrongAnswer
+from .steady import PRODUCED_TO_ANSWERED, STEADY_PER_S, steady_topic
 
 _PARQUET_ROWS_PER_S = 1_000_000
 _SHARE_OF_NOOP = 0.5
@@ -41,7 +42,6 @@ _TOPIC = "edges"
 # On a local disk a third of the time of the usual one.
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _FILES = 8
-_STEADY_PER_S = 10_000
 _MARKER = 10_000_000
 _PRODUCED_TO_ANSWERED_MS = 500.0
 
@@ -114,44 +114,26 @@ def _measure_latency(
 ) -> None:
     """Edges come at a steady rate; some lead to new vertices, and exact questions are asked until these are there."""
     topic = "steady"
-    broker.create_topic(topic)
-    # By the program itself, which is what a user would have; it runs until it is ended.
-    steady = subprocess.Popen(
-        [
-            *[sys.executable, "-m", "tornado", "produce", "--kafka", broker.address, "--topic", topic],
-            *["--rate", str(_STEADY_PER_S), "--side", "200"],
-        ],
-        cwd=CHECKOUT,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        with (
-            _service("memory:") as url,
-            RemoteLoop(url, "sssp") as loop,
-            broker.producer(linger_ms=0) as producer,
-            httpx.Client(base_url=url) as client,
-        ):
-            writer = _parsed(spark, broker, topic).writeStream.format("tornado")
-            options = {"url": url, "loop": "sssp", "checkpointLocation": str(folder / "steady")}
-            query = writer.options(**options).start()
-            try:
-                while loop.describe()["admitted"] < 5 * _STEADY_PER_S:
-                    clock.left_s()
-                    time.sleep(0.1)
-                seconds = [
-                    _until_answered(client, producer, topic, _MARKER + number, clock)
-                    for number in range(count)
-                ]
-            finally:
-                query.stop()
-    finally:
-        steady.kill()
-        steady.wait()
-    report.spread(
-        f"produced to answered, at {_STEADY_PER_S:,} edges/s",
-        seconds,
-        p50_at_most_ms=_PRODUCED_TO_ANSWERED_MS,
-    )
+    with (
+        steady_topic(broker, topic),
+        _service("memory:") as url,
+        RemoteLoop(url, "sssp") as loop,
+        broker.producer(linger_ms=0) as producer,
+        httpx.Client(base_url=url) as client,
+    ):
+        writer = _parsed(spark, broker, topic).writeStream.format("tornado")
+        options = {"url": url, "loop": "sssp", "checkpointLocation": str(folder / "steady")}
+        query = writer.options(**options).start()
+        try:
+            while loop.describe()["admitted"] < 5 * STEADY_PER_S:
+                clock.left_s()
+                time.sleep(0.1)
+            seconds = [
+                _until_answered(client, producer, topic, _MARKER + number, clock) for number in range(count)
+            ]
+        finally:
+            query.stop()
+    report.spread(PRODUCED_TO_ANSWERED, seconds, p50_at_most_ms=_PRODUCED_TO_ANSWERED_MS)
 
 
 def _until_answered(client: httpx.Client, producer: Any, topic: str, vertex: int, clock: Clock) -> float:

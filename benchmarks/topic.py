@@ -10,8 +10,6 @@ second, single edges are timed from being produced to being in an exact answer.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,12 +30,12 @@ from tornado.ingest.records import EdgeBatch
 from tornado.loops import Master
 from tornado.testing.kafka_broker import KafkaBroker
 
-from .harness import CHECKOUT, Clock, Report, Settings, WrongAnswer
+from .harness import Clock, Report, Settings, WrongAnswer
+from .steady import PRODUCED_TO_ANSWERED, STEADY_PER_S, steady_topic
 
 _TIMES_BARE = 1.3
 _ARROW_EDGES_PER_S = 1_000_000
 _PRODUCED_TO_ANSWERED_MS = 50.0
-_STEADY_PER_S = 10_000
 _EDGES_PER_MESSAGE = 1000
 _ROOT = 0
 _MARKER = 1 << 40
@@ -183,38 +181,25 @@ def _ingested(loop: Any, topic: KafkaSettings) -> float:
 
 def _measure_latency(report: Report, broker: KafkaBroker, count: int, clock: Clock) -> None:
     topic = _topic(broker, ValueFormat.JSON, "steady")
-    broker.create_topic(topic.topic)
-    steady = subprocess.Popen(
-        [
-            *[sys.executable, "-m", "tornado", "produce", "--kafka", broker.address, "--topic", topic.topic],
-            *["--rate", str(_STEADY_PER_S), "--side", "200"],
-        ],
-        cwd=CHECKOUT,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        with Master(None, 1) as master, broker.producer(linger_ms=0) as producer:
-            loop = master.start(ShortestPaths(source=_ROOT), name="paths")
-            ingester = KafkaIngester(loop, topic, Quarantine(None))
-            ingester.start()
-            try:
-                while loop.statistics().admitted < 2 * _STEADY_PER_S:
-                    clock.left_s()
-                    time.sleep(0.05)
-                seconds = [
-                    _until_answered(loop, producer, topic.topic, _MARKER + number, clock)
-                    for number in range(count)
-                ]
-            finally:
-                ingester.stop(timeout_s=30)
-    finally:
-        steady.kill()
-        steady.wait()
-    report.spread(
-        f"produced to answered, at {_STEADY_PER_S:,} edges/s",
-        seconds,
-        p50_at_most_ms=_PRODUCED_TO_ANSWERED_MS,
-    )
+    with (
+        steady_topic(broker, topic.topic),
+        Master(None, 1) as master,
+        broker.producer(linger_ms=0) as producer,
+    ):
+        loop = master.start(ShortestPaths(source=_ROOT), name="paths")
+        ingester = KafkaIngester(loop, topic, Quarantine(None))
+        ingester.start()
+        try:
+            while loop.statistics().admitted < 2 * STEADY_PER_S:
+                clock.left_s()
+                time.sleep(0.05)
+            seconds = [
+                _until_answered(loop, producer, topic.topic, _MARKER + number, clock)
+                for number in range(count)
+            ]
+        finally:
+            ingester.stop(timeout_s=30)
+    report.spread(PRODUCED_TO_ANSWERED, seconds, p50_at_most_ms=_PRODUCED_TO_ANSWERED_MS)
 
 
 def _until_answered(loop: Any, producer: Any, topic: str, vertex: int, clock: Clock) -> float:

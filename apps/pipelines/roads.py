@@ -353,20 +353,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--url", default=url, help="of the service (%(default)s)")
     loop = os.environ.get("TORNADO_LOOP", "sssp")
     parser.add_argument("--loop", default=loop, help="that the edges are for (%(default)s)")
-    parser.add_argument(
-        "--checkpoint",
-        required=own is None,
-        default=own and f"{own}/checkpoint",
-        metavar="FOLDER",
-        help="where Spark keeps how far it is",
-    )
-    parser.add_argument(
-        "--quarantine",
-        required=own is None,
-        default=own and f"{own}/rejected",
-        metavar="FOLDER",
-        help="the table of rejected records",
-    )
+    for option, folder, text in (
+        ("--checkpoint", "checkpoint", "where Spark keeps how far it is"),
+        ("--quarantine", "rejected", "the table of rejected records"),
+    ):
+        default = own and f"{own}/{folder}"
+        parser.add_argument(option, required=own is None, default=default, metavar="FOLDER", help=text)
     parser.add_argument("--lateness", default="10 minutes", help="how late a record may be (%(default)s)")
     parser.add_argument("--files-per-batch", type=int, default=100, help="at most (%(default)s)")
     parser.add_argument("--partitions", type=int, default=2, help="of the deduplication (%(default)s)")

@@ -36,14 +36,6 @@ _MOST_LOSSES = 10
 _LIVES_S = 1.0  # a set that is lost sooner after the loops were restored is lost for a reason that stays
 
 
-class RemoteHost(Protocol):
-    """A worker as the driver sees it."""
-
-    def take(self, report: tuple[Any, ...]) -> None:
-        """Take what the worker reports; on the receiver's thread, quick."""
-        ...
-
-
 class Launcher(Protocol):
     """Starts worker processes and ends them."""
 
@@ -399,16 +391,14 @@ class ClusterEngine:
     # The receiver
 
     def _take_report(self, data: memoryview) -> None:
-        index, kind, *body = self._wire.read(data)
-        if kind == "report" and self._reason is None:
-            self._take(index, tuple(body))
-
-    def _take(self, index: int, report: tuple[Any, ...]) -> None:
+        index, kind, *report = self._wire.read(data)
+        if kind != "report" or self._reason is not None:
+            return
         try:
             if report[0] == "failure":
-                self._on_failure(index, error_of(report[1:4]))
+                self._on_failure(index, error_of(tuple(report[1:4])))
             else:
-                self._hosts[index].take(report)
+                self._hosts[index].take(tuple(report))
         except Exception:  # noqa: BLE001  the receiver must go on, whatever it was
             _log.exception("what worker %d reported could not be taken: %r", index, report[:1])
 

@@ -8,7 +8,6 @@ whenever a worker ends. The end of standard input is the end of it and of its wo
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
 import os
@@ -20,7 +19,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from .member import MemberConfig
+from .member import MemberConfig, kill_all
 
 _ORPHAN_S = 0.5
 
@@ -92,9 +91,7 @@ class ForkServer:
                 _say({"ended": [index, pid, os.waitstatus_to_exitcode(status)]})
 
     def _kill(self) -> None:
-        for pid in self._workers:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_all(self._workers)
         for pid in self._workers:
             os.waitpid(pid, 0)
         self._workers.clear()

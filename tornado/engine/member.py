@@ -11,10 +11,11 @@ import gc
 import json
 import logging
 import os
+import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -241,6 +242,13 @@ class Member:
         socket.set_hwm(0)
         interface = self.config.interface
         return f"{interface}:{socket.bind_to_random_port(f'tcp://{interface}')}"
+
+
+def kill_all(pids: Iterable[int]) -> None:
+    """End processes of this machine by force, those that still are."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def described(error: BaseException) -> tuple[str, str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -16,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from ..errors import WorkerLost
-from .member import MemberConfig
+from .member import MemberConfig, kill_all
 
 _STARTS_WITHIN_S = 60.0  # it imports first
 _ENDS_WITHIN_S = 2.0
@@ -69,9 +68,7 @@ class ProcessLauncher:
             self._server = None
             server.kill()
             _closed(server)
-            for pid in pids:  # those that hang would not notice
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            kill_all(pids)  # those that hang would not notice
 
     def close(self) -> None:
         """See `Launcher.close`."""

@@ -6,7 +6,6 @@ stage again whose result is collected: both are done by the `ClusterEngine`, whi
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import signal
@@ -22,7 +21,7 @@ from pyspark import BarrierTaskContext, SparkConf, SparkContext
 
 from ..errors import InvalidArgument
 from . import spark_daemon
-from .member import MemberConfig
+from .member import MemberConfig, kill_all
 
 _SLOTS_WITHIN_S = 15.0  # executors of a cluster register one after another
 _ENDS_WITHIN_S = 6.0
@@ -40,8 +39,6 @@ class SparkLauncher:
         How many tasks.
     master
         Where, if no Spark runs in this process yet: ``local[4]``, ``spark://host:7077``.
-    spare_slots
-        How many slots must be left beside the workers, for other jobs of the same Spark.
 
     Raises
     ------
@@ -49,14 +46,14 @@ class SparkLauncher:
         When there are not enough slots.
     """
 
-    def __init__(self, module: str, workers: int, master: str | None = None, *, spare_slots: int = 0) -> None:
+    def __init__(self, module: str, workers: int, master: str | None = None) -> None:
         self._module = module
         self._owns = SparkContext._active_spark_context is None  # noqa: SLF001  there is no other way to ask
-        self._context = _context(master or f"local[{workers + spare_slots}]", module)
+        self._context = _context(master or f"local[{workers}]", module)
         self._job: _Job | None = None
         self._stages = 0
         try:
-            self._check_slots(workers, spare_slots)
+            self._check_slots(workers)
         except BaseException:
             self.close()
             raise
@@ -90,9 +87,7 @@ class SparkLauncher:
         if job is None:
             return
         if self._is_local():
-            for pid in pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            kill_all(pids)
         if job.is_alive():
             self._context.cancelJobGroup(job.group)
         job.join(_ENDS_WITHIN_S)  # whatever is left is fenced off
@@ -111,14 +106,13 @@ class SparkLauncher:
     def _is_local(self) -> bool:
         return str(self._context.master).startswith("local")
 
-    def _check_slots(self, workers: int, spare: int) -> None:
+    def _check_slots(self, workers: int) -> None:
         """Without enough slots a barrier stage waits without a word, and so do other jobs behind it."""
         deadline = time.monotonic() + _SLOTS_WITHIN_S
-        while (slots := self._slots()) < workers + spare:
+        while (slots := self._slots()) < workers:
             if self._is_fixed() or time.monotonic() > deadline:
                 raise InvalidArgument(
-                    f"Spark at {self._context.master} has {slots} slots, but {workers} workers"
-                    f"{f' and {spare} for other jobs' if spare else ''} need {workers + spare}",
+                    f"Spark at {self._context.master} has {slots} slots, but {workers} workers need {workers}",
                     hint="Start fewer workers, or give Spark more cores: --master 'local[8]', or more executors.",
                 )
             time.sleep(0.2)

@@ -11,7 +11,7 @@ ENGINES = ("threads", "processes", "spark")
 _WORKER = f"{__package__}.remote_worker"
 
 
-def engine_of(name: str, workers: int, *, spark_master: str | None = None, spare_slots: int = 0) -> Engine:
+def engine_of(name: str, workers: int, *, spark_master: str | None = None) -> Engine:
     """Make an engine.
 
     Parameters
@@ -20,8 +20,8 @@ def engine_of(name: str, workers: int, *, spark_master: str | None = None, spare
         One of `ENGINES`.
     workers
         How many.
-    spark_master, spare_slots
-        For Spark: where it runs if it does not run in this process yet, and slots for its other jobs.
+    spark_master
+        For Spark: where it runs if it does not run in this process yet.
 
     Raises
     ------
@@ -46,6 +46,6 @@ def engine_of(name: str, workers: int, *, spark_master: str | None = None, spare
             )
         from ..engine.spark import SparkLauncher
 
-        launcher = SparkLauncher(_WORKER, workers, spark_master, spare_slots=spare_slots)
+        launcher = SparkLauncher(_WORKER, workers, spark_master)
         return ClusterEngine(workers, launcher, launcher.interface)
     raise InvalidArgument(f"engine is {name!r} but must be one of {', '.join(ENGINES)}")

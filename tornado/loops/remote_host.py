@@ -237,7 +237,8 @@ class RemoteHost:
             case ("applied", loop, records):
                 on_applied = self._applied.get(loop)
                 if on_applied is not None:
-                    self._installed.setdefault(loop, RemoteMain(self, ("main", loop)))
+                    if loop not in self._installed:
+                        self._installed[loop] = RemoteMain(self, ("main", loop))
                     on_applied(self.index, records)
             case ("recorded", number, first_iteration):
                 command, _ = self._forks.get(number, (None, None))
