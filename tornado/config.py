@@ -28,6 +28,9 @@ DEFAULT_HTTP_HOST = "127.0.0.1"
 DEFAULT_HTTP_PORT = 8080
 DEFAULT_KEPT_SNAPSHOTS = 3
 
+# Each is named by its sender, and its offset stands in every answer.
+MOST_BATCH_SOURCES = 1_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:

@@ -175,7 +175,7 @@ def test_a_program_with_other_parameters_takes_the_graph_and_computes_anew():
         assert loop.wait_idle(WAIT_S)
         judge(loop.approximation(), records, 2000, source=5)
         second = loop.checkpoint()
-        assert second == first + 1
+        assert second > first
         judge_branch(loop, records, 2000, source=5, at=second)
         judge_branch(loop, records, 2000, at=first, parameters={"source": SOURCE})
     with Master(store, 1) as master:

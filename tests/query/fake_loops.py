@@ -236,8 +236,10 @@ class MainLoop:
 
     def advance(self, source, offset):
         with self._lock:
-            self._offsets[source] = offset
-            self.version += 1
+            if self._offsets.get(source) != offset:
+                self._offsets[source] = offset
+                self.version += 1
+            return self.version
 
     def offsets(self):
         with self._lock:

@@ -241,17 +241,18 @@ def test_a_batch_that_the_loop_refused_is_not_in_after_a_restart_and_may_come_ag
 
 def test_what_lies_too_long_makes_room_and_what_does_not_is_a_limit(fake):
     loop, now_s = start_roads(fake), [0.0]
-    row_bytes = 25
-    staging = Staging(Pusher(), limit_bytes=3 * row_bytes, kept_s=10, clock=lambda: now_s[0])
+    chunk_bytes, row_bytes = 2000, 25
+    limit_bytes = chunk_bytes + 3 * row_bytes
+    staging = Staging(Pusher(), limit_bytes=limit_bytes, kept_s=10, clock=lambda: now_s[0])
     old, new = BatchKey("roads", "old", 0), BatchKey("roads", "new", 0)
     staging.stage(loop, old, "a", 0, parse_arrow(body([1, 1], [8, 9])))
     with pytest.raises(
-        QueueFull, match=r"50 bytes of batches wait.*50 more.*limit of 75.*maxFilesPerTrigger"
+        QueueFull, match=r"2050 bytes of batches wait.*2050 more.*limit of 2075.*maxFilesPerTrigger"
     ):
         staging.stage(loop, new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
     now_s[0] = 11.0
     assert staging.stage(loop, new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
-    assert staging.size_bytes == 50
+    assert staging.size_bytes == 2050
     with pytest.raises(InvalidArgument, match="lacks 1 of its 1 chunks"):
         staging.commit(loop, old, [Part("a", 1)])
     staging.commit(loop, new, [Part("a", 1)])

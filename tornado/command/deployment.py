@@ -14,11 +14,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS
-from ..errors import StoreLocked
+from ..errors import InvalidArgument, StoreLocked
 from ..ingest.interner import Interner
 from ..ingest.known_files import KnownFiles
 from ..ingest.quarantine import Quarantine
 from ..ingest.source import FileSource, Source
+from ..ingest.source_names import check_file_name
 from ..loops import Master
 from ..loops.general_program import GeneralProgram
 from ..query.contract import MainLoopView
@@ -197,21 +198,33 @@ class Deployment:
         """Which store it is, as `open_store` takes it."""
         return self._store.url
 
-    def recognise(self, sources: Sequence[Source]) -> None:
-        """Check that files of which records are in are those that were read, where the store is durable.
+    def recognise(self, sources: Sequence[Source], topic: str | None) -> None:
+        """Check that sources are what their names stand for, and files of which records are in those that were read.
+
+        Parameters
+        ----------
+        topic : str or None
+            A topic that is read beside them.
 
         Raises
         ------
         InvalidArgument
-            When one is not.
+            When one is not: its offset would be that of another source.
         """
-        if not self._store.durable:
-            return
+        logged = self._pusher.logged_sources(self._placement.loop)
         known = KnownFiles(self._store, self._placement.loop)
         offsets = self.loop.offsets()
         for source in sources:
-            if isinstance(source, FileSource) and source.rewindable:
+            if not isinstance(source, FileSource):
+                continue
+            check_file_name(source.name)
+            if source.rewindable:
+                _refuse_taken(source.name, [one for one in logged if one == source.name])
                 known.recognise(source, offsets.get(source.name, 0))
+            else:
+                known.refuse_pipe(source.name)
+        if topic is not None:
+            _refuse_taken(f"topic {topic}", [one for one in logged if one.rpartition(":")[0] == topic])
 
     def checkpoint(self) -> int:
         """Write a snapshot of the loop, with what it counts on, and return its version."""
@@ -220,6 +233,15 @@ class Deployment:
     def _intern(self, name: str) -> int:
         assert self.interner is not None
         return int(self.interner.intern([name])[0])
+
+
+def _refuse_taken(source: str, logged: Sequence[str]) -> None:
+    if logged:
+        raise InvalidArgument(
+            f"{source} cannot be read: the store has records that were pushed, or came through a pipe, as the source "
+            f"{logged[0]!r}, and their offset would be that of what is read",
+            hint="Give it another name, or name an empty store.",
+        )
 
 
 def _period(placement: Placement, store: VersionedStore, program: Any) -> float | None:

@@ -96,7 +96,7 @@ class _Job:
         text_format = TextFormat(columns=plan.columns, undirected=plan.undirected)
         sources = open_sources(plan.edges, text_format=text_format, interner=deployment.interner)
         try:
-            deployment.recognise(sources)
+            deployment.recognise(sources, None if plan.kafka is None else plan.kafka.topic)
         except BaseException:
             for source in sources:
                 source.close()

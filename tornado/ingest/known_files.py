@@ -50,9 +50,7 @@ class KnownFiles:
             When it is another file than the one that was read.
         """
         head = _head(source.path)
-        version = max(self._store.versions(self._line), default=-1)
-        key = hashlib.sha256(source.name.encode()).digest()  # a path may be longer than a key
-        known = self._store.read(self._line, key, version) if offset and version >= 0 else None
+        known = self._entry(source.name) if offset else None
         if known is not None:
             size_bytes, digest = _parsed(known, self._line)
             if _digest(head[:size_bytes]) != digest or len(head) < size_bytes:
@@ -62,7 +60,24 @@ class KnownFiles:
                 )
         entry = json.dumps({"size_bytes": len(head), "digest": _digest(head)}).encode()
         if entry != known:
-            self._store.write(self._line, max(version, 0), {key: entry})
+            version = max(self._store.versions(self._line), default=0)
+            self._store.write(self._line, version, {_key(source.name): entry})
+
+    def refuse_pipe(self, name: str) -> None:
+        """Raise `InvalidArgument` where the source of a pipe is a file of which an earlier run read: it has the file's offset."""
+        if self._entry(name) is not None:
+            raise InvalidArgument(
+                f"{name} is a pipe, but was a file when it was read before",
+                hint="Give the pipe another name; an empty store begins anew.",
+            )
+
+    def _entry(self, name: str) -> bytes | None:
+        versions = self._store.versions(self._line)
+        return self._store.read(self._line, _key(name), versions[-1]) if versions else None
+
+
+def _key(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()  # a path may be longer than a key
 
 
 def _head(path: Path) -> bytes:

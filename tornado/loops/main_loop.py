@@ -22,7 +22,7 @@ from .branch import Branch
 from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
 from .journal import Journal
-from .main_processor import MainProcessor, Share
+from .main_processor import MainProcessor, Share, shares_of
 from .part import MainView, PartView, StorableView
 from .parts import BACKLOG_LIMIT_RECORDS, Parts
 from .program import SelectiveProgram
@@ -31,6 +31,7 @@ from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import EdgeColumns, StoredSnapshot, StoredSnapshots, VertexColumns, identity_of
 from .values import ColumnValues, Values
+from .version_numbers import VersionNumbers
 from .warm import warm
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
@@ -82,9 +83,9 @@ class MainLoop:
         self._stored = StoredSnapshots(store, name)
         self._fork_stored = fork_stored
         self._checkpointing = threading.Lock()
-        self._checkpointed: tuple[int, dict[str, int]] | None = None
-        newest = self._stored.newest_version()
-        self._version = 0 if newest is None else newest + 1  # a version means one thing, also after a restart
+        self._checkpointed: int | None = None
+        self._numbers = VersionNumbers(store, name)
+        self._version = 0
         self._offsets: dict[str, int] = {}
         self._admitted = 0
         self._branches: dict[int, Branch] = {}
@@ -118,6 +119,8 @@ class MainLoop:
             When the loop still lags after `timeout_s`; nothing was admitted.
         InvalidArgument
             When the program cannot take a record; nothing was admitted.
+        StoreError
+            When no number can be reserved for the version; nothing was admitted.
         """
         if self._is_closed:
             raise ConnectionLost(
@@ -136,8 +139,9 @@ class MainLoop:
             )
         shares = self._shares(batch)
         self._parts.raise_failure()
+        self._numbers.prepare()
         with self._order:
-            self._version += 1
+            self._version = self._numbers.take()
             self._offsets[source] = offset
             self._admitted += len(batch)
             if self._journal is not None:
@@ -159,10 +163,19 @@ class MainLoop:
         """Wait until the loop takes a batch at once; False when the time is over."""
         return self._engine.wait_for(self._parts.has_room, timeout_s)
 
-    def advance(self, source: str, offset: int) -> None:
-        """Records of a source were dealt with elsewhere (quarantined): move its offset."""
+    def advance(self, source: str, offset: int) -> int:
+        """Records of a source were dealt with elsewhere (quarantined): move its offset, or fail as `admit` does.
+
+        Returns
+        -------
+        The version that has the offset: a new one, unless the source stood there.
+        """
+        self._numbers.prepare()
         with self._order:
-            self._offsets[source] = offset
+            if self._offsets.get(source) != offset:
+                self._version = self._numbers.take()
+                self._offsets[source] = offset
+            return self._version
 
     def offsets(self) -> dict[str, int]:
         """Records of each source that are admitted or quarantined."""
@@ -296,10 +309,8 @@ class MainLoop:
         """
         with self._checkpointing:
             self._parts.raise_failure()
-            with self._order:
-                now = self._version, dict(self._offsets)
-            if now == self._checkpointed:
-                return now[0]
+            if self._version == self._checkpointed:
+                return self._checkpointed
             branch = self._fork(self.program, reads_edges=True)
             try:
                 branch.wait()
@@ -312,7 +323,7 @@ class MainLoop:
                 branch.cancel()
                 branch.release()
             snapshot = branch.snapshot
-            self._checkpointed = snapshot.version, dict(snapshot.offsets)
+            self._checkpointed = snapshot.version
             if self._journal is not None:
                 with self._order:
                     self._journal.forget(snapshot.version)
@@ -351,11 +362,12 @@ class MainLoop:
             return None
         snapshot = stored.snapshot
         converged = self._load(stored)
+        # Other values on the same graph are another version: what is stored stays what it is.
+        version = snapshot.version if converged else self._numbers.take()
         if converged:
-            self._checkpointed = snapshot.version, dict(snapshot.offsets)
+            self._checkpointed = version
         with self._order:
-            # Other values on the same graph are another version: what is stored stays what it is.
-            self._version = snapshot.version + (not converged)
+            self._version = version
             self._offsets = dict(snapshot.offsets)
         self.restored = Restored(snapshot, stored.described, converged)
         return self.restored
@@ -568,20 +580,8 @@ class MainLoop:
         return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
 
     def _shares(self, batch: EdgeBatch) -> list[Share]:
-        """Each worker gets the records whose target it owns."""
-        if self.workers == 1:
-            return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
-        owners, namers = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
-        self._kernel.owners_of(batch.dst, self.workers, owners)
-        self._kernel.owners_of(batch.src, self.workers, namers)
-        shares = []
-        for worker in range(self.workers):
-            own = owners == worker
-            mentioned = batch.src[(namers == worker) & ~own]
-            shares.append(
-                Share(0, batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned)
-            )
-        return shares
+        """What each worker gets of a batch."""
+        return shares_of(batch, self._kernel, self.workers)
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..ingest.records import EdgeBatch
 from . import graph_columns
 from . import loop_columns as names
 from .branch_processor import BranchProcessor
@@ -52,6 +53,21 @@ class Share:
     operations: NDArray[np.int8]
     mentioned: NDArray[np.int64]  # own vertices that records of other workers' shares name
     following: int = 0  # index of the first record that was not applied
+
+
+def shares_of(batch: EdgeBatch, kernel: ModuleType, workers: int) -> list[Share]:
+    """Each worker's share of a batch: the records whose target it owns, and its own ids among the sources of the others."""
+    if workers == 1:
+        return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
+    owners, namers = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
+    kernel.owners_of(batch.dst, workers, owners)
+    kernel.owners_of(batch.src, workers, namers)
+    shares = []
+    for worker in range(workers):
+        own = owners == worker
+        mentioned = batch.src[(namers == worker) & ~own]
+        shares.append(Share(0, batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned))
+    return shares
 
 
 class MainProcessor(SelectiveProcessor):

@@ -17,7 +17,7 @@ class Snapshot:
     instant
         When it was asked for (UTC).
     version
-        The last admission batch in it.
+        Its number: of two prefixes of a loop the greater is the later one, also after a restart.
     iteration
         The greatest iteration that the main loop had committed.
     delay_bound

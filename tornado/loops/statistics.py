@@ -56,7 +56,7 @@ class LoopStatistics:
     Attributes
     ----------
     version
-        The last admission batch.
+        The number of the prefix that is admitted.
     pending
         Vertices with an update that is not committed.
     backlog_records

@@ -68,9 +68,9 @@ class BatchColumns:
             self._known[loop, source] = known
 
     def _of(self, loop: str, source: str) -> frozenset[str]:
-        if (loop, source) not in self._known:
-            self._known[loop, source] = self._stored(_line(loop, source))
-        return self._known[loop, source]
+        # What the store says is not kept: whoever asks for a name must not make an entry of it.
+        known = self._known.get((loop, source))
+        return self._stored(_line(loop, source)) if known is None else known
 
     def _stored(self, line: str) -> frozenset[str]:
         versions = [] if self._store is None else self._store.versions(line)

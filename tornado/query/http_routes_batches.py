@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..ingest.arrow import column_names, parse_arrow, parse_order
+from ..ingest.source_names import check_batch_source
 from .contract import MainLoopView
 from .formats import ARROW, JSON
 from .http_models import ProblemBody, parse_body
@@ -24,8 +25,6 @@ from .push import Pushed, Pusher
 from .pushed_sources import SenderReport
 from .service import QueryService
 from .staging import BatchKey, Part, Staging
-
-LONGEST_SOURCE = 100
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
@@ -39,10 +38,7 @@ _CHUNK_BODY = {
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 SourceName = Annotated[
-    str,
-    PathParameter(
-        description="Who numbers the batches.", min_length=1, max_length=LONGEST_SOURCE, pattern=r"^[\w.:-]+$"
-    ),
+    str, PathParameter(description="Who numbers the batches: spark:QUERY or spark-write:NAME.")
 ]
 Number = Annotated[int, PathParameter(description="From 0, one after the other.", ge=0, le=INT64_MAX)]
 PartName = Annotated[str, PathParameter(min_length=1, max_length=200)]
@@ -107,6 +103,7 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
     async def newest(request: Request, name: LoopName, source: SourceName) -> Response:
         """Look up the newest batch of a source."""
         refuse_unknown_parameters(request, [])
+        check_batch_source(source)
         loop = service.loop(name)
         number = await run_in_threadpool(lambda: pusher.newest_batch(loop, source))
         return JsonResponse({"newest": number})
@@ -115,12 +112,13 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
     async def report(request: Request, name: LoopName, source: SourceName) -> Response:
         """Say what only the sender knows: what it sorted out, what it has still to send, why it ended."""
         refuse_unknown_parameters(request, [])
+        check_batch_source(source)
         loop = service.loop(name)
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
         said = parse_body(SenderBody, body, "what a sender says", '{"rejected": 3, "lag_records": 17}')
-        pusher.sources.report(loop.name, source, SenderReport(**said.model_dump()))
+        pusher.report(loop, source, SenderReport(**said.model_dump()))
         return Response(status_code=204)
 
     @router.put(
@@ -139,6 +137,7 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
     ) -> Response:
         """Bring a chunk of a part: an Arrow stream of edges, with a column `order` (int64) where order matters."""
         refuse_unknown_parameters(request, [])
+        check_batch_source(source)
         loop = service.loop(name)
         with bodies.place():
             body = await read_body(
@@ -155,6 +154,7 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
     async def commit(request: Request, name: LoopName, source: SourceName, number: Number) -> Response:
         """Admit a batch: all of the named parts at once. A snapshot has it whole or not at all."""
         refuse_unknown_parameters(request, [])
+        check_batch_source(source)
         loop = service.loop(name)
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
@@ -175,6 +175,7 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
     async def drop(request: Request, name: LoopName, source: SourceName, number: Number) -> Response:
         """Let go of the parts of a batch that will not be committed."""
         refuse_unknown_parameters(request, [])
+        check_batch_source(source)
         staging.drop(BatchKey(service.loop(name).name, source, number))
         return Response(status_code=204)
 

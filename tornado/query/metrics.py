@@ -54,7 +54,7 @@ _LOOP_COUNTERS = (
 _LOOP_GAUGES = (
     ("tornado_backlog_records", "Records admitted that some worker has still to apply", "backlog_records"),
     ("tornado_frontier_iteration", "Least iteration at which a commit can still happen", "iteration"),
-    ("tornado_version", "Admission batches, that is the version of the graph", "version"),
+    ("tornado_version", "Version of the loop: a greater one is a later prefix of its input", "version"),
     ("tornado_residual", "How far the main loop is from its fixed point", "residual"),
     ("tornado_pending_vertices", "Vertices with work to do", "pending"),
     ("tornado_vertices", "Vertices in the graph", "vertices"),

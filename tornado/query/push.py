@@ -11,22 +11,24 @@ and one that leaves a gap is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Protocol
 
 import numpy as np
 
+from ..config import MOST_BATCH_SOURCES
 from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Interner
 from ..ingest.parsed import ParsedBatch, Rejection
 from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
+from ..ingest.source_names import SourceKind, kind_of
 from .batch_columns import BatchColumns
 from .contract import MainLoopView
-from .pushed_sources import PushedSources
+from .pushed_sources import PushedSources, SenderReport
 
 
 class NameLog(Protocol):
@@ -114,6 +116,7 @@ class Pusher:
         self.columns = BatchColumns(None) if log is None else log.columns
         self._log = log
         self._timeout_s = timeout_s
+        # By loop and source; an entry is made when records of the source come in, never when somebody asks for a name.
         self._locks: dict[tuple[str, str], Lock] = {}
         self._offsets: dict[tuple[str, str], int] = {}
         self._numbers: dict[tuple[str, str], int] = {}
@@ -165,10 +168,11 @@ class Pusher:
         Raises
         ------
         InvalidArgument
-            When a batch before this one is not in.
+            When a batch before this one is not in, or the loop has as many sources of batches as it may.
         QueueFull
             As `push`.
         """
+        self._let_in(loop, source)
         with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             if self._is_repeated(loop.name, source, number):
@@ -187,13 +191,44 @@ class Pusher:
         InvalidArgument
             When a batch before this one is not in.
         """
-        with self._lock(loop.name, source):
+        with self._locks.get((loop.name, source), nullcontext()):
             return not self._is_repeated(loop.name, source, number)
 
     def newest_batch(self, loop: MainLoopView, source: str) -> int | None:
         """Return the number of the newest batch of a source, None where it has none."""
-        with self._lock(loop.name, source):
+        with self._locks.get((loop.name, source), nullcontext()):
             return self._number(loop.name, source)
+
+    def report(self, loop: MainLoopView, source: str, report: SenderReport) -> None:
+        """Take what the sender of a source's batches says.
+
+        Raises
+        ------
+        InvalidArgument
+            When the loop has as many sources of batches as it may, and this is none of them.
+        """
+        self.require_room(loop, source)
+        self.sources.report(loop.name, source, report)
+
+    def require_room(self, loop: MainLoopView, source: str, others: Iterable[str] = ()) -> None:
+        """Refuse a further source of batches where a loop has as many as it may: their names are chosen by clients.
+
+        Parameters
+        ----------
+        others
+            Sources of batches that count as well.
+
+        Raises
+        ------
+        InvalidArgument
+            When it has.
+        """
+        with self._guard:
+            self._require_room(loop, source, others)
+
+    def logged_sources(self, loop: str) -> list[str]:
+        """Return the sources of which the log has, or had, records that a loop was given."""
+        return [] if self._log is None else self._log.sources(loop)
 
     def insert(self, loop: MainLoopView, source: str, batch: EdgeBatch) -> int:
         """Admit a batch as a whole or, with an error that names the first bad entry, nothing of it; return the version.
@@ -362,11 +397,11 @@ class Pusher:
         if self._log is not None:
             self._log.append(loop.name, source, offset, batch, number=number)
         try:
-            if len(batch):
-                version = loop.admit(batch, source, offset, timeout_s=self._timeout_s)
-            else:
-                loop.advance(source, offset)
-                version = int(loop.statistics().version)
+            version: int = (
+                loop.admit(batch, source, offset, timeout_s=self._timeout_s)
+                if len(batch)
+                else loop.advance(source, offset)
+            )
         except BaseException:
             if self._log is not None:
                 # `_number` was asked before the append, so it still says what was there then.
@@ -408,6 +443,26 @@ class Pusher:
     def _lock(self, loop: str, source: str) -> Lock:
         with self._guard:
             return self._locks.setdefault((loop, source), Lock())
+
+    def _let_in(self, loop: MainLoopView, source: str) -> None:
+        """Make the entry of a source of batches, or refuse it."""
+        with self._guard:
+            self._require_room(loop, source, ())
+            self._locks.setdefault((loop.name, source), Lock())
+
+    def _require_room(self, loop: MainLoopView, source: str, others: Iterable[str]) -> None:
+        if (loop.name, source) in self._locks or kind_of(source) is not SourceKind.BATCHES:
+            return
+        pushed = (name for of, name in self._locks if of == loop.name)
+        known = {*loop.offsets(), *pushed, *self.sources.names(loop.name), *others}
+        count = sum(kind_of(name) is SourceKind.BATCHES for name in known)
+        if source not in known and count >= MOST_BATCH_SOURCES:
+            raise InvalidArgument(
+                f"loop {loop.name!r} has {count} sources of batches, of {MOST_BATCH_SOURCES} that a loop may have, and {source!r} "
+                "is none of them",
+                hint="Write with a streaming query, which is one source however often it runs (in Spark: a checkpointLocation "
+                "that stays).",
+            )
 
 
 def describe(batch: EdgeBatch, index: int) -> str:

@@ -4,7 +4,10 @@ Files are read again after a crash; what was pushed exists nowhere else. So a ba
 a line of its own (`LOOP/pushed/SOURCE`), and admitted afterwards. At the next start the batches behind the offset of the
 snapshot that the loop begins with are admitted again, in the order of their source; what the oldest snapshot kept has is let go
 of. Where they stood among the records of other sources is not kept: those of a file that is read on come first (`Pusher.hold`).
-Versions count appends, not records, so that a batch that the loop refused can be overwritten by an empty one.
+Versions count appends, not records, so that a batch that the loop refused can be overwritten: by an empty one at once and,
+where the store fails at that too, by the next batch of its source. So offsets never go back along a line, and of a refused batch
+nothing is left behind its successor. Only a crash before either leaves it, as the newest entry: it then comes back as one does
+whose acknowledgement was cut off, and its sender was told of the failing store.
 
 At least once: a crash between the write and the acknowledgement leaves a batch that its sender may send again. Exactly once
 where the sender numbers its batches: the number stands beside the offset, in the same write, and tells a repeated one.
@@ -15,6 +18,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -30,6 +34,18 @@ _KEY = b"batch"
 _RECORD_BYTES = 8 + 8 + 8 + 1
 
 
+@dataclass(slots=True)
+class _Line:
+    """The end of a source's log: the version that was written last, and the number of the newest batch that is in.
+
+    `void` is the metadata that shall take the place of that version, where its batch is not in and could not be emptied.
+    """
+
+    newest: int
+    number: int | None
+    void: bytes | None = None
+
+
 class StorePushLog:
     """Pushed batches in a store.
 
@@ -41,7 +57,7 @@ class StorePushLog:
 
     def __init__(self, store: VersionedStore) -> None:
         self._store = store
-        self._newest: dict[str, int] = {}
+        self._lines: dict[str, _Line] = {}
         self._lock = Lock()
         self.names = StoredNames(store)
         self.columns = BatchColumns(store)
@@ -56,11 +72,12 @@ class StorePushLog:
         StoreError
             When it cannot be written; the log is as it was.
         """
-        line = _line(loop, source)
+        name = _line(loop, source)
         with self._lock:
-            version = self._newest_of(line) + 1
-            self._store.write(line, version, {_KEY: _encoded(batch)}, metadata=_metadata(offset, number))
-            self._newest[line] = version
+            line = self._lines.get(name) or self._stored(name)
+            version = line.newest + (line.void is None)
+            self._store.write(name, version, {_KEY: _encoded(batch)}, metadata=_metadata(offset, number))
+            self._lines[name] = _Line(version, number)
 
     def retract(self, loop: str, source: str, offset: int, *, number: int | None = None) -> None:
         """Empty the batch that was appended last: the loop did not take it, so neither may a restart.
@@ -69,15 +86,17 @@ class StorePushLog:
         ----------
         offset, number
             What the source had reached before that batch.
+
+        Raises
+        ------
+        StoreError
+            When it cannot be written; the next append of the source takes its place, or else the next `forget` empties it.
         """
-        line = _line(loop, source)
+        name = _line(loop, source)
         with self._lock:
-            self._store.write(
-                line,
-                self._newest_of(line),
-                {_KEY: _encoded(EdgeBatch.empty())},
-                metadata=_metadata(offset, number),
-            )
+            line = self._lines[name]
+            line.number, line.void = number, _metadata(offset, number)
+            self._settle(name)
 
     def number(self, loop: str, source: str) -> int | None:
         """Return the number of the newest batch of a source, None where its sender numbers none.
@@ -87,13 +106,10 @@ class StorePushLog:
         StoreCorrupt
             When the entry cannot be read.
         """
-        line = _line(loop, source)
+        name = _line(loop, source)
         with self._lock:
-            newest = self._newest_of(line)
-        if not newest:
-            return None
-        number = self._metadata(line, newest).get("number")
-        return None if number is None else int(number)
+            line = self._lines.get(name) or self._stored(name)
+        return line.number
 
     def sources(self, loop: str) -> list[str]:
         """Return the sources of a loop that have a log."""
@@ -125,6 +141,8 @@ class StorePushLog:
         The last one of these stays, so the newest entry of a source always does: it has the number of its newest batch.
         """
         line = _line(loop, source)
+        with self._lock:
+            self._settle(line)
         versions = self._store.versions(line)
         passed = self._count_passed(line, versions, up_to)
         if passed:
@@ -134,10 +152,20 @@ class StorePushLog:
         """How many batches reach no further than an offset; what each one reaches never goes back."""
         return bisect_right(versions, offset, key=lambda version: self._offset(line, version))
 
-    def _newest_of(self, line: str) -> int:
-        if line not in self._newest:
-            self._newest[line] = max(self._store.versions(line), default=0)
-        return self._newest[line]
+    def _settle(self, name: str) -> None:
+        """Empty the newest entry of a line where its batch is not in."""
+        line = self._lines.get(name)
+        if line is not None and line.void is not None:
+            self._store.write(name, line.newest, {_KEY: _encoded(EdgeBatch.empty())}, metadata=line.void)
+            line.void = None
+
+    def _stored(self, name: str) -> _Line:
+        """The end of a line as the store has it. Not kept: whoever asks for a name must not make an entry of it."""
+        versions = self._store.versions(name)
+        if not versions:
+            return _Line(0, None)
+        number = self._metadata(name, versions[-1]).get("number")
+        return _Line(versions[-1], None if number is None else int(number))
 
     def _offset(self, line: str, version: int) -> int:
         return int(self._metadata(line, version)["offset"])

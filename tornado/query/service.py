@@ -284,8 +284,7 @@ class QueryService:
         return branch
 
     def _approximate(self, loop: MainLoopView, request: QueryRequest) -> Ending:
-        # Offsets first: the values are then at least as new as what the snapshot names.
-        offsets = loop.offsets()
+        # Statistics first: the values are then at least as new as the version and the offsets, which belong together.
         statistics = loop.statistics()
         values: ValuesView = loop.approximation()
         if request.is_whole:
@@ -294,7 +293,7 @@ class QueryService:
             state=QueryState.CONVERGED,
             answer=self._read(request, values, SharedValues(values, _nothing)),
             snapshot=NamedSnapshot(
-                offsets=dict(sorted(offsets.items())),
+                offsets=dict(sorted(statistics.sources.items())),
                 instant=datetime.now(UTC),
                 version=statistics.version,
                 iteration=statistics.iteration,

@@ -30,6 +30,8 @@ LIMIT_BYTES = 1 << 30
 KEPT_S = 600.0
 OPTIONAL = frozenset({"weight", "op", "order"})
 _REJECTION_BYTES = 1_000
+# What a chunk takes beside its records: without it, chunks of none would be without number.
+_CHUNK_BYTES = 2_000
 
 Ranks = NDArray[np.int64]
 """Where a record stands in the order of its batch: the lower, the earlier."""
@@ -64,9 +66,8 @@ class _Chunk:
     @property
     def size_bytes(self) -> int:
         columns = (self.batch.src, self.batch.dst, self.batch.weight, self.batch.op, self.ranks)
-        return sum(column.nbytes for column in columns if column is not None) + _REJECTION_BYTES * len(
-            self.rejected
-        )
+        records = sum(column.nbytes for column in columns if column is not None)
+        return _CHUNK_BYTES + records + _REJECTION_BYTES * len(self.rejected)
 
 
 class Staging:
@@ -98,12 +99,13 @@ class Staging:
         self._clock = clock
         self._lock = Lock()
         self._chunks: dict[BatchKey, dict[tuple[str, int], _Chunk]] = {}
+        self._lying_bytes = 0
 
     @property
     def size_bytes(self) -> int:
         """How much lies here."""
         with self._lock:
-            return self._size_bytes()
+            return self._lying_bytes
 
     def stage(
         self,
@@ -132,10 +134,14 @@ class Staging:
         Raises
         ------
         InvalidArgument
-            When a batch before this one is not in, or had an optional column that this one lacks.
+            When a batch before this one is not in, or had an optional column that this one lacks; when the loop has as many
+            sources of batches as it may.
         QueueFull
             When too much lies here.
         """
+        with self._lock:
+            waiting = {other.source for other in self._chunks if other.loop == loop.name}
+        self._pusher.require_room(loop, key.source, waiting)
         if not self._pusher.expects(loop, key.source, key.number):
             return False
         optional = OPTIONAL & columns
@@ -151,8 +157,11 @@ class Staging:
             self._clock(),
         )
         with self._lock:
-            self._make_room(staged.size_bytes, key)
+            before = self._chunks.get(key, {}).get((part, chunk))
+            added_bytes = staged.size_bytes - (0 if before is None else before.size_bytes)
+            self._make_room(added_bytes, key)
             self._chunks.setdefault(key, {})[part, chunk] = staged
+            self._lying_bytes += added_bytes
         return True
 
     def commit(self, loop: MainLoopView, key: BatchKey, parts: Sequence[Part]) -> Pushed:
@@ -177,32 +186,31 @@ class Staging:
         with self._lock:
             for other in list(self._chunks):
                 if (other.loop, other.source) == (key.loop, key.source) and other.number <= key.number:
-                    del self._chunks[other]
+                    self._let_go(other)
         return pushed
 
     def drop(self, key: BatchKey) -> None:
         """Let go of the parts of a batch; what is committed stays so."""
         with self._lock:
-            self._chunks.pop(key, None)
+            self._let_go(key)
 
     def _make_room(self, size_bytes: int, key: BatchKey) -> None:
-        if self._size_bytes() + size_bytes <= self._limit_bytes:
+        if self._lying_bytes + size_bytes <= self._limit_bytes:
             return
         oldest_s = self._clock() - self._kept_s
         for other, chunks in list(self._chunks.items()):
             if other != key and max(chunk.staged_s for chunk in chunks.values()) < oldest_s:
-                del self._chunks[other]
-        lying_bytes = self._size_bytes()
-        if lying_bytes + size_bytes > self._limit_bytes:
+                self._let_go(other)
+        if self._lying_bytes + size_bytes > self._limit_bytes:
             raise QueueFull(
-                f"{lying_bytes} bytes of batches wait for their commit, and {size_bytes} more would be above the limit of "
+                f"{self._lying_bytes} bytes of batches wait for their commit, and {size_bytes} more would be above the limit of "
                 f"{self._limit_bytes}",
                 hint="Make batches smaller (in Spark: maxFilesPerTrigger, maxOffsetsPerTrigger), or try again later.",
                 retry_after_s=2.0,
             )
 
-    def _size_bytes(self) -> int:
-        return sum(chunk.size_bytes for chunks in self._chunks.values() for chunk in chunks.values())
+    def _let_go(self, key: BatchKey) -> None:
+        self._lying_bytes -= sum(chunk.size_bytes for chunk in self._chunks.pop(key, {}).values())
 
 
 def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], _Chunk]) -> list[_Chunk]:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ...errors import InvalidArgument
+from ..source_names import check_partition_name
 
 DEFAULT_DEDUP_WINDOW: Final = 100_000
 DEFAULT_DEDUP_WINDOW_OF_TABLES: Final = 1000
@@ -70,7 +71,8 @@ class KafkaSettings:
     Raises
     ------
     InvalidArgument
-        A broker is not HOST:PORT, the topic has a name that Kafka does not allow, or the key is no field of its own.
+        A broker is not HOST:PORT, the topic has a name that Kafka does not allow or whose partitions have one of another kind
+        of source, or the key is no field of its own.
     """
 
     brokers: tuple[str, ...]
@@ -91,6 +93,7 @@ class KafkaSettings:
         for broker in self.brokers:
             broker_address(broker)
         check_topic(self.topic)
+        check_partition_name(source_name(self.topic, 0))
         if self.group is not None and not self.group.strip():
             raise InvalidArgument(
                 "--group names no group", hint="Leave it out if no tool is to show the lag."
