@@ -82,6 +82,97 @@ def test_a_batch_the_loop_refused_is_not_admitted_after_a_restart(fake, store, l
     assert known.tolist() == [True, False, True]
 
 
+@pytest.fixture
+def retracting_fails(monkeypatch):
+    """Make the writes of a store fail that come behind the next append: the emptying of a batch that the loop refuses."""
+
+    def begin(log, *, good_writes=1):
+        write, left = log._store.write, [good_writes]
+
+        def failing(*arguments, **options):
+            if not left[0]:
+                raise StoreFull("no room")
+            left[0] -= 1
+            write(*arguments, **options)
+
+        monkeypatch.setattr(log._store, "write", failing)
+        return lambda: monkeypatch.setattr(log._store, "write", write)
+
+    return begin
+
+
+def refused_and_not_retracted(fake, log, retracting_fails, push):
+    """The loop refuses what is pushed, and the store fails when the log is to be told."""
+    fake.lagging, mend = True, retracting_fails(log)
+    with pytest.raises(StoreFull) as refused:
+        push()
+    assert isinstance(refused.value.__context__, QueueFull)
+    fake.lagging = False
+    return mend
+
+
+def test_a_refused_batch_that_could_not_be_retracted_is_not_behind_its_successor(
+    fake, store, log, retracting_fails
+):
+    loop, pusher = start_roads(fake), Pusher(log=log)
+    pusher.insert(loop, "http", EdgeBatch.of([1], [10]))
+    large = EdgeBatch.of([1, 1, 1], [11, 12, 13])
+    mend = refused_and_not_retracted(fake, log, retracting_fails, lambda: pusher.insert(loop, "http", large))
+    mend()
+    for target in (14, 15):
+        pusher.insert(loop, "http", EdgeBatch.of([1], [target]))
+    again, count = restarted(store)
+    assert (count, again.offsets()) == (3, {"http": 3})
+    assert [offset for offset, _ in log.replay("roads", "http", after=0)] == [1, 2, 3]
+    _, known = again.approximation().lookup(np.array([10, 11, 14, 15]))
+    assert known.tolist() == [True, False, True, True]
+
+
+def test_while_the_store_fails_further_batches_are_refused_and_the_log_stays_in_order(
+    fake, store, log, retracting_fails
+):
+    loop, pusher = start_roads(fake), Pusher(log=log)
+    mend = refused_and_not_retracted(
+        fake, log, retracting_fails, lambda: pusher.insert(loop, "http", EdgeBatch.of([1], [11]))
+    )
+    with pytest.raises(StoreFull):
+        pusher.insert(loop, "http", EdgeBatch.of([1], [12]))
+    mend()
+    pusher.push(loop, "http", parse_ndjson(b"bad\n"))
+    assert loop.offsets() == {"edges.csv": 4, "http": 1}
+    assert restarted(store)[0].offsets() == {"http": 1}
+
+
+def test_a_checkpoint_empties_what_could_not_be_retracted(fake, store, log, retracting_fails):
+    loop, pusher = start_roads(fake), Pusher(log=log)
+    pusher.insert(loop, "http", EdgeBatch.of([1], [10]))
+    mend = refused_and_not_retracted(
+        fake, log, retracting_fails, lambda: pusher.insert(loop, "http", EdgeBatch.of([1], [11]))
+    )
+    with pytest.raises(StoreFull):
+        pusher.forget("roads", {"http": 1})
+    mend()
+    pusher.forget("roads", {"http": 1})
+    again, count = restarted(store, at={"http": 1})
+    assert (count, again.offsets()) == (0, {"http": 1})
+
+
+def test_a_numbered_batch_that_was_refused_and_not_retracted_is_none_that_is_in(
+    fake, store, log, retracting_fails
+):
+    loop, pusher = start_roads(fake), Pusher(log=log)
+    large, small = EdgeBatch.of([1, 1], [11, 12]), EdgeBatch.of([1], [13])
+    mend = refused_and_not_retracted(
+        fake, log, retracting_fails, lambda: pusher.push_batch(loop, "spark:q", 0, large)
+    )
+    mend()
+    assert pusher.newest_batch(loop, "spark:q") is None
+    assert not pusher.push_batch(loop, "spark:q", 0, small).is_repeated
+    assert pusher.push_batch(loop, "spark:q", 0, small).is_repeated
+    assert restarted(store)[0].offsets() == {"spark:q": 1}
+    assert StorePushLog(store).number("roads", "spark:q") == 0
+
+
 def test_a_full_disk_refuses_the_push_before_anything_is_admitted(fake, log, monkeypatch):
     loop, pusher = start_roads(fake), Pusher(log=log)
 
