@@ -1,6 +1,8 @@
 """Numbered batches in parts: admitted whole, once and in their order, whatever is sent twice, too early or not at all."""
 
+import contextlib
 import io
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +16,13 @@ from tornado.errors import InvalidArgument, QueueFull
 from tornado.ingest.arrow import parse_arrow
 from tornado.ingest.quarantine import Quarantine
 from tornado.ingest.records import EdgeBatch
+from tornado.query import push
 from tornado.query.checkpoints import Checkpoints
 from tornado.query.push import Pusher
 from tornado.query.push_log import StorePushLog
+from tornado.query.pushed_sources import SenderReport
 from tornado.query.staging import BatchKey, Part, Staging
-from tornado.storage import open_store
+from tornado.storage import MemoryStore, open_store
 
 SOURCE = "spark:q"
 
@@ -161,6 +165,108 @@ def test_a_commit_that_says_nothing_known_is_refused(client):
     for content in ({"parts": [{"part": "a"}]}, {"part": []}, []):
         answer = client.post(f"/v1/loops/roads/batches/{SOURCE}/0", json=content)
         problem(answer, 422, "invalid-argument")
+
+
+@pytest.mark.parametrize("source", ["topic:0", "edges.csv", "http", "insert", "stdin", "feed", "q" * 3000])
+def test_a_sender_cannot_take_the_name_of_another_source_on_any_way(client, pushed_by, source):
+    path = f"/v1/loops/roads/batches/{source}"
+    for answer in (
+        put(client, 0, "0.a", body([1], [8]), source=source),
+        commit(client, 0, source=source),
+        client.put(path, json={"rejected": 3}),
+        client.get(path),
+        client.delete(f"{path}/0"),
+    ):
+        document = problem(answer, 422, "invalid-argument")
+        assert document["detail"].startswith("batches cannot come from the source")
+    assert distance(client, 4)[1] == {"edges.csv": 4}
+    assert entries(pushed_by) == set()
+    # The file's own offset is where it was, so nothing of the file is passed over.
+    assert client.get("/v1/loops/roads").json()["offsets"] == {"edges.csv": 4}
+
+
+def entries(pusher):
+    """Names that take memory."""
+    pairs = {*pusher._locks, *pusher._offsets, *pusher._numbers, *pusher.columns._known}
+    return {source for _, source in pairs} | pusher.sources.names("roads")
+
+
+@pytest.fixture
+def pushed_by():
+    return Pusher()
+
+
+@pytest.fixture
+def client(service, serve, pushed_by):
+    return serve(service, pusher=pushed_by)
+
+
+def test_a_name_that_is_asked_for_or_refused_takes_no_memory(client, pushed_by):
+    path = "/v1/loops/roads/batches"
+    for number in range(20):
+        assert client.get(f"{path}/spark:{number}x").json() == {"newest": None}
+        assert client.delete(f"{path}/spark:{number}x/0").status_code == 204
+        put(client, 7, "0.a", body([1], [8]), source=f"spark:{number}x")  # a gap
+        commit(client, 0, ("0.a", 1), source=f"spark:{number}x")  # of nothing that is here
+        assert client.get(f"/v1/loops/other/batches/spark:{number}x").status_code == 404
+    assert entries(pushed_by) == set()
+
+
+@pytest.mark.parametrize("senders", [2_000, pytest.param(20_000, marks=pytest.mark.soak)])
+def test_a_flood_of_names_stops_at_a_limit_and_those_that_are_known_go_on(fake, senders, monkeypatch):
+    """Each sender has one batch; all that counts is on the service's side of HTTP."""
+    store = MemoryStore()
+    monkeypatch.setattr(push, "MOST_BATCH_SOURCES", 50)
+    loop, log = start_roads(fake), StorePushLog(store)
+    pusher = Pusher(log=log)
+    staging = Staging(pusher)
+    chunk = parse_arrow(body([1], [8]))
+    refused = 0
+    tracemalloc.start()
+    try:
+        for number in range(senders):
+            key = BatchKey("roads", f"spark:{number}x", 0)
+            pusher.newest_batch(loop, key.source)
+            try:
+                staging.stage(loop, key, "a", 0, chunk)
+                staging.commit(loop, key, [Part("a", 1)])
+            except InvalidArgument as error:
+                refused += 1
+                assert "50 sources of batches, of 50 that a loop may have" in error.message  # noqa: PT017
+            with contextlib.suppress(InvalidArgument):
+                pusher.report(loop, key.source, SenderReport(rejected=1))
+            if number == 500:
+                before_bytes, _ = tracemalloc.get_traced_memory()
+        after_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused == senders - 50
+    assert entries(pusher) == {f"spark:{number}x" for number in range(50)}
+    assert len(log.sources("roads")) == 50
+    assert staging.size_bytes == 0
+    assert after_bytes - before_bytes < 300_000
+    # Known ones go on, after a restart too, and so does what has no name of a client's.
+    again, pusher = restarted(store)
+    assert pusher.push_batch(again, "spark:7x", 1, EdgeBatch.of([1], [9])).accepted == 1
+    assert pusher.insert(again, "http", EdgeBatch.of([1], [9]))
+    with pytest.raises(InvalidArgument, match="of 50 that a loop may have"):
+        pusher.push_batch(again, "spark:new", 0, EdgeBatch.of([1], [9]))
+
+
+def test_parts_that_nobody_commits_count_against_the_limit_and_give_it_back(fake, monkeypatch):
+    monkeypatch.setattr(push, "MOST_BATCH_SOURCES", 2)
+    loop = start_roads(fake)
+    staging, nothing = Staging(Pusher()), parse_arrow(body(*3 * [pa.array([], pa.int64())]))
+    a, b, c = (BatchKey("roads", f"spark:{name}", 0) for name in "abc")
+    for key in (a, b):
+        assert staging.stage(loop, key, "p", 0, nothing)
+        assert staging.stage(loop, key, "p", 0, nothing)  # in place of the same
+    assert staging.size_bytes == 2 * 2000
+    with pytest.raises(InvalidArgument, match="of 2 that a loop may have"):
+        staging.stage(loop, c, "p", 0, nothing)
+    staging.drop(a)
+    assert staging.stage(loop, c, "p", 0, nothing)
+    assert staging.size_bytes == 2 * 2000
 
 
 def restarted(store, *, at=0):

@@ -1,0 +1,47 @@
+"""A start under a name that another source has is refused: the offset of the one would be that of the other."""
+
+import os
+
+import pytest
+
+from tests.end_to_end.running import run
+from tornado.ingest.records import EdgeBatch
+from tornado.query.push_log import StorePushLog
+from tornado.storage import open_store
+
+
+@pytest.mark.parametrize("name", ["http", "edges:0"])
+def test_a_file_that_is_called_as_another_source_is_refused_before_it_is_read(tmp_path, name):
+    path = tmp_path / name
+    path.write_text("1,2,3\n")
+    code, events = run(tmp_path, "--store", "memory:", "--edges", path)
+    assert (code, events[-1]["code"]) == (2, "invalid-argument")
+    assert f"a file cannot be the source '{name}'" in events[-1]["message"]
+    assert "another name" in events[-1]["hint"]
+
+
+def test_a_file_a_pipe_and_a_topic_do_not_take_the_name_of_what_was_pushed_or_read_before(tmp_path):
+    url, path = f"lmdb://{tmp_path}/store", tmp_path / "roads.csv"
+    with open_store(url) as store:
+        # A version of this program that let clients choose any name has left these.
+        for source in ("roads.csv", "edges:1"):
+            StorePushLog(store).append("sssp", source, 1, EdgeBatch.of([1], [2]))
+    path.write_text("1,2,3\n")
+    code, events = run(tmp_path, "--store", url, "--edges", path)
+    assert (code, events[-1]["code"]) == (2, "invalid-argument")
+    assert "roads.csv cannot be read: the store has records that were pushed" in events[-1]["message"]
+    topic = ["--kafka", "127.0.0.1:9", "--topic", "edges", "--until-end"]
+    code, events = run(tmp_path, "--store", url, *topic)
+    assert (code, events[-1]["code"]) == (2, "invalid-argument")
+    assert "topic edges cannot be read" in events[-1]["message"]
+    url = f"lmdb://{tmp_path}/other"
+    assert run(tmp_path, "--store", url, "--edges", path)[0] == 0
+    path.unlink()
+    os.mkfifo(path)
+    holder = os.open(path, os.O_RDWR)  # so that nobody waits for a writer
+    try:
+        code, events = run(tmp_path, "--store", url, "--edges", path)
+    finally:
+        os.close(holder)
+    assert (code, events[-1]["code"]) == (2, "invalid-argument")
+    assert "roads.csv is a pipe, but was a file" in events[-1]["message"]
