@@ -20,6 +20,20 @@ def test_a_file_that_is_called_as_another_source_is_refused_before_it_is_read(tm
     assert "another name" in events[-1]["hint"]
 
 
+def test_a_file_does_not_come_in_twice_when_another_of_its_name_stands_beside_it(tmp_path):
+    url, paths = f"lmdb://{tmp_path}/store", [tmp_path / folder / "roads.csv" for folder in ("old", "new")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text("1,2,3\n")
+    assert run(tmp_path, "--store", url, "--edges", paths[0])[0] == 0
+    code, events = run(tmp_path, "--store", url, "--edges", paths[0], "--edges", paths[1])
+    assert (code, events[-1].get("code")) == (2, "invalid-argument")
+    assert "old/roads.csv may be the file that was read as roads.csv" in events[-1]["message"]
+    other = tmp_path / "more.csv"
+    other.symlink_to(paths[1])
+    assert run(tmp_path, "--store", url, "--edges", paths[0], "--edges", other)[0] == 0
+
+
 def test_a_file_a_pipe_and_a_topic_do_not_take_the_name_of_what_was_pushed_or_read_before(tmp_path):
     url, path = f"lmdb://{tmp_path}/store", tmp_path / "roads.csv"
     with open_store(url) as store:

@@ -7,7 +7,7 @@ store that is locked is found before the first record is read.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +19,7 @@ from ..ingest.interner import Interner
 from ..ingest.known_files import KnownFiles
 from ..ingest.quarantine import Quarantine
 from ..ingest.source import FileSource, Source
-from ..ingest.source_names import check_file_name
+from ..ingest.source_names import SourceKind, check_file_name, kind_of
 from ..loops import Master
 from ..loops.general_program import GeneralProgram
 from ..query.contract import MainLoopView
@@ -214,10 +214,18 @@ class Deployment:
         logged = self._pusher.logged_sources(self._placement.loop)
         known = KnownFiles(self._store, self._placement.loop)
         offsets = self.loop.offsets()
+        # Of those that are not named now.
+        read_before = {
+            name: offset
+            for name, offset in offsets.items()
+            if offset and kind_of(name) is SourceKind.FILE and all(name != source.name for source in sources)
+        }
         for source in sources:
             if not isinstance(source, FileSource):
                 continue
             check_file_name(source.name)
+            if source.name not in offsets:
+                _refuse_renamed(source.name, read_before)
             if source.rewindable:
                 _refuse_taken(source.name, [one for one in logged if one == source.name])
                 known.recognise(source, offsets.get(source.name, 0))
@@ -233,6 +241,16 @@ class Deployment:
     def _intern(self, name: str) -> int:
         assert self.interner is not None
         return int(self.interner.intern([name])[0])
+
+
+def _refuse_renamed(name: str, read_before: Mapping[str, int]) -> None:
+    """Refuse a file that may be one of those, under a name with more folders or fewer, as other files beside it make it."""
+    for other, offset in read_before.items():
+        if f"/{name}".endswith(f"/{other}") or f"/{other}".endswith(f"/{name}"):
+            raise InvalidArgument(
+                f"{name} may be the file that was read as {other}, of which {offset:,} records are in already: they would be in twice",
+                hint="Name the same files as then, or give a new one a name that no other has; a symbolic link will do.",
+            )
 
 
 def _refuse_taken(source: str, logged: Sequence[str]) -> None:
