@@ -278,7 +278,7 @@ def test_a_branch_on_a_stored_graph_can_be_capped_and_stopped():
 
 
 class Counting(MemoryStore):
-    """Remembers the keys of every write, and has no room where it is told so."""
+    """Remembers the keys of every snapshot that is written, and has no room where it is told so."""
 
     def __init__(self):
         super().__init__()
@@ -288,7 +288,8 @@ class Counting(MemoryStore):
     def write(self, loop, version, items, **options):
         if self.is_full:
             raise StoreFull("no room")
-        self.written.append({key for key in items if key != b"digests"})
+        if loop == NAME:
+            self.written.append({key for key in items if key != b"digests"})
         super().write(loop, version, items, **options)
 
 
@@ -327,7 +328,7 @@ def test_nothing_new_is_not_stored_again():
         assert loop.checkpoint() == version
         assert len(master.store.written) == 1
         loop.advance("edges", len(stream()) + 1)  # a record that went to quarantine
-        assert loop.checkpoint() == version
+        assert loop.checkpoint() > version
         assert loop.snapshots()[-1].offsets == {"edges": len(stream()) + 1}
         assert master.store.written[1] == set()
 
