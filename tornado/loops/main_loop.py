@@ -7,6 +7,7 @@ The sequencer gives every batch a number and every worker its share, under one l
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -18,14 +19,15 @@ from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError, WorkerLost
 from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
+from .admission_order import AdmissionOrder
 from .branch import Branch
 from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
 from .journal import Journal
-from .main_processor import MainProcessor, Share
+from .main_processor import MainProcessor, Share, shares_of
 from .part import MainView, PartView, StorableView
 from .parts import BACKLOG_LIMIT_RECORDS, Parts
-from .program import SelectiveProgram
+from .program import SelectiveProgram, first_refused
 from .restoration import RestorableProcessor, Restoration, Restored
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
@@ -62,7 +64,7 @@ class MainLoop:
         hosts: Sequence[LoopHost],
         engine: Engine,
         next_branch: Callable[[], int],
-        order: threading.Lock,
+        order: AdmissionOrder,
         store: VersionedStore,
         fork_stored: ForkStored,
     ) -> None:
@@ -78,7 +80,11 @@ class MainLoop:
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
-        self._order = order  # the master's: dataflows must be installed in one order everywhere
+        # The master's: dataflows must be installed in one order everywhere. Held for as long as loops are being restored, so
+        # who only looks does without it.
+        self._order = order
+        # Inside the order, and held for a moment: version, offsets and count of records change as one.
+        self._counting = threading.Lock()
         self._stored = StoredSnapshots(store, name)
         self._fork_stored = fork_stored
         self._checkpointing = threading.Lock()
@@ -90,7 +96,9 @@ class MainLoop:
         self._branches: dict[int, Branch] = {}
         self._journal = Journal() if isinstance(engine, ClusterEngine) else None
         losses = engine.await_workers()
+        self._parts.prepare()
         with order:
+            self._parts.raise_loss(losses)  # the new ones are not prepared
             self._parts.install()
         self._parts.await_installed(losses)
 
@@ -115,7 +123,7 @@ class MainLoop:
         Raises
         ------
         QueueFull
-            When the loop still lags after `timeout_s`; nothing was admitted.
+            When the loop still lags, or is being restored, after `timeout_s`; nothing was admitted.
         InvalidArgument
             When the program cannot take a record; nothing was admitted.
         """
@@ -124,10 +132,11 @@ class MainLoop:
                 f"loop {self.name} was closed with its session; nothing was admitted",
                 hint="Open a session again.",
             )
-        found = self._first_refused(batch)
+        found = first_refused(self.program, batch)
         if found is not None:
             first, record, reason = found
             raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
+        until_s = None if timeout_s is None else time.monotonic() + timeout_s
         if not self.wait_room(timeout_s):
             self._parts.raise_failure()
             raise QueueFull(
@@ -136,10 +145,11 @@ class MainLoop:
             )
         shares = self._shares(batch)
         self._parts.raise_failure()
-        with self._order:
-            self._version += 1
-            self._offsets[source] = offset
-            self._admitted += len(batch)
+        with self._order.until(until_s):
+            with self._counting:
+                self._version += 1
+                self._offsets[source] = offset
+                self._admitted += len(batch)
             if self._journal is not None:
                 self._journal.add(self._version, shares)
             self._parts.post_shares(shares, self._version)
@@ -161,12 +171,12 @@ class MainLoop:
 
     def advance(self, source: str, offset: int) -> None:
         """Records of a source were dealt with elsewhere (quarantined): move its offset."""
-        with self._order:
+        with self._order, self._counting:
             self._offsets[source] = offset
 
     def offsets(self) -> dict[str, int]:
-        """Records of each source that are admitted or quarantined."""
-        with self._order:
+        """Records of each source that are admitted or quarantined; waits for nobody."""
+        with self._counting:
             return dict(self._offsets)
 
     # Reading
@@ -353,7 +363,7 @@ class MainLoop:
         converged = self._load(stored)
         if converged:
             self._checkpointed = snapshot.version, dict(snapshot.offsets)
-        with self._order:
+        with self._order, self._counting:
             # Other values on the same graph are another version: what is stored stays what it is.
             self._version = snapshot.version + (not converged)
             self._offsets = dict(snapshot.offsets)
@@ -377,7 +387,7 @@ class MainLoop:
         restoration.place_vertices(with_values=converged)
         for edges in stored.edge_pages():
             batch = EdgeBatch.of(edges.sources, edges.targets, edges.weights)
-            found = self._first_refused(batch)
+            found = first_refused(self.program, batch)
             if found is not None:
                 raise InvalidArgument(
                     f"loop {self.name!r} cannot go on from its snapshot of version {snapshot.version}, which "
@@ -439,7 +449,7 @@ class MainLoop:
                 progress_of(views, elapsed_s=0.0, converged=idle),
             )
         )
-        with self._order:
+        with self._counting:
             version, admitted, offsets = self._version, self._admitted, dict(self._offsets)
         return LoopStatistics(
             name=self.name,
@@ -457,6 +467,7 @@ class MainLoop:
             admitted=admitted,
             missing_removals=sum(part.missing_removals for part in parts),
             waves=max(part.waves for part in parts),
+            overtaken=sum(part.overtaken for part in parts),
             backlog_records=self._parts.backlog(),
             branches=len(self._branches),
             memory_bytes=sum(part.size_bytes for part in parts),
@@ -494,6 +505,7 @@ class MainLoop:
         losses = self._engine.losses
         for branch in list(self._branches.values()):
             branch.begin_again()
+        self._parts.prepare()
         self._parts.install()
         self._parts.await_installed(losses)
         stored = self._stored.newest()
@@ -559,29 +571,9 @@ class MainLoop:
         """The values that these parts hold, of all workers."""
         return Values([part.held_values() for part in parts], rank=self.program.rank, worst=self._worst)
 
-    def _first_refused(self, batch: EdgeBatch) -> tuple[int, str, str] | None:
-        """The first record that the program cannot take: its index, the record and the reason."""
-        refused, reason = self.program.check(batch)
-        if not refused.any():
-            return None
-        first = int(np.flatnonzero(refused)[0])
-        return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
-
     def _shares(self, batch: EdgeBatch) -> list[Share]:
-        """Each worker gets the records whose target it owns."""
-        if self.workers == 1:
-            return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
-        owners, namers = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
-        self._kernel.owners_of(batch.dst, self.workers, owners)
-        self._kernel.owners_of(batch.src, self.workers, namers)
-        shares = []
-        for worker in range(self.workers):
-            own = owners == worker
-            mentioned = batch.src[(namers == worker) & ~own]
-            shares.append(
-                Share(0, batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned)
-            )
-        return shares
+        """What each worker gets of a batch."""
+        return shares_of(batch, self.workers, self._kernel)
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it
