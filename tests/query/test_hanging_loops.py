@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tests.query.conftest import eventually, start_roads
+from tornado.query import service as service_module
+from tornado.query.request import QueryRequest
 
 NDJSON = {"content-type": "application/x-ndjson"}
 SHORT = {f"{kind}_timeout_s": 0.05 for kind in ("look", "ask", "read", "admission")}
@@ -196,31 +198,31 @@ def test_a_query_can_be_cancelled_while_its_workers_hang(fake, served):
     assert client.delete(f"/v1/queries/{query['id']}").json()["state"] == "cancelled"
 
 
-def test_a_branch_that_ends_asks_no_loop_before_the_next_one_is_forked(fake, open_service):
+def test_a_branch_that_ends_asks_no_loop_before_the_next_one_is_forked(fake, open_service, monkeypatch):
     """Who ends a branch takes the reports of workers: a worker that hangs there would keep all others from being heard."""
-    start_roads(fake)
+    loop = start_roads(fake)
+    answering = threading.Event()
+    answering.set()
+    monkeypatch.setattr(loop, "statistics", lambda answer=loop.statistics: answering.wait() and answer())
+    monkeypatch.setattr(service_module, "VERTICES_KNOWN_FOR_S", 0.0)  # so that it is asked for each branch
     service = open_service(fake, branches=2)
     fake.gate.clear()
-    request = {"loop": "roads"}
-    from tornado.query.request import QueryRequest
 
-    queries = [service.submit(QueryRequest(**request, parameters={"source": n})) for n in (1, 2, 5)]
-    assert [query.state.value for query in queries] == ["running", "running", "queued"]
-    loop = fake.loops["roads"]
-    known = service._last_known("roads")
-    eventually(lambda: not known._is_asking)
-    asked = threading.Event()
-    loop.statistics = asked.wait  # hangs; forking does not
-    known._ask = loop.statistics
-    with known._changed:
-        known._record = known._record and (known._record[0], known._record[1] - 3600)
-    fake.gate.set()
+    def submitted(source, deadline_s):
+        request = QueryRequest(
+            loop="roads", vertices=(3,), parameters={"source": source}, deadline_s=deadline_s
+        )
+        return service.submit(request)
+
+    running, ending, waiting = submitted(1, 60), submitted(2, 1), submitted(5, 60)
+    assert [query.state.value for query in (running, ending, waiting)] == ["running", "running", "queued"]
+    answering.clear()
     try:
-        for query in queries:
-            assert query.wait(20)
-            assert query.state.value == "converged"
+        assert ending.wait(20)  # at its deadline, on the thread of its branch
+        eventually(lambda: waiting.state.value == "running")
+        assert running.state.value == "running"
     finally:
-        asked.set()
+        answering.set()
 
 
 def test_an_answer_that_hangs_while_it_is_read_is_a_problem_and_let_go_of_later(fake, served, monkeypatch):
