@@ -83,7 +83,7 @@ def test_a_failure_is_reported_with_the_end_of_its_log_and_the_service_stays(tmp
             for line in service.client.get("/metrics").text.splitlines()
             if line.startswith("tornado_source_last_error{")
         ]
-        assert "no such topic" in line and 'source="pipeline:fill.py"' in line
+        assert line.endswith(" 1.0") and 'source="pipeline:fill.py"' in line and "no such topic" not in line
         assert service.ask()["state"] == "converged"
 
 

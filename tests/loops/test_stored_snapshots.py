@@ -20,7 +20,9 @@ from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
 from tornado.loops import BranchState, Master, edge_reader, stored_snapshot
+from tornado.loops import master as master_module
 from tornado.loops.edge_reader import EdgeReader
+from tornado.loops.stored_loop import StoredLoop
 from tornado.loops.stored_snapshot import StoredSnapshots, identity_of
 from tornado.loops.values import ColumnValues, Values
 from tornado.storage import MemoryStore, open_store
@@ -496,3 +498,28 @@ def test_stored_values_answer_as_those_of_a_branch_do():
     empty = Values([ColumnValues(np.empty(0, np.int64), np.empty(0))], rank="highest", worst=0.0)
     assert empty.lookup(asked)[1].any() is np.False_
     assert empty.top(3)[0].size == empty.count() == 0
+
+
+@pytest.mark.parametrize("bound", [1, 64, None])
+@pytest.mark.parametrize(("workers", "engine"), [(1, "threads"), (2, "threads"), (2, "processes")])
+def test_only_the_branch_computes_on_a_stored_graph(monkeypatch, workers, engine, bound):
+    loaded = []
+
+    class Watched(StoredLoop):
+        def __init__(self, **arguments):
+            super().__init__(**arguments)
+            loaded.append(self)
+
+    monkeypatch.setattr(master_module, "StoredLoop", Watched)
+    with Master(workers=workers, engine=engine) as master:
+        loop = started(master, delay_bound=bound)
+        feed(loop, stream())
+        version = loop.checkpoint()
+        branch = loop.fork({"source": 3}, at=version)
+        assert branch.wait(WAIT_S)
+        [hidden] = loaded
+        statistics = hidden.statistics()
+        assert (statistics.updates, statistics.prepares, statistics.iteration) == (0, 0, 0)
+        assert statistics.edges == loop.statistics().edges
+        assert branch.progress().updates > 0
+        judge(branch, stream(), len(stream()), source=3)

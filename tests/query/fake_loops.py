@@ -2,7 +2,8 @@
 
 A branch copies the edges when it is forked and runs Dijkstra on the copy, so every answer is exact for its snapshot. What a
 test wants to control is on the master: `delay_s` (how long a branch iterates before it has the answer), `gate` (branches wait
-until the test opens it), `fork_error`. The main loop's approximation is exact as well, computed when asked.
+until the test opens it), `fork_error`, `answers` (while it is not set, every call of a loop hangs, and so does a branch that is
+asked how far it is). The main loop's approximation is exact as well, computed when asked.
 """
 
 import heapq
@@ -153,6 +154,8 @@ class Branch:
         return True
 
     def progress(self):
+        if self.state is BranchState.RUNNING:
+            self._loop.master.answers.wait()
         return Progress(
             self._iteration, 3 * self._iteration, self._iteration, 0.0, time.monotonic() - self._started
         )
@@ -205,6 +208,7 @@ class MainLoop:
         self._lock = threading.RLock()
 
     def admit(self, batch, source, offset, timeout_s=None):
+        self.master.answers.wait()
         if self.master.lagging:
             raise QueueFull(f"loop {self.name!r} lags", retry_after_s=2)
         with self._lock:
@@ -242,6 +246,7 @@ class MainLoop:
             return self.version
 
     def offsets(self):
+        self.master.answers.wait()
         with self._lock:
             return dict(self._offsets)
 
@@ -256,11 +261,13 @@ class MainLoop:
         )
 
     def approximation(self):
+        self.master.answers.wait()
         with self._lock:
             edges, vertices = self._copy()
         return Values(dijkstra(edges, self.program.source), vertices)
 
     def fork(self, parameters=None, at=None, max_iterations=None):
+        self.master.answers.wait()
         if self.master.fork_error is not None:
             raise self.master.fork_error
         unknown = set(parameters or {}) - {"source"}
@@ -304,9 +311,11 @@ class MainLoop:
             return self.version
 
     def snapshots(self):
+        self.master.answers.wait()
         return [stored[0] for stored in self._stored.values()]
 
     def statistics(self):
+        self.master.answers.wait()
         with self._lock:
             return SimpleNamespace(
                 name=self.name,
@@ -323,6 +332,7 @@ class MainLoop:
                 edges=sum(len(ws) for out in self._edges.values() for ws in out.values()),
                 admitted=self._admitted,
                 missing_removals=self._missing,
+                overtaken=0,
                 restarts=0,
                 backlog_records=0,
                 memory_bytes=1 << 20,
@@ -337,7 +347,7 @@ class MainLoop:
 
 
 class Master:
-    """`delay_s`, `gate`, `lagging`, `fork_error`, `branch_error`, `instant` are the test's to set."""
+    """`delay_s`, `gate`, `answers`, `lagging`, `fork_error`, `branch_error`, `instant` are the test's to set."""
 
     def __init__(self, store=None, workers=1, engine="threads", spark_master=None):
         self.loops = {}
@@ -348,6 +358,8 @@ class Master:
         self.branch_error = None
         self.gate = threading.Event()
         self.gate.set()
+        self.answers = threading.Event()
+        self.answers.set()
         self.numbers = itertools.count(1)
         self._threads = []
 
@@ -366,6 +378,7 @@ class Master:
 
     def close(self):
         self.gate.set()
+        self.answers.set()
         for loop in self.loops.values():
             for branch in loop.branches:
                 branch.cancel()

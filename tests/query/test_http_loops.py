@@ -127,6 +127,21 @@ def test_loops_are_listed_with_their_statistics(client, roads):
     assert (loop["admitted"], loop["offsets"]) == (4, {"edges.csv": 4})
 
 
+def test_commits_that_were_overtaken_are_shown_of_a_loop_and_measured(fake, open_service, serve):
+    loop = start_roads(fake)
+    statistics = loop.statistics
+
+    def overtaken():
+        found = statistics()
+        found.overtaken = 7
+        return found
+
+    loop.statistics = overtaken
+    client = serve(open_service(fake))
+    assert client.get("/v1/loops/roads").json()["overtaken"] == 7
+    assert 'tornado_overtaken_commits_total{loop="roads"} 7.0' in client.get("/metrics").text
+
+
 def test_one_loop_shows_its_stored_snapshots(client, roads):
     version = roads.checkpoint()
     body = client.get("/v1/loops/roads").json()

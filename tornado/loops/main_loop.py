@@ -7,6 +7,7 @@ The sequencer gives every batch a number and every worker its share, under one l
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -18,6 +19,7 @@ from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError, WorkerLost
 from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
+from .admission_order import AdmissionOrder
 from .branch import Branch
 from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
@@ -25,7 +27,7 @@ from .journal import Journal
 from .main_processor import MainProcessor, Share, shares_of
 from .part import MainView, PartView, StorableView
 from .parts import BACKLOG_LIMIT_RECORDS, Parts
-from .program import SelectiveProgram
+from .program import SelectiveProgram, first_refused
 from .restoration import RestorableProcessor, Restoration, Restored
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
@@ -63,7 +65,7 @@ class MainLoop:
         hosts: Sequence[LoopHost],
         engine: Engine,
         next_branch: Callable[[], int],
-        order: threading.Lock,
+        order: AdmissionOrder,
         store: VersionedStore,
         fork_stored: ForkStored,
     ) -> None:
@@ -79,7 +81,11 @@ class MainLoop:
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
-        self._order = order  # the master's: dataflows must be installed in one order everywhere
+        # The master's: dataflows must be installed in one order everywhere. Held for as long as loops are being restored, so
+        # who only looks does without it.
+        self._order = order
+        # Inside the order, and held for a moment: version, offsets and count of records change as one.
+        self._counting = threading.Lock()
         self._stored = StoredSnapshots(store, name)
         self._fork_stored = fork_stored
         self._checkpointing = threading.Lock()
@@ -91,7 +97,9 @@ class MainLoop:
         self._branches: dict[int, Branch] = {}
         self._journal = Journal() if isinstance(engine, ClusterEngine) else None
         losses = engine.await_workers()
+        self._parts.prepare()
         with order:
+            self._parts.raise_loss(losses)  # the new ones are not prepared
             self._parts.install()
         self._parts.await_installed(losses)
 
@@ -116,7 +124,7 @@ class MainLoop:
         Raises
         ------
         QueueFull
-            When the loop still lags after `timeout_s`; nothing was admitted.
+            When the loop still lags, or is being restored, after `timeout_s`; nothing was admitted.
         InvalidArgument
             When the program cannot take a record; nothing was admitted.
         StoreError
@@ -127,10 +135,11 @@ class MainLoop:
                 f"loop {self.name} was closed with its session; nothing was admitted",
                 hint="Open a session again.",
             )
-        found = self._first_refused(batch)
+        found = first_refused(self.program, batch)
         if found is not None:
             first, record, reason = found
             raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
+        until_s = None if timeout_s is None else time.monotonic() + timeout_s
         if not self.wait_room(timeout_s):
             self._parts.raise_failure()
             raise QueueFull(
@@ -140,14 +149,15 @@ class MainLoop:
         shares = self._shares(batch)
         self._parts.raise_failure()
         self._numbers.prepare()
-        with self._order:
-            self._version = self._numbers.take()
-            self._offsets[source] = offset
-            self._admitted += len(batch)
+        with self._order.until(until_s):
+            version = self._numbers.take()
+            with self._counting:
+                self._version = version
+                self._offsets[source] = offset
+                self._admitted += len(batch)
             if self._journal is not None:
-                self._journal.add(self._version, shares)
-            self._parts.post_shares(shares, self._version)
-            version = self._version
+                self._journal.add(version, shares)
+            self._parts.post_shares(shares, version)
         if self._journal is not None and self._journal.is_full:
             self._journal.relieve(self._store_snapshot)
         return version
@@ -172,14 +182,17 @@ class MainLoop:
         """
         self._numbers.prepare()
         with self._order:
-            if self._offsets.get(source) != offset:
-                self._version = self._numbers.take()
+            if self._offsets.get(source) == offset:
+                return self._version
+            version = self._numbers.take()
+            with self._counting:
+                self._version = version
                 self._offsets[source] = offset
-            return self._version
+            return version
 
     def offsets(self) -> dict[str, int]:
-        """Records of each source that are admitted or quarantined."""
-        with self._order:
+        """Records of each source that are admitted or quarantined; waits for nobody."""
+        with self._counting:
             return dict(self._offsets)
 
     # Reading
@@ -366,7 +379,7 @@ class MainLoop:
         version = snapshot.version if converged else self._numbers.take()
         if converged:
             self._checkpointed = version
-        with self._order:
+        with self._order, self._counting:
             self._version = version
             self._offsets = dict(snapshot.offsets)
         self.restored = Restored(snapshot, stored.described, converged)
@@ -389,7 +402,7 @@ class MainLoop:
         restoration.place_vertices(with_values=converged)
         for edges in stored.edge_pages():
             batch = EdgeBatch.of(edges.sources, edges.targets, edges.weights)
-            found = self._first_refused(batch)
+            found = first_refused(self.program, batch)
             if found is not None:
                 raise InvalidArgument(
                     f"loop {self.name!r} cannot go on from its snapshot of version {snapshot.version}, which "
@@ -451,7 +464,7 @@ class MainLoop:
                 progress_of(views, elapsed_s=0.0, converged=idle),
             )
         )
-        with self._order:
+        with self._counting:
             version, admitted, offsets = self._version, self._admitted, dict(self._offsets)
         return LoopStatistics(
             name=self.name,
@@ -469,6 +482,7 @@ class MainLoop:
             admitted=admitted,
             missing_removals=sum(part.missing_removals for part in parts),
             waves=max(part.waves for part in parts),
+            overtaken=sum(part.overtaken for part in parts),
             backlog_records=self._parts.backlog(),
             branches=len(self._branches),
             memory_bytes=sum(part.size_bytes for part in parts),
@@ -506,6 +520,7 @@ class MainLoop:
         losses = self._engine.losses
         for branch in list(self._branches.values()):
             branch.begin_again()
+        self._parts.prepare()
         self._parts.install()
         self._parts.await_installed(losses)
         stored = self._stored.newest()
@@ -571,17 +586,9 @@ class MainLoop:
         """The values that these parts hold, of all workers."""
         return Values([part.held_values() for part in parts], rank=self.program.rank, worst=self._worst)
 
-    def _first_refused(self, batch: EdgeBatch) -> tuple[int, str, str] | None:
-        """The first record that the program cannot take: its index, the record and the reason."""
-        refused, reason = self.program.check(batch)
-        if not refused.any():
-            return None
-        first = int(np.flatnonzero(refused)[0])
-        return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
-
     def _shares(self, batch: EdgeBatch) -> list[Share]:
         """What each worker gets of a batch."""
-        return shares_of(batch, self._kernel, self.workers)
+        return shares_of(batch, self.workers, self._kernel)
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it

@@ -55,21 +55,6 @@ class Share:
     following: int = 0  # index of the first record that was not applied
 
 
-def shares_of(batch: EdgeBatch, kernel: ModuleType, workers: int) -> list[Share]:
-    """Each worker's share of a batch: the records whose target it owns, and its own ids among the sources of the others."""
-    if workers == 1:
-        return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
-    owners, namers = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
-    kernel.owners_of(batch.dst, workers, owners)
-    kernel.owners_of(batch.src, workers, namers)
-    shares = []
-    for worker in range(workers):
-        own = owners == worker
-        mentioned = batch.src[(namers == worker) & ~own]
-        shares.append(Share(0, batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned))
-    return shares
-
-
 class MainProcessor(SelectiveProcessor):
     """See the module.
 
@@ -342,3 +327,18 @@ class MainProcessor(SelectiveProcessor):
     def edge_count(self) -> int:
         """Live edges on this worker."""
         return int(self.graph.columns.counters[graph_columns.EDGES])
+
+
+def shares_of(batch: EdgeBatch, workers: int, kernel: ModuleType) -> list[Share]:
+    """Return each worker's share: the records whose target it owns, and the sources that are its own of the others."""
+    if workers == 1:
+        return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
+    owners, namers = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
+    kernel.owners_of(batch.dst, workers, owners)
+    kernel.owners_of(batch.src, workers, namers)
+    shares = []
+    for worker in range(workers):
+        own = owners == worker
+        mentioned = batch.src[(namers == worker) & ~own]
+        shares.append(Share(0, batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned))
+    return shares

@@ -11,6 +11,7 @@ from typing import Any, Self
 from ..engine import ClusterEngine, Engine
 from ..errors import CallerError, InvalidArgument, NotSupported, WorkerLost
 from ..storage import MemoryStore, VersionedStore
+from .admission_order import AdmissionOrder
 from .branch import Branch
 from .engines import engine_of
 from .general_loop import GeneralLoop
@@ -60,7 +61,7 @@ class Master:
         self.workers = workers
         self.engine = engine
         self.loops: dict[str, MainLoop] = {}
-        self._order = threading.Lock()
+        self._order = AdmissionOrder()
         self._naming = threading.Lock()
         self._starting: set[str] = set()  # names that are taken by loops which still load what is stored
         self._branch_numbers = itertools.count(1)

@@ -57,16 +57,19 @@ class Parts:
 
     # Telling
 
-    def install(self) -> None:
-        """Have every worker make its part; under the lock of the order.
+    def prepare(self) -> None:
+        """Have every worker fetch what its part is made of. May take long, so not under the lock of the order where others wait.
 
         Raises
         ------
         NotSupported, InvalidArgument
-            When a worker cannot; then none was told to.
+            When a worker cannot.
         """
         for host in self._hosts:
             host.prepare(self._plan)
+
+    def install(self) -> None:
+        """Have every worker make its part, for which it is prepared; under the lock of the order."""
         self._posted, self._applied = [0] * len(self), [0] * len(self)
         self.post(StartLoop(self._number, self._plan, self._count_applied))
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InternalError
 from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed, Scope, Time, Token, Wake
 from . import loop_columns as names
 from .bundle import Bundle, Messages
@@ -127,6 +128,7 @@ class SelectiveProcessor:
             edges=graph.edges,
             missing_removals=graph.missing_removals,
             waves=int(counters[names.WAVES]),
+            overtaken=int(counters[names.OVERTAKEN]),
             size_bytes=graph.size_bytes + state.size_bytes(),
         )
 
@@ -173,6 +175,7 @@ class SelectiveProcessor:
             arrived.following = self.kernel.receive(
                 self.graph.addresses, *self.state.addresses, self.arguments, sender, *messages, first, FUEL
             )
+            self._require_possible(sender)
             if arrived.following == len(messages.kinds):
                 if arrived.bundle.wave:
                     self._unfinished_waves.append(arrived.bundle.wave)
@@ -191,6 +194,14 @@ class SelectiveProcessor:
                 self._context.activate()
         self._arrived = waiting
         return not waiting
+
+    def _require_possible(self, sender: int) -> None:
+        impossible = int(self.state.counters[names.IMPOSSIBLE])
+        if impossible:
+            raise InternalError(
+                f"worker {self.worker} got {impossible} messages from worker {sender} of a kind that no loop sends: its values "
+                "are not to be relied on"
+            )
 
     def _held_least(self) -> int:
         """The least iteration of the bundles that are here and not taken in."""

@@ -148,3 +148,12 @@ class SelectiveProgram(VertexProgram):
             "initial": cls.initial,
         }
         return load_kernel(functions, cls.worst)
+
+
+def first_refused(program: VertexProgram, batch: EdgeBatch) -> tuple[int, str, str] | None:
+    """Return the first record that a program cannot take: its index, the record and the reason; None where there is none."""
+    refused, reason = program.check(batch)
+    if not refused.any():
+        return None
+    first = int(np.flatnonzero(refused)[0])
+    return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason

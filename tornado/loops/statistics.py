@@ -59,6 +59,9 @@ class LoopStatistics:
         The number of the prefix that is admitted.
     pending
         Vertices with an update that is not committed.
+    overtaken
+        Commits at the last allowed iteration that came to a consumer whose iteration was greater already: how often rule 3
+        was relaxed (ARCHITECTURE.md, The session).
     backlog_records
         Admitted and not applied yet.
     memory_bytes
@@ -84,6 +87,7 @@ class LoopStatistics:
     admitted: int
     missing_removals: int
     waves: int
+    overtaken: int
     backlog_records: int
     branches: int
     memory_bytes: int

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ingest.records import EdgeBatch
+from . import loop_columns as names
 from .branch import Branch
 from .host import EndLoop
 from .main_loop import MainLoop
@@ -25,7 +26,7 @@ class StoredProcessor(MainProcessor):
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
-        self.cap = -1
+        self.state.counters[names.CAP] = -1
 
     def _is_behind(self) -> bool:
         return False  # what is pending here is for the branch to do

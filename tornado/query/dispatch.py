@@ -34,7 +34,7 @@ CLOSING_S = 5.0
 
 # State columns, parents, dirty set and queues of a branch, per vertex of its main loop: an estimate for planning only.
 BRANCH_BYTES_PER_VERTEX = 64
-VERTICES_KNOWN_FOR_S = 1.0
+VERTICES_WITHIN_S = 1.0
 
 
 class Dispatcher:
@@ -46,6 +46,8 @@ class Dispatcher:
         How many branches run and how many queries wait.
     loop : callable
         From a name to the main loop; raises `UnknownLoop`.
+    vertices : callable
+        How many vertices the loop of a name has, waiting for it at most so many seconds; about.
     fork : callable
         Forks the branch that a request asks for.
     read : callable
@@ -59,19 +61,20 @@ class Dispatcher:
         limits: ServiceLimits,
         *,
         loop: Callable[[str], MainLoopView],
+        vertices: Callable[[str, float], int],
         fork: Callable[[QueryRequest], BranchView],
         read: Callable[[QueryRequest, ValuesView, SharedValues], Answer],
         end: Callable[[Query, Ending], None],
     ) -> None:
         self._limits = limits
         self._loop = loop
+        self._vertices = vertices
         self._fork_for = fork
         self._read = read
         self._end = end
         self._airfield = Airfield(branches=limits.branches, queued=limits.queued)
         self._lock = Lock()
         self._closed = False
-        self._vertices: dict[str, tuple[float, int]] = {}
         self._offsets_watched = False
         self._timer = Timer("tornado-query-timer")
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tornado-query")
@@ -139,7 +142,7 @@ class Dispatcher:
 
     def _place(self, query: Query, *, was_held: bool = False) -> Flight | None:
         """Find or make a flight for a query; returned where the caller has to start it."""
-        memory_allows = self._memory_allows(query.request.loop)
+        memory_allows = self._memory_allows(query.request.loop, within_s=VERTICES_WITHIN_S)
         with self._lock:
             self._require_open()
             if was_held and query not in self._airfield.held:  # another thread was faster, or it has ended
@@ -206,7 +209,8 @@ class Dispatcher:
                 flight = None if self._closed else self._airfield.next_waiting()
             if flight is None:
                 return
-            memory_allows = self._memory_allows(flight.loop)
+            # Workers' reports come in on this thread: it waits for nobody.
+            memory_allows = self._memory_allows(flight.loop, within_s=0.0)
             with self._lock:
                 flight = self._airfield.next_waiting()
                 if flight is None or not self._airfield.has_slot(memory_allows=memory_allows):
@@ -214,17 +218,13 @@ class Dispatcher:
                 self._airfield.take_off(flight)
             self.in_pool(partial(self._fork, flight))
 
-    def _memory_allows(self, name: str) -> bool:
+    def _memory_allows(self, name: str, *, within_s: float) -> bool:
         """Whether one more branch of this loop fits, by estimate."""
         with self._lock:
             running = len(self._airfield.running)
         if not running:
             return True
-        known_until_s, vertices = self._vertices.get(name, (0.0, 0))
-        now_s = time.monotonic()
-        if now_s >= known_until_s:
-            vertices = int(self._loop(name).statistics().vertices)
-            self._vertices[name] = (now_s + VERTICES_KNOWN_FOR_S, vertices)
+        vertices = self._vertices(name, within_s)
         return (running + 1) * vertices * BRANCH_BYTES_PER_VERTEX <= self._limits.branch_memory_bytes
 
     # --- landing ---------------------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from .formats import json_bytes, status_dict
-from .query import Query
+from .query import Query, QueryStatus
 
 PROGRESS_INTERVAL_S = 0.1
 KEEP_ALIVE_S = 15.0
@@ -60,12 +60,19 @@ def event(name: str, content: Any) -> bytes:
 
 
 async def events(
-    query: Query, done: Done, *, describe: Callable[[Query], dict[str, Any]], stopping: Callable[[], bool]
+    query: Query,
+    done: Done,
+    *,
+    look: Callable[[Query], Awaitable[QueryStatus]],
+    describe: Callable[[QueryStatus], dict[str, Any]],
+    stopping: Callable[[], bool],
 ) -> AsyncIterator[bytes]:
     """Iterate over the events of a query until it is done or the server stops.
 
     Parameters
     ----------
+    look : callable
+        Looks at the query without keeping the event loop waiting.
     describe : callable
         The body of the final event.
     stopping : callable
@@ -74,13 +81,13 @@ async def events(
     sent: dict[str, Any] | None = None
     sent_s = time.monotonic()
     while True:
-        status = query.status()
+        status = await look(query)
         if status.state.is_final:
             break
         body = status_dict(status)
-        look = {key: value for key, value in body.items() if key != "elapsed_s"}
-        if look != sent:
-            sent, sent_s = look, time.monotonic()
+        seen = {key: value for key, value in body.items() if key != "elapsed_s"}
+        if seen != sent:
+            sent, sent_s = seen, time.monotonic()
             yield event("progress", body)
         elif time.monotonic() - sent_s > KEEP_ALIVE_S:
             sent_s = time.monotonic()
@@ -88,4 +95,4 @@ async def events(
         await done.wait(PROGRESS_INTERVAL_S)
         if stopping():
             return
-    yield event("done", describe(query))
+    yield event("done", describe(status))

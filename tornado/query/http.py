@@ -21,6 +21,7 @@ import uvicorn
 from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT
 from ..errors import InternalError, InvalidArgument, PeerError, PortInUse
 from .http_app import create_app
+from .http_bulkheads import Bulkheads
 from .http_hosts import LOOPBACK_HOSTS
 from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
@@ -75,10 +76,13 @@ class HttpServer:
         self._wanted_port = port
         self._pusher = pusher or Pusher()
         self._limits = limits or HttpLimits()
-        self._metrics = Metrics(service, self._pusher.quarantine.counts)
+        self._metrics = Metrics(
+            service, self._pusher.quarantine.counts, within_s=self._limits.look_timeout_s / 2
+        )
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._stopping = Stopping()
+        self._bulkheads = Bulkheads.of(self._limits)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -104,11 +108,13 @@ class HttpServer:
         if self.warning is not None:
             _log.warning(self.warning)
         self._stopping = Stopping()
+        self._bulkheads = Bulkheads.of(self._limits)
         app = create_app(
             self.service,
             pusher=self._pusher,
             metrics=self._metrics,
             limits=self._limits,
+            bulkheads=self._bulkheads,
             stopping=self._stopping,
             hosts=[*LOOPBACK_HOSTS, self._host] if self.warning is None else None,
         )
@@ -144,6 +150,7 @@ class HttpServer:
         if loop is not None and thread.is_alive():
             loop.call_soon_threadsafe(self._stopping.set)
         thread.join()
+        self._bulkheads.close()
 
     @property
     def _host(self) -> str:

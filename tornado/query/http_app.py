@@ -15,6 +15,7 @@ from starlette.responses import Response
 from .. import __version__
 from ..errors import TornadoError
 from . import problems
+from .http_bulkheads import Bulkheads
 from .http_hosts import HostCheck
 from .http_models import shown
 from .http_requests import HttpLimits, problem_response
@@ -38,6 +39,7 @@ def create_app(
     pusher: Pusher,
     metrics: Metrics,
     limits: HttpLimits,
+    bulkheads: Bulkheads,
     stopping: Stopping,
     hosts: Collection[str] | None = None,
 ) -> FastAPI:
@@ -51,6 +53,8 @@ def create_app(
     metrics : Metrics
         Outlive the application: a counter that falls back to 0 looks like a crash.
     limits : HttpLimits
+    bulkheads : Bulkheads
+        Where calls run that may hang; not the application's to close.
     stopping : Stopping
         Set when the server stops, so that nobody waits on.
     hosts : collection of str, optional
@@ -67,11 +71,11 @@ def create_app(
     )
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
-    app.include_router(query_routes(service, limits, stopping))
-    app.include_router(loop_routes(service, pusher, limits))
-    app.include_router(batch_routes(service, pusher, limits))
-    app.include_router(reader_routes(service, pusher, limits))
-    app.include_router(operator_routes(service, metrics))
+    app.include_router(query_routes(service, limits, stopping, bulkheads))
+    app.include_router(loop_routes(service, pusher, limits, bulkheads))
+    app.include_router(batch_routes(service, pusher, limits, bulkheads))
+    app.include_router(reader_routes(service, pusher, limits, bulkheads))
+    app.include_router(operator_routes(service, metrics, bulkheads))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)
     app.add_exception_handler(problems.ProblemError, _error)

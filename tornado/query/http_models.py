@@ -152,9 +152,13 @@ class LoopBody(BaseModel):
     edges: int
     admitted: int
     missing_removals: int
+    overtaken: int = Field(
+        description="Commits at the last allowed iteration that came to a consumer which was further."
+    )
     restarts: int
     backlog_records: int
     memory_bytes: int
+    statistics_age_s: float = Field(description="0, or how old these numbers are of a loop that hangs.")
 
 
 class LoopListBody(BaseModel):

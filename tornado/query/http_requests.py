@@ -38,6 +38,9 @@ class HttpLimits:
         How many bodies of edges are in memory at once.
     inline_rows : int
         How many rows of a whole result are put inside an answer with `wait_s`; `next` leads to the others.
+    look_timeout_s, ask_timeout_s, read_timeout_s, admission_timeout_s : float
+        After how long the answer is 503 where loops or the store do not answer: to looks at how things stand, to questions, to
+        reading results, and to what is pushed (which has a limit of its own that answers 429, see `Pusher`).
     """
 
     query_body_bytes: int = 4 << 20
@@ -47,6 +50,10 @@ class HttpLimits:
     event_streams: int = 64
     edge_requests: int = 8
     inline_rows: int = 100_000
+    look_timeout_s: float = 2.0
+    ask_timeout_s: float = 10.0
+    read_timeout_s: float = 60.0
+    admission_timeout_s: float = 60.0
 
 
 class Bodies:

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,6 +17,7 @@ from ..ingest.arrow import column_names, parse_arrow, parse_order
 from ..ingest.source_names import check_batch_source
 from .contract import MainLoopView
 from .formats import ARROW, JSON
+from .http_bulkheads import Bulkheads
 from .http_models import ProblemBody, parse_body
 from .http_requests import Bodies, HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import INT64_MAX, StringIds
@@ -28,6 +28,7 @@ from .staging import BatchKey, Part, Staging
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
+    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
 }
 _CHUNK_BODY = {
     "requestBody": {
@@ -93,7 +94,9 @@ class SenderBody(BaseModel):
     last_error: str | None = Field(None, max_length=10_000)
 
 
-def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> APIRouter:
+def batch_routes(
+    service: QueryService, pusher: Pusher, limits: HttpLimits, bulkheads: Bulkheads
+) -> APIRouter:
     """Return the routes about numbered batches."""
     router = APIRouter(prefix="/v1/loops/{name}/batches/{source}", tags=["loops"], responses=_PROBLEMS)
     staging = Staging(pusher)
@@ -105,7 +108,7 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
         loop = service.loop(name)
-        number = await run_in_threadpool(lambda: pusher.newest_batch(loop, source))
+        number = await bulkheads.admissions.run(lambda: pusher.newest_batch(loop, source))
         return JsonResponse({"newest": number})
 
     @router.put("", status_code=204)
@@ -118,7 +121,8 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
         said = parse_body(SenderBody, body, "what a sender says", '{"rejected": 3, "lag_records": 17}')
-        pusher.report(loop, source, SenderReport(**said.model_dump()))
+        told = SenderReport(**said.model_dump())
+        await bulkheads.admissions.run(lambda: pusher.report(loop, source, told))
         return Response(status_code=204)
 
     @router.put(
@@ -147,7 +151,9 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
                 timeout_s=limits.body_timeout_s,
             )
             key = BatchKey(loop.name, source, number)
-            waits = await run_in_threadpool(lambda: _stage(service, staging, loop, key, part, chunk, body))
+            waits = await bulkheads.admissions.run(
+                lambda: _stage(service, staging, loop, key, part, chunk, body)
+            )
         return JsonResponse({"repeated": not waits}, status_code=202)
 
     @router.post("/{number}", response_model=CommittedBody)
@@ -159,9 +165,8 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
-        parts = _parts(body)
         key = BatchKey(loop.name, source, number)
-        pushed: Pushed = await run_in_threadpool(lambda: staging.commit(loop, key, parts))
+        pushed: Pushed = await bulkheads.admissions.run(lambda: staging.commit(loop, key, _parts(body)))
         return JsonResponse(
             {
                 "accepted": pushed.accepted,
@@ -176,7 +181,8 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
         """Let go of the parts of a batch that will not be committed."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
-        staging.drop(BatchKey(service.loop(name).name, source, number))
+        key = BatchKey(service.loop(name).name, source, number)
+        await bulkheads.admissions.run(lambda: staging.drop(key))
         return Response(status_code=204)
 
     return router

@@ -1,7 +1,8 @@
 """`/v1/loops` and the pushing of edges; health, readiness and metrics for those who operate the server.
 
-Admission may block while a loop lags, and parsing takes its time: both run in the framework's thread pool. How many bodies
-are in memory at once is bounded, and the next one is told to come back.
+Admission may block while a loop lags, and parsing takes its time: both run in a bulkhead, and so does every look at a loop.
+How many bodies are in memory at once is bounded, and the next one is told to come back. A loop that does not answer in time is
+shown as it was last, with the age of that. Health and readiness ask nobody.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,8 +19,10 @@ from ..ingest.ingester import IngesterStatistics
 from ..ingest.ndjson import parse_ndjson
 from ..ingest.parsed import ParsedBatch
 from . import problems
+from .bulkhead import Unresponsive
 from .contract import MainLoopView
 from .formats import ARROW, NDJSON, number, snapshot_dict
+from .http_bulkheads import Bulkheads
 from .http_models import LoopBody, LoopListBody, ProblemBody, PushedBody
 from .http_requests import (
     Bodies,
@@ -31,6 +33,7 @@ from .http_requests import (
     refuse_unknown_parameters,
 )
 from .ids import StringIds
+from .last_known import Known
 from .metrics import MEDIA_TYPE, Metrics
 from .problems import Problem
 from .push import Pushed, Pusher
@@ -42,6 +45,7 @@ EDGE_TYPES = [NDJSON, ARROW]
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
+    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
 }
 _EDGES_BODY = {
     "requestBody": {
@@ -59,26 +63,33 @@ _EDGES_BODY = {
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 
 
-def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> APIRouter:
+def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkheads: Bulkheads) -> APIRouter:
     """Return the routes about loops."""
     router = APIRouter(prefix="/v1/loops", tags=["loops"], responses=_PROBLEMS)
     bodies = Bodies(limits.edge_requests)
+    # So that what is known is shown before whoever asked is told to come back.
+    within_s = limits.look_timeout_s / 2
+
+    def shown(names: list[str]) -> list[dict[str, Any]]:
+        known = service.known_statistics(names, within_s)
+        return [_loop_dict(service, name, known[name]) for name in names]
 
     @router.get("", response_model=LoopListBody)
     async def listed(request: Request) -> Response:
         """List the main loops with their statistics."""
         refuse_unknown_parameters(request, [])
-        loops = [loop for _, loop in sorted(service.master.loops.items())]
-        return JsonResponse({"loops": [_loop_dict(service, loop) for loop in loops]})
+        names = sorted(service.master.loops)
+        return JsonResponse({"loops": await bulkheads.looks.run(lambda: shown(names))})
 
     @router.get("/{name}", response_model=LoopBody)
     async def one(request: Request, name: LoopName) -> Response:
         """Look at one main loop, with its stored snapshots."""
         refuse_unknown_parameters(request, [])
         loop = service.loop(name)
-        stored = await run_in_threadpool(loop.snapshots)
+        stored = await bulkheads.looks.run(loop.snapshots)
         snapshots = [snapshot_dict(NamedSnapshot.of(snapshot)) for snapshot in stored]
-        return JsonResponse(_loop_dict(service, loop) | {"snapshots": snapshots})
+        [found] = await bulkheads.looks.run(lambda: shown([loop.name]))
+        return JsonResponse(found | {"snapshots": snapshots})
 
     @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=_EDGES_BODY)
     async def push(request: Request, name: LoopName) -> Response:
@@ -93,7 +104,7 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> AP
                 timeout_s=limits.body_timeout_s,
             )
             kind = content_type(request)
-            pushed = await run_in_threadpool(lambda: _push(service, pusher, loop, kind, body))
+            pushed = await bulkheads.admissions.run(lambda: _push(service, pusher, loop, kind, body))
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
             status_code=202,
@@ -102,7 +113,7 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> AP
     return router
 
 
-def operator_routes(service: QueryService, metrics: Metrics) -> APIRouter:
+def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkheads) -> APIRouter:
     """Return the routes for those who operate the server."""
     router = APIRouter(tags=["operation"])
 
@@ -127,7 +138,7 @@ def operator_routes(service: QueryService, metrics: Metrics) -> APIRouter:
     @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}})
     async def prometheus() -> Response:
         """Metrics in the Prometheus text format."""
-        return Response(await run_in_threadpool(metrics.text), headers={"Content-Type": MEDIA_TYPE})
+        return Response(await bulkheads.looks.run(metrics.text), headers={"Content-Type": MEDIA_TYPE})
 
     return router
 
@@ -140,8 +151,10 @@ def _push(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, 
     return pusher.push(loop, SOURCE, parsed)
 
 
-def _loop_dict(service: QueryService, loop: MainLoopView) -> dict[str, Any]:
-    statistics = loop.statistics()
+def _loop_dict(service: QueryService, name: str, known: Known[Any] | None) -> dict[str, Any]:
+    if known is None:
+        raise Unresponsive(f"loop {name!r} has not said yet how it stands", "Ask again in a moment.")
+    statistics = known.record
     fields = (
         *(
             "name",
@@ -154,15 +167,17 @@ def _loop_dict(service: QueryService, loop: MainLoopView) -> dict[str, Any]:
             "prepares",
             "pending",
         ),
-        *("vertices", "edges", "admitted", "missing_removals", "backlog_records", "memory_bytes", "restarts"),
+        *("vertices", "edges", "admitted", "missing_removals", "overtaken"),
+        *("backlog_records", "memory_bytes", "restarts"),
     )
     return {field: getattr(statistics, field) for field in fields} | {
         "program": str(statistics.program),
         "residual": number(statistics.residual),
+        "statistics_age_s": number(round(known.age_s, 3)),
         "offsets": dict(sorted(statistics.sources.items())),
-        "sources": {one.source: _source_dict(one) for one in service.sources(loop.name)},
-        "ids": service.ids(loop.name).kind,
-        "rank": service.rank(loop.name),
+        "sources": {one.source: _source_dict(one) for one in service.sources(name)},
+        "ids": service.ids(name).kind,
+        "rank": service.rank(name),
     }
 
 

@@ -1,17 +1,21 @@
 """`/v1/queries`: questions as resources.
 
-Answers that cost no time are made on the event loop, where the branch's callback wakes them: no thread stands between. What
-reads the store, ranks or renders a whole result goes to the thread pool of the framework.
+Whatever asks a loop, a worker or the store runs in a bulkhead, with a deadline. Answers that are in memory and small are made
+on the event loop, where the branch's callback wakes them. A query is described with the progress that is known where its
+workers do not say in time how far it is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
+from itertools import chain, islice
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter
 from fastapi import Query as Parameter
-from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -19,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from ..errors import ResultUnavailable
 from . import problems
 from .answers import EMPTY, Answer, Page, Selection, SmallAnswer, all_unknown
+from .bulkhead import Bulkhead, Unresponsive
 from .events import Done, events
 from .formats import (
     ARROW,
@@ -33,6 +38,7 @@ from .formats import (
     vertex_of,
     vertices_of,
 )
+from .http_bulkheads import Bulkheads
 from .http_models import (
     ProblemBody,
     QueryBody,
@@ -45,15 +51,17 @@ from .http_models import (
 from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import Vertex
 from .problems import Problem, ProblemError
-from .query import Query, QueryState
-from .request import Mode, QueryRequest
+from .query import Query, QueryState, QueryStatus
+from .request import Mode
 from .service import QueryService
 
 QUICK_ROWS = 1_000
+QUICK_BODY_BYTES = 1 << 14
 EVENT_STREAM = "text/event-stream"
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
+    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
 }
 _BODY = {
     "requestBody": {
@@ -71,6 +79,8 @@ _RESULTS: dict[int | str, dict[str, Any]] = {
     },
     **_PROBLEMS,
 }
+
+T = TypeVar("T")
 
 WaitParameter = Annotated[
     float | None,
@@ -105,22 +115,69 @@ class Stopping:
 
 
 class RowsResponse(StreamingResponse):
-    """A result that is rendered while it is sent; lets the answer go at the end, also when the client left early."""
+    """A result that is rendered while it is sent; lets the answer go at the end, also when the client left early.
 
-    def __init__(self, answer: Answer, chosen: Format) -> None:
+    To be made by `begun`, so that a worker that hangs is a problem document and not a result that breaks off.
+    """
+
+    def __init__(self, answer: Answer, chosen: Format, results: Bulkhead) -> None:
         self._chunks = answer.chunks()
-        parts = chosen.stream(self._chunks, EMPTY)
-        super().__init__(iterate_in_threadpool(parts), media_type=chosen.media_type)
+        self._chosen = chosen
+        self._results = results
+        self._parts: Iterator[bytes] = iter(())
+        self._is_read = False  # by a thread
+        super().__init__(self._all(), media_type=chosen.media_type)
+
+    @classmethod
+    async def begun(cls, answer: Answer, chosen: Format, results: Bulkhead) -> RowsResponse:
+        """Return the response to an answer, of which the first rows are there."""
+        response = cls(answer, chosen, results)
+        try:
+            await response._read(response._begin)
+        except BaseException:
+            response._let_go()
+            raise
+        return response
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         try:
             await super().__call__(scope, receive, send)
         finally:
+            self._let_go()
+
+    def _begin(self) -> None:
+        rows = iter(self._chunks)
+        self._parts = iter(self._chosen.stream(chain(list(islice(rows, 1)), rows), EMPTY))
+
+    async def _all(self) -> AsyncIterator[bytes]:
+        while (part := await self._read(partial(next, self._parts, None))) is not None:
+            yield part
+
+    async def _read(self, call: Callable[[], T]) -> T:
+        self._is_read = True
+        try:
+            result = await self._results.run(call, after=self._left)
+        except (Unresponsive, asyncio.CancelledError):
+            raise  # the thread may still read: it lets go when it has
+        except BaseException:
+            self._is_read = False
+            raise
+        self._is_read = False
+        return result
+
+    def _left(self, result: object) -> None:
+        del result
+        self._chunks.close()
+
+    def _let_go(self) -> None:
+        if not self._is_read:
             self._chunks.close()
 
 
-def query_routes(service: QueryService, limits: HttpLimits, stopping: Stopping) -> APIRouter:
+def query_routes(
+    service: QueryService, limits: HttpLimits, stopping: Stopping, bulkheads: Bulkheads
+) -> APIRouter:
     """Return the routes over one service."""
     router = APIRouter(prefix="/v1/queries", tags=["queries"], responses=_PROBLEMS)
     listening = 0
@@ -136,15 +193,27 @@ def query_routes(service: QueryService, limits: HttpLimits, stopping: Stopping) 
             stopping.remove(done)
             done.close()
 
+    async def known(ask: Callable[[bool], T], *, at_once: bool) -> T:
+        """What `ask` returns with the workers asked, or without where they do not answer."""
+        if at_once:
+            return ask(False)
+        try:
+            return await bulkheads.progress.run(lambda: ask(True))
+        except Unresponsive:
+            return ask(False)
+
+    async def look(query: Query) -> QueryStatus:
+        return await known(lambda asks: query.status(asks=asks), at_once=query.branch is None)
+
     async def body(query: Query, *, with_result: bool) -> dict[str, Any]:
-        content = describe(query)
+        content = describe(await look(query))
         answer = query.answer
         if with_result and answer is not None:
             if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
                 content["result"] = page_dict(answer.page(Selection()))
             else:
                 selection = Selection(limit=limits.inline_rows)
-                content["result"] = await run_in_threadpool(lambda: page_dict(answer.page(selection)))
+                content["result"] = await bulkheads.results.run(lambda: page_dict(answer.page(selection)))
         return content
 
     @router.post(
@@ -161,8 +230,12 @@ def query_routes(service: QueryService, limits: HttpLimits, stopping: Stopping) 
         raw = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
-        asked = parse_query(raw)
-        query = await run_in_threadpool(service.submit, asked) if _blocks(asked) else service.submit(asked)
+        if len(raw) <= QUICK_BODY_BYTES:
+            asked = parse_query(raw)
+        else:
+            asked = await bulkheads.reads.run(lambda: parse_query(raw))
+        kind = bulkheads.reads if asked.mode is Mode.APPROXIMATE else bulkheads.forks
+        query = await kind.run(lambda: service.submit(asked), after=given_up)
         if wait_s:
             await finished(query, wait_s)
         answered = query.state.is_final and (wait_s is not None or asked.mode is Mode.APPROXIMATE)
@@ -181,7 +254,12 @@ def query_routes(service: QueryService, limits: HttpLimits, stopping: Stopping) 
         """List the queries that run, wait or are kept, newest first."""
         refuse_unknown_parameters(request, ["loop", "limit"])
         found = [query for query in reversed(service.queries()) if loop is None or query.request.loop == loop]
-        return JsonResponse({"queries": [describe(query) for query in found[:limit]]})
+
+        def described(asks: bool) -> list[dict[str, Any]]:  # noqa: FBT001  called by `known`
+            return [describe(query.status(asks=asks)) for query in found[:limit]]
+
+        at_once = all(query.branch is None for query in found[:limit])
+        return JsonResponse({"queries": await known(described, at_once=at_once)})
 
     @router.get("/{id}", response_model=QueryStatusBody)
     async def status(request: Request, id: str, wait_s: WaitParameter = None) -> Response:  # noqa: A002
@@ -197,7 +275,9 @@ def query_routes(service: QueryService, limits: HttpLimits, stopping: Stopping) 
     async def cancel(request: Request, id: str) -> Response:  # noqa: A002
         """Cancel a query that has not ended, or forget one that has."""
         refuse_unknown_parameters(request, [])
-        return JsonResponse(describe(service.cancel(id)))
+        query = service.get(id)
+        await bulkheads.cancels.run(lambda: service.cancel(id))
+        return JsonResponse(describe(query.status(asks=False)))
 
     @router.get("/{id}/result", responses=_RESULTS)
     async def result(
@@ -223,10 +303,10 @@ def query_routes(service: QueryService, limits: HttpLimits, stopping: Stopping) 
             after=_after(after, kind),
         )
         if selection == Selection() and not isinstance(answer, SmallAnswer):
-            return RowsResponse(answer, chosen)
+            return await RowsResponse.begun(answer, chosen, bulkheads.results)
         if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
             return _page_response(answer.page(selection), chosen, request)
-        return await run_in_threadpool(lambda: _page_response(answer.page(selection), chosen, request))
+        return await bulkheads.results.run(lambda: _page_response(answer.page(selection), chosen, request))
 
     @router.get("/{id}/events", responses={200: {"content": {EVENT_STREAM: {}}, "description": "Events."}})
     async def listen(request: Request, id: str) -> Response:  # noqa: A002
@@ -251,7 +331,12 @@ def query_routes(service: QueryService, limits: HttpLimits, stopping: Stopping) 
             nonlocal listening
             listening -= 1
 
-        return EventsResponse(query, stopping, left)
+        return EventsResponse(query, stopping, left, look)
+
+    def given_up(query: Query | None) -> None:
+        """Nobody knows the query: its client was told to ask again."""
+        if query is not None:
+            service.discard(query)
 
     return router
 
@@ -259,8 +344,15 @@ def query_routes(service: QueryService, limits: HttpLimits, stopping: Stopping) 
 class EventsResponse(StreamingResponse):
     """A stream of events; whatever ends it, the callback is taken back and the place given up."""
 
-    def __init__(self, query: Query, stopping: Stopping, left: Any) -> None:
+    def __init__(
+        self,
+        query: Query,
+        stopping: Stopping,
+        left: Callable[[], None],
+        look: Callable[[Query], Awaitable[QueryStatus]],
+    ) -> None:
         self._query = query
+        self._look = look
         self._stopping = stopping
         self._left = left
         super().__init__(
@@ -275,7 +367,11 @@ class EventsResponse(StreamingResponse):
         self._stopping.add(done)
         try:
             self.body_iterator = events(
-                self._query, done, describe=describe, stopping=lambda: self._stopping.is_set
+                self._query,
+                done,
+                look=self._look,
+                describe=describe,
+                stopping=lambda: self._stopping.is_set,
             )
             await super().__call__(scope, receive, send)
         finally:
@@ -284,20 +380,12 @@ class EventsResponse(StreamingResponse):
             self._left()
 
 
-def describe(query: Query) -> dict[str, Any]:
+def describe(status: QueryStatus) -> dict[str, Any]:
     """Return the body of a query, with the problem of one that failed."""
-    status = query.status()
     content = status_dict(status)
     if status.error is not None:
         content["error"] = problems.of_error(status.error).content()
     return content
-
-
-def _blocks(asked: QueryRequest) -> bool:
-    """Whether `submit` may take longer than an event loop can spare."""
-    if asked.mode is Mode.APPROXIMATE:
-        return asked.vertices is None or len(asked.vertices) > QUICK_ROWS
-    return asked.at is not None
 
 
 def _check_wait(wait_s: float | None, limits: HttpLimits) -> None:

@@ -12,7 +12,6 @@ from fastapi import APIRouter
 from fastapi import Path as PathParameter
 from fastapi import Query as Parameter
 from pydantic import BaseModel, ConfigDict
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,6 +19,7 @@ from ..errors import InvalidArgument
 from ..storage import open_store
 from .answers import EMPTY, Rows, WholeAnswer
 from .formats import ARROW, FORMATS, JSON
+from .http_bulkheads import Bulkheads
 from .http_models import ProblemBody, parse_body
 from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import INT64_MAX
@@ -30,6 +30,7 @@ from .service import QueryService
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
+    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
 }
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
@@ -53,7 +54,9 @@ class KeptBody(BaseModel):
     version: int
 
 
-def reader_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> APIRouter:
+def reader_routes(
+    service: QueryService, pusher: Pusher, limits: HttpLimits, bulkheads: Bulkheads
+) -> APIRouter:
     """Return the routes about those who follow a loop."""
     router = APIRouter(prefix="/v1/loops/{name}/readers/{reader}", tags=["loops"], responses=_PROBLEMS)
     # A master without a store has loops that end with the process, and so may their results.
@@ -76,7 +79,7 @@ def reader_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> 
             pusher.save_names(loop)  # the ids of the result count on them
             results.keep(loop, reader, version, *answer.arrays())
 
-        await run_in_threadpool(stored)
+        await bulkheads.histories.run(stored)
         return JsonResponse({"version": version})
 
     @router.get("", responses={200: {"content": {ARROW: {}}, "description": "An Arrow stream."}})
@@ -91,22 +94,23 @@ def reader_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> 
             ids, values = results.changes(loop, reader, after, up_to)
             return b"".join(FORMATS[ARROW].stream([Rows(service.ids(loop).decode(ids), values)], EMPTY))
 
-        return Response(await run_in_threadpool(rendered), media_type=ARROW)
+        return Response(await bulkheads.histories.run(rendered), media_type=ARROW)
 
     @router.delete("", status_code=204)
     async def forget(request: Request, name: LoopName, reader: ReaderName, before: Version) -> Response:
         """Let go of the answers before a version."""
         refuse_unknown_parameters(request, ["before"])
         loop = service.loop(name).name
-        await run_in_threadpool(lambda: results.forget(loop, reader, before))
+        await bulkheads.histories.run(lambda: results.forget(loop, reader, before))
         return Response(status_code=204)
 
     return router
 
 
 def _exact(query: Query, loop: str) -> tuple[int, WholeAnswer]:
-    snapshot, answer = query.status().snapshot, query.answer
-    is_exact = query.state is QueryState.CONVERGED and query.status().certificate == {"kind": "exact"}
+    status, answer = query.status(asks=False), query.answer
+    snapshot = status.snapshot
+    is_exact = status.state is QueryState.CONVERGED and status.certificate == {"kind": "exact"}
     if query.request.loop != loop or not is_exact or snapshot is None or not isinstance(answer, WholeAnswer):
         raise InvalidArgument(
             f"the query {query.id} of loop {query.request.loop!r} ({query.state.value}) has no exact answer of all "

@@ -1,13 +1,14 @@
 """Prometheus metrics of loops and queries, read from their statistics when somebody scrapes.
 
 Nothing is counted twice: loops and the service keep their own counts, and a collector reads them. Only the latency of
-queries, which nobody else keeps, is observed as it happens.
+queries, which nobody else keeps, is observed as it happens. Labels have few values: no texts of errors (`GET /v1/loops` has
+them), and only so many sources by name, since clients choose names.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Histogram
@@ -43,6 +44,11 @@ LATENCY_BUCKETS_S = (
 _LOOP_COUNTERS = (
     ("tornado_admitted_records", "Records admitted into the loop", "admitted"),
     ("tornado_missing_removals", "Removals of edges that were not there", "missing_removals"),
+    (
+        "tornado_overtaken_commits",
+        "Commits at the last allowed iteration that came to a consumer which was further already",
+        "overtaken",
+    ),
     ("tornado_updates", "Updates committed by the main loop", "updates"),
     (
         "tornado_loop_restarts",
@@ -61,6 +67,10 @@ _LOOP_GAUGES = (
     ("tornado_edges", "Edges in the graph", "edges"),
     ("tornado_loop_memory_bytes", "Memory of the loop's state and graph", "memory_bytes"),
 )
+# So many of the sources of a loop have a label of their own, the first ones to be seen. The others are added up.
+LABELLED_SOURCES = 100
+OTHER_SOURCES = "(others)"
+
 # Of each source.
 _SOURCE_COUNTERS = (
     ("tornado_source_records", "Records of a source that were read in this run", "records"),
@@ -101,11 +111,14 @@ class Metrics:
         Whose loops and queries are measured.
     rejected : callable
         Returns the number of quarantined records by source.
+    within_s : float
+        How long loops may take to say how they stand. Of one that does not, the numbers are those it said last, and
+        `tornado_loop_statistics_age_seconds` says how old they are.
     """
 
-    def __init__(self, service: QueryService, rejected: Any) -> None:
+    def __init__(self, service: QueryService, rejected: Any, *, within_s: float) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Statistics(service, rejected))
+        self._registry.register(_Statistics(service, rejected, within_s))
         self._latency = Histogram(
             "tornado_query_latency_seconds",
             "From the question to its end",
@@ -124,9 +137,11 @@ class Metrics:
 
 
 class _Statistics(Collector):
-    def __init__(self, service: QueryService, rejected: Any) -> None:
+    def __init__(self, service: QueryService, rejected: Any, within_s: float) -> None:
         self._service = service
         self._rejected = rejected
+        self._within_s = within_s
+        self._labelled: dict[str, dict[str, None]] = {}  # by loop
 
     def collect(self) -> Iterator[Metric]:
         yield from self._loops()
@@ -136,7 +151,8 @@ class _Statistics(Collector):
         rejected = CounterMetricFamily(
             "tornado_rejected_records", "Records put into quarantine", labels=["source"]
         )
-        for source, count in sorted(self._rejected().items()):
+        counts = self._rejected()
+        for (_, source), count in self._summed(("", source, count) for source, count in counts.items()):
             rejected.add_metric([source], count)
         yield rejected
         memory = GaugeMetricFamily("tornado_process_memory_bytes", "Resident memory of this process")
@@ -144,7 +160,17 @@ class _Statistics(Collector):
         yield memory
 
     def _loops(self) -> Iterator[Metric]:
-        loops = [loop.statistics() for _, loop in sorted(self._service.master.loops.items())]
+        known = self._service.known_statistics(sorted(self._service.master.loops), self._within_s)
+        found = [one for one in known.values() if one is not None]
+        ages = GaugeMetricFamily(
+            "tornado_loop_statistics_age_seconds",
+            "0, or how old the numbers of a loop are that did not answer",
+            labels=["loop"],
+        )
+        for one in found:
+            ages.add_metric([one.record.name], one.age_s)
+        yield ages
+        loops = [one.record for one in found]
         for name, text, attribute in _LOOP_COUNTERS:
             counter = CounterMetricFamily(name, text, labels=["loop"])
             for one in loops:
@@ -161,9 +187,9 @@ class _Statistics(Collector):
             "Records of a source that are in or quarantined",
             labels=["loop", "source"],
         )
-        for one in loops:
-            for source, offset in sorted(one.sources.items()):
-                offsets.add_metric([one.name, source], offset)
+        reached = ((one.name, source, offset) for one in loops for source, offset in one.sources.items())
+        for labels, offset in self._summed(reached):
+            offsets.add_metric(labels, offset)
         yield offsets
 
     def _sources(self) -> Iterator[Metric]:
@@ -174,23 +200,38 @@ class _Statistics(Collector):
         ]
         for name, text, attribute in _SOURCE_COUNTERS:
             counter = CounterMetricFamily(name, text, labels=["loop", "source"])
-            for loop, source in found:
-                counter.add_metric([loop, source.source], getattr(source, attribute))
+            counts = ((loop, source.source, getattr(source, attribute)) for loop, source in found)
+            for labels, count in self._summed(counts):
+                counter.add_metric(labels, count)
             yield counter
         for name, text, attribute in _SOURCE_GAUGES:
             gauge = GaugeMetricFamily(name, text, labels=["loop", "source"])
-            for loop, source in found:
-                value = getattr(source, attribute)
-                gauge.add_metric([loop, source.source], math.nan if value is None else value)
+            values = ((loop, source.source, getattr(source, attribute)) for loop, source in found)
+            for labels, value in self._summed(values):
+                gauge.add_metric(labels, value)
             yield gauge
         errors = GaugeMetricFamily(
             "tornado_source_last_error",
-            "1, with what a source had to overcome last, or failed of, as a label; 0 where there was nothing",
-            labels=["loop", "source", "error"],
+            "1 where a source had to overcome something or failed, which GET /v1/loops shows; 0 where there was nothing",
+            labels=["loop", "source"],
         )
-        for loop, source in found:
-            errors.add_metric([loop, source.source, source.last_error or ""], source.last_error is not None)
+        had_one = ((loop, source.source, int(source.last_error is not None)) for loop, source in found)
+        for labels, count in self._summed(had_one):
+            errors.add_metric(labels, min(count, 1))
         yield errors
+
+    def _summed(
+        self, samples: Iterable[tuple[str, str, float | None]]
+    ) -> list[tuple[tuple[str, str], float]]:
+        """Values by loop and label of the source, in order; those of sources without a label of their own are added up."""
+        totals: dict[tuple[str, str], float] = {}
+        for loop, source, value in samples:
+            labelled = self._labelled.setdefault(loop, {})
+            if len(labelled) < LABELLED_SOURCES:
+                labelled.setdefault(source)
+            key = loop, source if source in labelled else OTHER_SOURCES
+            totals[key] = totals.get(key, 0) + (math.nan if value is None else value)
+        return sorted(totals.items())
 
     def _checkpoints(self) -> Iterator[Metric]:
         taken = [(name, one.statistics()) for name, one in sorted(self._service.checkpoints.items())]

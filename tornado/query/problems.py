@@ -134,6 +134,12 @@ def of_status(status: int, detail: str, headers: dict[str, str] | None = None) -
     )
 
 
+def unresponsive(detail: str, *, hint: str, retry_after_s: float) -> Problem:
+    """Return the document for what did not come within its deadline."""
+    headers = {"Retry-After": str(max(1, -int(-retry_after_s // 1)))}
+    return Problem(503, "unresponsive", "Unresponsive", detail, hint=hint, headers=headers)
+
+
 def unknown_field(name: str, valid: list[str], *, where: str) -> ProblemError:
     """Return the error for a field that nobody declared."""
     return ProblemError(

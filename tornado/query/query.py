@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from threading import Event, Lock
 from typing import Any
 
+from ..errors import WorkerLost
 from .answers import Answer
 from .contract import ProgressView
 from .request import Mode, QueryRequest
@@ -137,6 +139,7 @@ class Query:
         self._ending: Ending | None = None
         self._finished_s: float | None = None
         self._callbacks: list[Callable[[Query], None]] = []
+        self._progress = QueryProgress()  # as it was when somebody asked last
         self._lock = Lock()
         self._finished = Event()
 
@@ -203,12 +206,22 @@ class Query:
             if callback in self._callbacks:
                 self._callbacks.remove(callback)
 
-    def status(self) -> QueryStatus:
-        """Take one consistent look."""
+    def status(self, *, asks: bool = True) -> QueryStatus:
+        """Take one consistent look.
+
+        Parameters
+        ----------
+        asks : bool
+            Ask the workers how far the branch is, which waits for one that hangs. Otherwise, and where they were lost, the
+            progress is that of the last look.
+        """
         with self._lock:
             ending, branch = self._ending, self.branch
             elapsed_s = self.elapsed_s
         if ending is None:
+            if asks and branch is not None:
+                with suppress(WorkerLost):
+                    self._progress = QueryProgress.of(branch.progress())
             cut = branch is not None and branch.wait_cut(0)
             return QueryStatus(
                 id=self.id,
@@ -216,7 +229,7 @@ class Query:
                 mode=self.request.mode,
                 state=QueryState.QUEUED if branch is None else QueryState.RUNNING,
                 snapshot=NamedSnapshot.of(branch.snapshot) if cut else None,
-                progress=QueryProgress() if branch is None else QueryProgress.of(branch.progress()),
+                progress=QueryProgress() if branch is None else self._progress,
                 elapsed_s=elapsed_s,
                 certificate=None,
                 stopped_by=None,

@@ -9,11 +9,13 @@ more queries wait than the queue holds.
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
+from typing import Any
 
 from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
 from ..ingest.ingester import IngesterState, IngesterStatistics
@@ -22,6 +24,7 @@ from .checkpoints import Checkpoints
 from .contract import BranchView, MainLoopView, MasterView, ValuesView
 from .dispatch import APPROXIMATE, Dispatcher
 from .ids import IdCodec, IntIds
+from .last_known import Known, LastKnown
 from .parameters import check_parameters, parameters_inside
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
@@ -29,6 +32,7 @@ from .retention import Retention
 
 # What a finished query takes without its answer.
 QUERY_BYTES = 256
+VERTICES_KNOWN_FOR_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class QueryService:
         self.checkpoints: dict[str, Checkpoints] = {}
         self._codecs: dict[str, IdCodec] = {}
         self._awaited: dict[str, dict[str, int]] = {}
+        self._known: dict[str, LastKnown[Any]] = {}
         self._listeners: list[Callable[[Query], None]] = []
         self._sources: defaultdict[str, list[Callable[[], Sequence[IngesterStatistics]]]] = defaultdict(list)
         self._ended: Counter[str] = Counter()
@@ -78,7 +83,12 @@ class QueryService:
         self._refused = 0
         self._closed = False
         self._dispatcher = Dispatcher(
-            self.limits, loop=self.loop, fork=self._fork, read=self._read, end=self._end
+            self.limits,
+            loop=self.loop,
+            vertices=self._known_vertices,
+            fork=self._fork,
+            read=self._read,
+            end=self._end,
         )
 
     def loop(self, name: str) -> MainLoopView:
@@ -94,6 +104,25 @@ class QueryService:
             running = ", ".join(sorted(self.master.loops)) or "none"
             raise UnknownLoop(f"no loop is called {name!r}; running: {running}")
         return loop
+
+    def known_statistics(self, loops: Collection[str], within_s: float) -> dict[str, Known[Any] | None]:
+        """Return the statistics of loops as they are now; of those that do not answer in time, as they were last.
+
+        None stands for a loop that has never answered. All are asked at once, so the wait is at most `within_s`.
+
+        Raises
+        ------
+        UnknownLoop
+            When none of a name runs.
+        Exception
+            What made a loop fail.
+        """
+        until_s = time.monotonic() + within_s
+        asked = {name: (known, known.begin()) for name in loops for known in [self._last_known(name)]}
+        return {
+            name: known.wait(question, max(0.0, until_s - time.monotonic()))
+            for name, (known, question) in asked.items()
+        }
 
     def use_ids(self, loop: str, codec: IdCodec) -> None:
         """Read and write the ids of a loop through a codec; without one they are int64."""
@@ -141,8 +170,8 @@ class QueryService:
     def submit(self, request: QueryRequest) -> Query:
         """Let a question in.
 
-        An approximate one is answered on return. An exact one has forked on return, or waits. Blocks only for a stored
-        snapshot (`at`), which is read from the store, and for approximate reads that rank or hold all vertices.
+        An approximate one is answered on return. An exact one has forked on return, or waits. Blocks while the loop is being
+        restored, for a stored snapshot (`at`), which is read from the store, and approximate reads for the workers.
 
         Raises
         ------
@@ -191,9 +220,14 @@ class QueryService:
             self._forget([query.id])
         return query
 
+    def discard(self, query: Query) -> None:
+        """Cancel a query and forget it, since nobody knows of it."""
+        self.abandon(query)
+        self._forget([query.id])
+
     def abandon(self, query: Query) -> bool:
         """Cancel a query, unless it has ended; return whether it had not. Keeps the resource, unlike a second `cancel`."""
-        status = query.status()
+        status = query.status(asks=False)
         ended = query.finish(
             Ending(state=QueryState.CANCELLED, snapshot=status.snapshot, progress=status.progress)
         )
@@ -273,6 +307,16 @@ class QueryService:
             self._forget([query.id])
             raise
         return query
+
+    def _last_known(self, name: str) -> LastKnown[Any]:
+        loop = self.loop(name)
+        with self._lock:
+            return self._known.setdefault(name, LastKnown(loop.statistics))
+
+    def _known_vertices(self, name: str, within_s: float) -> int:
+        """How many vertices a loop had a moment ago; 0 where it has never said."""
+        known = self._last_known(name).get(within_s, max_age_s=VERTICES_KNOWN_FOR_S)
+        return 0 if known is None else int(known.record.vertices)
 
     def _fork(self, request: QueryRequest) -> BranchView:
         # Vertices are looked up only now: while a question waits for offsets, its vertex may be seen for the first time.

@@ -1,0 +1,243 @@
+"""Loops that do not answer: nobody waits for them beyond a deadline, and health for nobody."""
+
+import threading
+from functools import partial
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from tests.query.conftest import eventually, start_roads
+from tornado.query import service as service_module
+from tornado.query.request import QueryRequest
+
+NDJSON = {"content-type": "application/x-ndjson"}
+SHORT = {f"{kind}_timeout_s": 0.05 for kind in ("look", "ask", "read", "admission")}
+LONG = dict.fromkeys(SHORT, 60.0)
+
+
+def arrow():
+    sink = pa.BufferOutputStream()
+    table = pa.table({"src": [1], "dst": [2], "weight": [1.0]})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def ask(client, **fields):
+    return client.post("/v1/queries", params={"wait_s": 20}, json={"loop": "roads"} | fields)
+
+
+def batch(number):
+    return f"/v1/loops/roads/batches/b/{number}"
+
+
+# Whatever asks a loop, by what it asks for.
+WAITING = {
+    "exact": ask,
+    "approximate": partial(ask, mode="approximate", vertices=[3]),
+    "approximate whole": partial(ask, mode="approximate"),
+    "at": partial(ask, at=1),
+    "after offsets": partial(ask, min_offsets={"edges.csv": 4}),
+    "one loop": lambda client: client.get("/v1/loops/roads"),
+    "push": lambda client: client.post(
+        "/v1/loops/roads/edges", content='{"src": 1, "dst": 2}\n', headers=NDJSON
+    ),
+    "commit": lambda client: client.post(batch(0), json={"parts": [{"part": "p", "chunks": 1}]}),
+}
+
+
+def asked_at_once(url, asked):
+    """Make each request on a thread of its own; return the answers by name, to be read when the threads have ended."""
+    answers = {}
+
+    def one(name):
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as mine:
+            answers[name] = asked[name](mine)
+
+    threads = [threading.Thread(target=one, args=(name,)) for name in asked]
+    for thread in threads:
+        thread.start()
+    return answers, threads
+
+
+@pytest.fixture
+def served(fake, open_service, serve):
+    """A client of a service over roads, of which one snapshot is stored and one part of a batch is here."""
+
+    def make(limits):
+        loop = start_roads(fake)
+        loop.checkpoint()
+        client = serve(open_service(fake), **limits)
+        client.service = client.server.service
+        staged = client.put(
+            f"{batch(0)}/parts/p/0",
+            content=arrow(),
+            headers={"content-type": "application/vnd.apache.arrow.stream"},
+        )
+        assert staged.status_code == 202
+        return client
+
+    yield make
+    fake.answers.set()
+
+
+def test_health_and_readiness_answer_while_every_call_of_a_loop_hangs(fake, served):
+    client = served(LONG)
+    fake.answers.clear()
+    asked = WAITING | {
+        "loops": lambda client: client.get("/v1/loops"),
+        "metrics": lambda client: client.get("/metrics"),
+    }
+    answers, threads = asked_at_once(client.server.url, asked)
+    kinds = client.server._bulkheads
+    begun = (kinds.forks, kinds.reads, kinds.looks, kinds.admissions)
+    eventually(lambda: all(kind._threads > kind._idle for kind in begun))
+    for _ in range(50):
+        assert client.get("/healthz", timeout=5).json() == {"status": "ok"}
+        assert client.get("/readyz", timeout=5).json() == {"status": "ready", "loops": ["roads"]}
+    assert answers == {}
+    fake.answers.set()
+    for thread in threads:
+        thread.join()
+    assert {name: answer.status_code for name, answer in answers.items()} == {
+        name: 202 if name == "push" else 200 for name in asked
+    }
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_what_waits_for_a_loop_says_503_at_its_deadline_and_works_again_afterwards(fake, served, name):
+    client = served(SHORT)
+    fake.answers.clear()
+    answer = WAITING[name](client)
+    assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+    assert (answer.json()["code"], answer.headers["retry-after"]) == ("unresponsive", "1")
+    assert answer.json()["hint"]
+    fake.answers.set()
+    kinds = client.server._bulkheads
+    eventually(lambda: not any(getattr(kinds, kind).late() for kind in kinds.__slots__))
+    assert WAITING[name](client).status_code == (202 if name == "push" else 200)
+
+
+def test_a_question_whose_client_was_told_to_ask_again_is_cancelled_and_forgotten(fake, served):
+    client = served(SHORT)
+    fake.gate.clear()
+    fake.answers.clear()
+    assert ask(client).status_code == 503
+    fake.answers.set()
+    eventually(lambda: client.server._bulkheads.forks.late() == 0)
+    assert client.get("/v1/queries").json() == {"queries": []}
+    [branch] = fake.loops["roads"].branches
+    eventually(lambda: branch.state.value == "cancelled")
+
+
+def test_so_many_questions_that_hang_stop_no_others_but_questions(fake, served):
+    client = served(SHORT)
+    assert client.get("/v1/loops").status_code == 200
+    fake.answers.clear()
+    refused = [ask(client, at=1).json() for _ in range(17)]
+    assert all(one["code"] == "unresponsive" for one in refused)
+    assert "16 calls of the kind 'fork of a branch' hang" in refused[-1]["detail"]
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/v1/queries").status_code == 200
+    assert client.server._bulkheads.looks.late() == 0
+
+
+def test_a_loop_that_does_not_answer_is_shown_as_it_was_last_with_the_age_of_that(fake, served):
+    client = served(SHORT | {"look_timeout_s": 1.0})
+    [fresh] = client.get("/v1/loops").json()["loops"]
+    assert fresh["statistics_age_s"] == 0.0
+    # The offsets of a loop of ours are there whatever its workers do.
+    client.service.loop("roads").offsets = lambda: {"edges.csv": 4}
+    fake.answers.clear()
+    [known] = client.get("/v1/loops").json()["loops"]
+    assert known.pop("statistics_age_s") > 0
+    assert known == {name: value for name, value in fresh.items() if name != "statistics_age_s"}
+    text = client.get("/metrics").text
+    assert 'tornado_edges{loop="roads"} 4.0' in text
+    [age] = [line for line in text.splitlines() if line.startswith("tornado_loop_statistics_age_seconds{")]
+    assert float(age.split()[-1]) > 0
+    fake.answers.set()
+    [fresh] = client.get("/v1/loops").json()["loops"]
+    assert fresh["statistics_age_s"] == 0.0
+
+
+def test_a_loop_that_has_never_answered_is_not_shown_but_said_to_be_unresponsive(fake, served):
+    client = served(SHORT | {"look_timeout_s": 1.0})
+    client.service.loop("roads").offsets = dict
+    fake.answers.clear()
+    answer = client.get("/v1/loops")
+    assert (answer.status_code, answer.json()["code"]) == (503, "unresponsive")
+    assert "tornado_queries_submitted_total" in client.get("/metrics").text
+
+
+def test_a_query_whose_workers_hang_is_described_with_the_progress_of_the_last_look(fake, served):
+    client = served(SHORT)
+    fake.gate.clear()
+    query = client.post("/v1/queries", json={"loop": "roads"}).json()
+    path = f"/v1/queries/{query['id']}"
+    before = client.get(path).json()
+    fake.answers.clear()
+    seen = client.get(path).json()
+    assert (seen["state"], seen["iteration"]) == ("running", before["iteration"])
+    assert [one["id"] for one in client.get("/v1/queries").json()["queries"]] == [query["id"]]
+    with client.stream("GET", f"{path}/events") as events:
+        lines = events.iter_lines()
+        assert next(lines) == "event: progress"
+        assert client.get("/healthz").status_code == 200
+        fake.gate.set()
+        assert any(line == "event: done" for line in lines)
+    assert client.get(path).json()["state"] == "converged"
+
+
+def test_a_query_can_be_cancelled_while_its_workers_hang(fake, served):
+    client = served(SHORT)
+    fake.gate.clear()
+    query = client.post("/v1/queries", json={"loop": "roads"}).json()
+    fake.answers.clear()
+    assert client.delete(f"/v1/queries/{query['id']}").json()["state"] == "cancelled"
+
+
+def test_a_branch_that_ends_asks_no_loop_before_the_next_one_is_forked(fake, open_service, monkeypatch):
+    """Who ends a branch takes the reports of workers: a worker that hangs there would keep all others from being heard."""
+    loop = start_roads(fake)
+    answering = threading.Event()
+    answering.set()
+    monkeypatch.setattr(loop, "statistics", lambda answer=loop.statistics: answering.wait() and answer())
+    monkeypatch.setattr(service_module, "VERTICES_KNOWN_FOR_S", 0.0)  # so that it is asked for each branch
+    service = open_service(fake, branches=2)
+    fake.gate.clear()
+
+    def submitted(source, deadline_s):
+        request = QueryRequest(
+            loop="roads", vertices=(3,), parameters={"source": source}, deadline_s=deadline_s
+        )
+        return service.submit(request)
+
+    running, ending, waiting = submitted(1, 60), submitted(2, 1), submitted(5, 60)
+    assert [query.state.value for query in (running, ending, waiting)] == ["running", "running", "queued"]
+    answering.clear()
+    try:
+        assert ending.wait(20)  # at its deadline, on the thread of its branch
+        eventually(lambda: waiting.state.value == "running")
+        assert running.state.value == "running"
+    finally:
+        answering.set()
+
+
+def test_an_answer_that_hangs_while_it_is_read_is_a_problem_and_let_go_of_later(fake, served, monkeypatch):
+    client = served(SHORT)
+    query = client.post("/v1/queries", json={"loop": "roads"}).json()
+    client.get(f"/v1/queries/{query['id']}", params={"wait_s": 20})
+    [branch] = fake.loops["roads"].branches
+    values = branch.values()
+    page = values.page
+    monkeypatch.setattr(values, "page", lambda *where: fake.answers.wait() and page(*where))
+    fake.answers.clear()
+    for path in ("result", "result?limit=2"):
+        answer = client.get(f"/v1/queries/{query['id']}/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (503, "unresponsive")
+    client.delete(f"/v1/queries/{query['id']}")
+    assert not branch.released
+    fake.answers.set()
+    eventually(lambda: branch.released)
