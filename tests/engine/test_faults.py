@@ -32,15 +32,46 @@ from tornado.loops import BranchState
 from tornado.storage import MemoryStore
 
 LARGE = {"vertices": 20_000, "edges": 60_000}
-EXACT_AGAIN_S = 30.0  # the aim is 5; the bound only says that it did not hang on a busy machine
+# What is promised of starting workers and restoring loops, also beside other programs that want the same cores. How long a test
+# waits at most is another matter: `TIMEOUT_S`.
+RECOVERED_WITHIN_S = 5.0
+# An executor is a JVM, which starts first.
+EXECUTOR_WITHIN_S = 10.0
+# Until a loss is noticed by silence, and until the answer is there.
+NOTICED_WITHIN_S = 5.0
 
 
-def exact_again(streamed, begun, what):
-    """The time from when something broke to the next answer, which is exact."""
-    streamed.check_branch(streamed.loop.fork())
-    elapsed = time.monotonic() - begun
-    print(f"\n{what}: exact again after {elapsed:.1f} s, losses {streamed.master.engine.losses}")
-    assert elapsed < EXACT_AGAIN_S
+class Breakage:
+    """From a moment at which something breaks, to the end of a branch that is under way then, or is forked behind it."""
+
+    def __init__(self, streamed, branch=None):
+        self._streamed, self._engine, self.branch = streamed, streamed.master.engine, branch
+        self._losses, self._ended_s = self._engine.losses, []
+        self._engine.recovered_s = None
+        self._begun_s = time.monotonic()
+        if branch is not None:
+            self._hear_of(branch)
+
+    def begin(self):
+        """Measure from now on."""
+        self._begun_s = time.monotonic()
+
+    def exact_again(self, what, *, losses=1, recovered_within_s=RECOVERED_WITHIN_S):
+        """An exact answer came in time, and no more sets of workers were lost than the test has broken."""
+        if self.branch is None:
+            self.branch = self._streamed.loop.fork()
+            self._hear_of(self.branch)
+        self._streamed.check_branch(self.branch)
+        eventually(lambda: self._ended_s and self._engine.recovered_s is not None)
+        elapsed_s, recovered_s = self._ended_s[0] - self._begun_s, self._engine.recovered_s
+        lost = self._engine.losses - self._losses
+        print(f"\n{what}: exact again after {elapsed_s:.1f} s, restored in {recovered_s:.1f}, losses {lost}")
+        assert lost == losses, "workers were lost that nobody ended"
+        assert recovered_s < recovered_within_s
+        assert elapsed_s < recovered_within_s + NOTICED_WITHIN_S
+
+    def _hear_of(self, branch):
+        branch.add_done_callback(lambda _: self._ended_s.append(time.monotonic()))
 
 
 def admit_all(streamed, size=500):
@@ -54,18 +85,19 @@ def test_a_worker_that_ends_or_hangs_while_edges_come_and_branches_run(lossy, nu
     with Placed(lossy, "kept", stream()) as kept, Placed(lossy, "streamed", records) as streamed:
         while kept.admit(1000):
             pass
-        branches, begun = [], None
+        branches, breakage = [], None
         while streamed.admit(997):
             branches.append(streamed.loop.fork())
-            if begun is None and streamed.admitted > len(records) // 2:
+            if breakage is None and streamed.admitted > len(records) // 2:
                 # First it stops, so that branches that are forked now are surely under way.
                 end(pids_of(lossy)[1], signal.SIGSTOP)
                 branches = [streamed.loop.fork() for _ in range(3)]
                 streamed.admit(499)
                 branches.append(streamed.loop.fork())
-                begun = time.monotonic()
+                breakage = Breakage(streamed, branches[-1])
                 end(pids_of(lossy)[1], number)
-        exact_again(streamed, begun, number.name)
+        branches.remove(breakage.branch)
+        breakage.exact_again(number.name)
         for branch in branches:
             streamed.check_branch(branch)
         streamed.check_main()
@@ -104,14 +136,11 @@ def test_workers_that_are_lost_again_while_they_are_restored(lossy, monkeypatch)
     with Placed(lossy, "streamed", stream()) as streamed:
         streamed.admit(3000)
         end(pids_of(lossy)[1], signal.SIGSTOP)  # so that it is surely under way
-        branch = streamed.loop.fork()
-        begun = time.monotonic()
+        breakage = Breakage(streamed, streamed.loop.fork())
         end(pids_of(lossy)[0])
         admit_all(streamed)
-        exact_again(streamed, begun, "lost three times in a row")
-        streamed.check_branch(branch)
+        breakage.exact_again("lost three times in a row", losses=3)
         streamed.check_main()
-    assert lossy.engine.losses >= 3
 
 
 def test_edges_and_forks_from_many_threads_while_workers_are_replaced(lossy, monkeypatch):
@@ -155,8 +184,8 @@ def test_a_worker_hangs_while_somebody_watches_the_progress_of_a_branch(lossy):
     with Placed(lossy, "streamed", stream()) as streamed:
         admit_all(streamed)
         streamed.check_branch(streamed.loop.fork())
-        begun = time.monotonic()
         first, second = pids_of(lossy)
+        breakage = Breakage(streamed)
         end(second, signal.SIGSTOP)
         branches = [streamed.loop.fork() for _ in range(3)]
         eventually(lambda: all(len(branch.processors) == 1 for branch in branches))
@@ -175,7 +204,7 @@ def test_a_worker_hangs_while_somebody_watches_the_progress_of_a_branch(lossy):
         time.sleep(0.1)
         end(second, signal.SIGCONT)
         try:
-            exact_again(streamed, begun, "SIGSTOP while watched")
+            breakage.exact_again("SIGSTOP while watched")
             for found in branches:
                 streamed.check_branch(found)
         finally:
@@ -213,9 +242,13 @@ def test_a_loop_that_is_started_while_workers_are_lost_runs_or_says_so(lossy):
                     other.check_branch(other.loop.fork())
             except WorkerLost as error:
                 print(f"\nstarting during a loss: {error}")
-            assert time.monotonic() - begun < EXACT_AGAIN_S
             eventually(lambda losses=losses: lossy.engine.losses > losses)
             streamed.check_branch(streamed.loop.fork())
+            took_s = time.monotonic() - begun
+            assert took_s < 2 * (RECOVERED_WITHIN_S + NOTICED_WITHIN_S), (
+                "a loop that was started, and one that was there"
+            )
+            assert lossy.engine.losses == losses + 1
 
 
 def test_closing_while_workers_are_replaced_ends_soon_and_leaves_nothing(remote):
@@ -410,11 +443,11 @@ def test_workers_are_killed_between_and_in_checkpoints_of_a_durable_store(remote
             while streamed.admitted < (kill + 1) * every:
                 assert streamed.admit(251)
                 time.sleep(0.005)
-            begun = time.monotonic()
+            breakage = Breakage(streamed)
             end(pids_of(session.master)[kill % 2])
             for _ in range(20):
                 streamed.admit(53)
-            exact_again(streamed, begun, f"kill {kill} with checkpoints")
+            breakage.exact_again(f"kill {kill} with checkpoints")
         admit_all(streamed)
         streamed.check_branch(streamed.loop.fork())
         streamed.check_main()
@@ -441,28 +474,30 @@ def test_an_executor_that_is_killed_is_replaced(lossy):
         streamed.admit(3000)
         streamed.check_branch(streamed.loop.fork())
         end(pids_of(lossy)[1], signal.SIGSTOP)  # so that it is surely under way
-        branch = streamed.loop.fork()
+        breakage = Breakage(streamed, streamed.loop.fork())
         executors = [
             child
             for child in psutil.Process().children(recursive=True)
             if runs(child.pid) and any("CoarseGrainedExecutorBackend" in word for word in child.cmdline())
         ]
         assert len(executors) == 2
-        begun = time.monotonic()
+        breakage.begin()
         executors[0].kill()
         admit_all(streamed)
-        exact_again(streamed, begun, "executor killed")
-        streamed.check_branch(branch)
+        breakage.exact_again("executor killed", recovered_within_s=EXECUTOR_WITHIN_S)
         streamed.check_main()
 
 
 def test_a_fork_server_that_hangs_is_replaced_with_its_workers(compiled_paths):
+    begun_s = time.monotonic()
     with master_at("processes") as master, Placed(master, "streamed", stream()) as streamed:
+        started_s = time.monotonic() - begun_s
         streamed.admit(1000)
         server, (first, second) = psutil.Process(pids_of(master)[0]).parent(), pids_of(master)
         for pid, number in ((server.pid, signal.SIGSTOP), (second, signal.SIGSTOP), (first, signal.SIGKILL)):
             os.kill(pid, number)
-        begun = time.monotonic()
+        breakage = Breakage(streamed)
         streamed.admit(1000)
-        exact_again(streamed, begun, "fork server stopped")
+        # Another server imports everything first, as the first one did.
+        breakage.exact_again("fork server stopped", recovered_within_s=RECOVERED_WITHIN_S + 2 * started_s)
         assert not any(runs(pid) for pid in (server.pid, first, second))

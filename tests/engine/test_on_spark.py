@@ -10,6 +10,7 @@ import pytest
 from tests.end_to_end.running import CHECKOUT
 
 WITHIN_S = 500
+SOAK_WITHIN_S = 5_000
 FILES = [f"tests/engine/{name}" for name in ("test_conformance.py", "test_faults.py", "test_drivers.py")]
 # The engine is the one that processes have; here are those that show how Spark starts and ends workers, on a cluster those
 # that show executors too. The soak has all.
@@ -17,38 +18,69 @@ LOCAL = "(conformance and not stored) or drivers or ends_or_hangs or closing or 
 CLUSTER = "exact_at_the_versions or closing_leaves or executor or ends_or_hangs"
 
 
-def run(master, chosen, java):
+def command(chosen, *, is_soak):
+    """The marks that a soak wants are named: those of pyproject.toml leave out what is marked as one."""
+    marks = ["-m", "soak or not soak"] if is_soak else []
+    return [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-s",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        chosen,
+        *marks,
+        *FILES,
+    ]
+
+
+def run(master, chosen, java, *options, is_soak):
     environment = os.environ | {
         "JAVA_HOME": java,
         "PYTHONPATH": str(CHECKOUT),
         "TORNADO_TEST_PLACES": f"spark:{master}",
     }
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-k", chosen, *FILES],
+        [*command(chosen, is_soak=is_soak), *options],
         capture_output=True,
         text=True,
-        timeout=WITHIN_S,
+        timeout=SOAK_WITHIN_S if is_soak else WITHIN_S,
         cwd=CHECKOUT,
         env=environment,
         check=False,
     )
 
 
+@pytest.mark.parametrize(("master", "chosen"), [("local[4]", ""), ("local-cluster[2,1,1024]", "not slots")])
+def test_the_soak_on_spark_has_the_losses_at_any_moment(master, chosen):
+    listed = run(master, chosen, "", "--collect-only", is_soak=True)
+    assert listed.returncode == 0, listed.stdout + listed.stderr
+    for seed in range(6):
+        assert f"test_workers_that_are_lost_at_any_moment[spark:{master}-{seed}]" in listed.stdout
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("master", "chosen"),
+    ("master", "chosen", "is_soak"),
     [
-        ("local[4]", LOCAL),
-        ("local-cluster[2,1,1024]", CLUSTER),
-        pytest.param("local[4]", "", marks=pytest.mark.soak),
-        pytest.param("local-cluster[2,1,1024]", "not slots", marks=pytest.mark.soak),
+        ("local[4]", LOCAL, False),
+        ("local-cluster[2,1,1024]", CLUSTER, False),
+        pytest.param("local[4]", "", True, marks=[pytest.mark.soak, pytest.mark.timeout(SOAK_WITHIN_S)]),
+        pytest.param(
+            "local-cluster[2,1,1024]",
+            "not slots",
+            True,
+            marks=[pytest.mark.soak, pytest.mark.timeout(SOAK_WITHIN_S)],
+        ),
     ],
 )
-def test_the_same_on_spark(master, chosen, compiled_paths):
+def test_the_same_on_spark(master, chosen, is_soak, compiled_paths):
     pytest.importorskip("pyspark")
     from tornado.ingest.java import spark_java_home
 
-    done = run(master, chosen, spark_java_home())
+    done = run(master, chosen, spark_java_home(), is_soak=is_soak)
     print(
         f"\n{master}:", *re.findall(r".*(?:exact again|after the driver|passed).*", done.stdout), sep="\n  "
     )

@@ -25,6 +25,7 @@ from tornado.loops.graph import EvolvingGraph
 from tornado.loops.loop_columns import NEVER, OUTBOX, UNBOUNDED
 from tornado.loops.selective_state import LoopState
 from tornado.protocol.clock import Stamp
+from tornado.protocol.legality import GhostPhase, Step, confirm, require
 from tornado.protocol.messages import (
     Acknowledge,
     AddEdge,
@@ -65,11 +66,14 @@ def identities(kernel, workers):
 
 
 class KernelSession:
-    """One worker with one vertex on the compiled kernel; parameters as for `Session`, the names of all workers beside them."""
+    """One worker with one vertex on the compiled kernel; parameters as for `Session`, the names of all workers beside them.
+
+    With `asks` it prepares everywhere; without, it commits at the last allowed iteration where it can, as loops do by default.
+    """
 
     held_inputs = ()  # iterations of inputs that wait for the end of the session; only the twin keeps them
 
-    def __init__(self, worker, program, *, delay_bound, kernel, workers, fuel=1 << 15, owner=None):
+    def __init__(self, worker, program, *, delay_bound, kernel, workers, fuel=1 << 15, owner=None, asks=True):
         self.kernel = kernel
         self.worker = worker
         self.workers = workers
@@ -85,7 +89,7 @@ class KernelSession:
             worker=workers.index(worker),
             workers=len(workers),
             delay_bound=delay_bound,
-            always_prepares=True,
+            always_prepares=asks,
             rows=64,
             edges=1024,
         )
@@ -106,6 +110,11 @@ class KernelSession:
         self._know_limit()
         self.row = next(row for row in range(2) if self.graph.columns.ids[row] == own[0])
         self._take_commits()
+
+    @property
+    def overtaken(self):
+        """Commits along single edges that came to a consumer that was further already."""
+        return int(self.state.counters[names.OVERTAKEN])
 
     # What the world asks
 
@@ -341,3 +350,32 @@ class AdmitsAtItsToken(Session):
         super()._gather_input(vertex, event)
         if isinstance(event, Input) and isinstance(event.change, Touch) and (was_dirty or not vertex.dirty):
             vertex.reached = reached
+
+
+class CommitsAtTheLast(AdmitsAtItsToken):
+    """Nobody is asked: with consumers elsewhere, a vertex commits at the last allowed iteration (Tornado, section 4.4).
+
+    None of them can be beyond it, so their iterations need not be known, and updates come without PREPARE, as where B is 1. A
+    consumer can be further than what is on its way to it: `overtaken` counts that along edges.
+    """
+
+    overtaken = 0
+
+    def _on_start(self, vertex):
+        before = vertex.phase
+        require(before, Step.START, f"vertex {vertex.id}")
+        assert self._is_startable(vertex), f"{vertex.id} starts at {vertex.next_iteration}, {self.frontier}"
+        if vertex.consumers - {self.worker}:
+            vertex.floor = self._limit() - 1
+        self._commit(vertex)
+        confirm(before, Step.START, vertex.phase, f"vertex {vertex.id}")
+
+    def _resting_phase(self):
+        return GhostPhase.SYNCHRONOUS
+
+    def _gather(self, vertex, value):
+        is_late = (
+            isinstance(value, Update) and value.producer != vertex.id and value.iteration < vertex.reached
+        )
+        self.overtaken += is_late * len(self.ghosts[value.producer].edges[vertex.id])
+        super()._gather(vertex, value)

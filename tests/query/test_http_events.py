@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.query.conftest import start_roads
+from tornado.query import events
 
 
 def parsed(text):
@@ -77,7 +78,8 @@ def test_a_queued_query_is_followed_from_the_queue_to_its_end(slow):
     assert events[-1][1]["state"] == "converged"
 
 
-def test_the_end_comes_without_waiting_for_the_next_look(slow):
+def test_the_end_comes_without_waiting_for_the_next_look(slow, monkeypatch):
+    monkeypatch.setattr(events, "PROGRESS_INTERVAL_S", 60.0)
     query = ask(slow)
     ended = []
     query_done = slow.fake.loops["roads"].branches[0]
@@ -88,7 +90,7 @@ def test_the_end_comes_without_waiting_for_the_next_look(slow):
         slow.fake.gate.set()
         while next(lines) != "event: done":
             pass
-        assert time.monotonic() - ended[0] < 0.09
+        assert time.monotonic() - ended[0] < 30
 
 
 def test_only_so_many_clients_may_listen_and_one_that_leaves_makes_room(slow):

@@ -5,10 +5,11 @@ import math
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
 import httpx
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -57,10 +58,73 @@ def test_edges_come_as_one_table_too(paths):
         paths.insert([1])
 
 
-def test_edges_come_as_a_data_frame_too(paths):
-    pd = pytest.importorskip("pandas")
-    paths.insert(pd.DataFrame({"src": [1, 2], "dst": [2, 3], "weight": [1.0, 2.5]}))
-    assert paths.query(vertices=[3]).values == {3: 3.5}
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_edges_come_as_a_data_frame_too(paths, library):
+    frame = library.DataFrame({"src": [1, 2, 3], "dst": [2, 3, 4], "weight": [1.0, 2.5, 0.5]})
+    paths.insert(frame)
+    assert paths.query(vertices=[4]).values == {4: 4.0}
+    # Its columns, one by one; a row that is gone leaves a gap in the numbers of the others.
+    rest = frame.drop(1) if library is pd else frame.filter(pl.col("src") != 2)
+    paths.remove(rest["src"], rest["dst"])
+    paths.insert(frame["dst"], frame["src"], frame["weight"])
+    assert paths.query(vertices=[2, 3]).values == {2: math.inf, 3: math.inf}
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        pd.Series([1.0, None]),
+        pd.Series([1, None], dtype="Int64"),
+        pd.Series([1.0, None], dtype=pd.ArrowDtype(pa.float64())),
+        pl.Series([1.0, None]),
+        pl.Series([1, None]),
+    ],
+    ids=["pandas", "pandas with a mask", "pandas on Arrow", "polars", "polars of integers"],
+)
+def test_a_weight_that_a_data_frame_lacks_is_refused_on_insertion_and_means_any_edge_on_removal(
+    paths, weights
+):
+    with pytest.raises(InvalidArgument, match=r"weight\[1\] is nan, but an insertion needs a number"):
+        paths.insert([1, 2], [2, 3], weights)
+    paths.insert([1, 2], [2, 3], [1.0, 4.0])
+    paths.remove([1, 2], [2, 3], weights)
+    assert paths.statistics().missing_removals == 0
+    assert paths.query(vertices=[2, 3]).values == {2: math.inf, 3: math.inf}
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (pd.Series([1.0, 2.0]), r"src\[0\] is 1.0"),
+        (pl.Series([1.0, 2.0]), r"src\[0\] is 1.0"),
+        (pd.Series([1, None], dtype="Int64"), r"src\[1\] is <NA>"),
+        (pl.Series([1, None]), r"src\[1\] is None"),
+        (pl.Series([1, 2**63], dtype=pl.UInt64), r"src\[1\] is 9223372036854775808"),
+        (pd.Series([True, False]), r"src\[0\] is True"),
+    ],
+    ids=[
+        "pandas floats",
+        "polars floats",
+        "pandas missing",
+        "polars missing",
+        "polars beyond",
+        "pandas bools",
+    ],
+)
+def test_an_id_of_a_data_frame_that_is_no_vertex_is_named(paths, ids, message):
+    with pytest.raises(InvalidArgument, match=message):
+        paths.insert(ids, [2, 3])
+    assert paths.offsets().get("insert", 0) == 0
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_names_come_as_a_column_of_a_data_frame(session, master, library):
+    towns = session.start(master.new_program(source=0), name="towns", ids="string")
+    towns.insert(library.Series(["Bern", "Thun"]), library.Series(["Thun", "Brig"]))
+    answer = towns.query(vertices=["Brig"])
+    assert answer.values == {"Brig": 2.0}
+    frame = answer.to_pandas()
+    assert frame["vertex"].tolist() == ["Brig"] and frame["value"].tolist() == [2.0]
 
 
 @pytest.mark.parametrize(
@@ -114,15 +178,28 @@ def test_results_convert(paths):
     assert "converged: 4 vertices, exact" in repr(answer.result())
 
 
-def test_results_convert_to_pandas_or_say_what_to_install(paths, monkeypatch):
+def test_results_convert_to_pandas_and_by_arrow_to_polars(paths):
+    paths.insert([1, 5], [2, 6], [1.5, 1.0])
+    answer = paths.query()
+    frame = answer.to_pandas()
+    assert frame.dtypes.to_dict() == {"vertex": np.dtype(np.int64), "value": np.dtype(np.float64)}
+    assert frame["vertex"].tolist() == [1, 2, 5, 6]
+    assert frame["value"].tolist() == [0.0, 1.5, math.inf, math.inf]
+    table = pl.DataFrame(answer.to_arrow())
+    assert table.schema == {"vertex": pl.Int64, "value": pl.Float64}
+    assert table.to_dict(as_series=False) == {"vertex": [1, 2, 5, 6], "value": [0.0, 1.5, None, None]}
+    # What came out goes in again.
+    reached = table.filter(pl.col("value").is_not_null())
+    paths.insert([9] * len(reached), reached["vertex"], reached["value"])
+    assert paths.query(vertices=[1, 2], parameters={"source": 9}).values == {1: 0.0, 2: 1.5}
+
+
+def test_without_pandas_a_result_says_what_to_install(paths, monkeypatch):
     paths.insert([1], [2], [1.5])
     answer = paths.query(vertices=[2])
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(NotSupported, match="pip install pandas"):
         answer.to_pandas()
-    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
-    frame = answer.to_pandas()
-    assert {name: column.tolist() for name, column in frame.items()} == {"vertex": [2], "value": [1.5]}
 
 
 def test_top_comes_best_first_and_only_named_vertices_in_their_order(paths):

@@ -33,9 +33,9 @@ class ProgramEntry:
 
 
 def app_names() -> list[str]:
-    """Return the names that `tornado run` accepts, in alphabetical order."""
-    folder = HOME / "apps"
-    return sorted(module.name for module in pkgutil.iter_modules([str(folder)]) if module.name[0] != "_")
+    """Return the names that `tornado run` accepts, in alphabetical order; a folder of `apps/` is no app."""
+    modules = pkgutil.iter_modules([str(HOME / "apps")])
+    return sorted(module.name for module in modules if module.name[0] != "_" and not module.ispkg)
 
 
 def load_program(app: str) -> ProgramEntry:

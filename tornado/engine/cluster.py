@@ -438,7 +438,8 @@ class ClusterEngine:
             self._launch()
             self.on_restart()
         except WorkerLost as error:
-            self._lose(self._reason or str(error))
+            if self._reason is None:  # or the monitor has seen it, and it is counted
+                self._lose(str(error))
         except Exception as error:  # noqa: BLE001  whoever waits for a loop must hear of it
             return error
         else:

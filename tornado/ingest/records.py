@@ -188,8 +188,12 @@ def vertex_ids(values: Any, *, name: str = "ids") -> NDArray[np.int64]:
         if column.dtype != object:
             if not len(column):
                 return np.empty(0, np.int64)
-            raise _bad_entry(name, 0, column[0], f"{_ID_RULE} and the column has type {column.dtype}")
-        column = column.tolist()
+            if not hasattr(values, "to_list"):
+                raise _bad_entry(name, 0, column[0], f"{_ID_RULE} and the column has type {column.dtype}")
+            # NumPy has no integer that is missing: one gap makes floats of a data frame's whole column.
+            column = values.to_list()
+        else:
+            column = column.tolist()
     # bool is a subclass of int and np.array would cut 2.5 down to 2: look at the types before the values.
     if not set(map(type, column)) <= {int}:
         column = [_exact_int(entry, index, name) for index, entry in enumerate(column)]

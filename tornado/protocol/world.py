@@ -114,6 +114,8 @@ class Setting:
         Whether workers learn of τ late. Otherwise all know it at once.
     session_type : type, default Session
         What plays the session. Tests put sessions in that break a rule.
+    law_type : type, default Laws
+        What judges them.
     """
 
     script: tuple[Change, ...]
@@ -123,6 +125,7 @@ class Setting:
     established: tuple[Change, ...] = ()
     lag: bool = False
     session_type: type[Session] = Session
+    law_type: type[Laws] = Laws
 
     def owner(self, vertex: int) -> int:
         """Worker of a vertex."""
@@ -176,7 +179,7 @@ class World:
         self.frontier = Frontier(0, 0)
         self.pending = {worker: session.pending() for worker, session in self.sessions.items()}
         self.informed = dict.fromkeys(self.sessions, self.frontier)
-        self.laws = Laws(setting.delay_bound)
+        self.laws = setting.law_type(setting.delay_bound)
         self.trace: list[Committed] = []
         self.prepares = 0
         self.is_young = True
