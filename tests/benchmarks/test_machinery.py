@@ -10,10 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from benchmarks.__main__ import _report_of, _scales
+from benchmarks.__main__ import _engines, _scales
 from benchmarks.admission import _slope
 from benchmarks.catalogue import CATALOGUE, run_entry
-from benchmarks.harness import Clock, Figure, OutOfTime, Settings, print_table, quantile, run_benchmark, save
+from benchmarks.harness import Clock, Figure, OutOfTime, Settings, print_table, quantile, run_benchmark
+from benchmarks.results import load, save
 from benchmarks.system import LOOP_NAME, SOURCE_NAME, Load, Size
 from tornado.ingest.records import EdgeBatch
 from tornado.testing import EdgeHistory, exact_distances
@@ -119,25 +120,26 @@ class SlightlyWrong(RecomputingSystem):
     error = 2.0**-40
 
 
-@pytest.mark.parametrize("name", ["scratch", "admission", "queries", "memory"])
+@pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries", "memory"])
 def test_a_benchmark_finishes_with_figures_and_facts(name, tmp_path, capsys):
     report = run_entry(name, SMOKE, RecomputingSystem)
     assert report.failure is None
     assert len(report.figures) > 5
     assert all(np.isfinite(figure.value) for figure in report.figures)
     assert report.data["edges"] > 1_000
-    assert report.facts["cores"] >= 1
+    assert report.facts["machine"]["cores"] >= 1
     assert report.facts["versions"]["numba"]
     print_table([report])
     shown = capsys.readouterr().out
     assert all(figure.name in shown for figure in report.figures)
-    save([report], tmp_path / "deep" / "results.json")
-    (plain,) = json.loads((tmp_path / "deep" / "results.json").read_text())
-    assert plain["benchmark"] == name
-    assert _report_of(plain) == report
+    result = tmp_path / "deep" / "result.json"
+    save(report, result)
+    assert json.loads(result.read_text())["benchmark"] == name
+    assert load(result) == report
+    assert result.stat().st_size < 20_000
 
 
-@pytest.mark.parametrize("name", ["scratch", "admission", "queries"])
+@pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries"])
 def test_an_answer_that_is_off_by_one_bit_fails_the_benchmark(name):
     report = run_entry(name, SMOKE, SlightlyWrong)
     assert report.failure is not None
@@ -196,6 +198,13 @@ def test_scales_come_from_the_command_line_or_from_the_targets():
     assert _scales("scratch", [18], smoke=False) == (18,)
     assert _scales("startup", [18], smoke=False) == (0,)
     assert _scales("memory", None, smoke=True) == (12,)
+
+
+def test_a_benchmark_of_engines_is_run_for_each_by_itself():
+    assert _engines("scratch", ["spark"], smoke=False) == (None,)
+    assert _engines("checkpoints", None, smoke=False) == ("threads", "processes", "spark")
+    assert _engines("checkpoints", ["spark"], smoke=False) == ("spark",)
+    assert _engines("checkpoints", None, smoke=True) == ("threads",)
 
 
 def test_every_benchmark_asks_its_question_in_the_first_line():

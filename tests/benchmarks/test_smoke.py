@@ -12,7 +12,7 @@ from benchmarks.harness import CHECKOUT, Settings
 SMOKE = Settings(scale=10, workers=(1, 2), smoke=True, hold_s=0.3, queries=10, limit_s=120.0)
 
 
-@pytest.mark.parametrize("name", ["scratch", "admission", "queries", "memory"])
+@pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries", "memory", "checkpoints"])
 def test_the_real_system_passes_the_smoke_run_of(name):
     report = run_entry(name, SMOKE)
     assert report.failure is None
@@ -20,7 +20,7 @@ def test_the_real_system_passes_the_smoke_run_of(name):
 
 
 def test_the_command_runs_a_benchmark_in_a_process_of_its_own(tmp_path):
-    output = tmp_path / "results.json"
+    output = tmp_path / "results"
     done = subprocess.run(
         [
             sys.executable,
@@ -43,8 +43,8 @@ def test_the_command_runs_a_benchmark_in_a_process_of_its_own(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    (report,) = json.loads(output.read_text())
-    assert (report["benchmark"], report["settings"]["scale"], report["failure"]) == ("scratch", 8, None)
+    report = json.loads((output / "scratch-8.json").read_text())
+    assert (report["benchmark"], report["parameters"]["scale"], report["failure"]) == ("scratch", 8, None)
 
 
 @pytest.mark.kafka
