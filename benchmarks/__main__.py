@@ -1,7 +1,7 @@
 """Run the benchmarks: ``python -m benchmarks [--only NAME] [--scale 16,20,22] [--smoke]``; ``python -m benchmarks report``.
 
-A run replaces the raw results of what it runs in `benchmarks/results/`, each as soon as it is there, and then generates
-`docs/benchmarks.md` anew; ``report`` only generates. A smoke run measures nothing properly and writes neither.
+A run replaces the raw results of what it runs in `benchmarks/results/`, each as soon as it is there and also where it failed (then with
+the failure and what was measured before), and generates `docs/benchmarks.md` anew; ``report`` only generates. A smoke run measures nothing properly and writes neither.
 
 Each benchmark runs at each scale in a process of its own, so that none inherits the memory, the threads or the warm caches of
 another, and is ended with that process if it exceeds its time. Ends with 0 when everything ran and every answer was exact,

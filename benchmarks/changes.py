@@ -144,4 +144,5 @@ def _compare(
         at_least=at_least,
         kind=Kind.UNKEPT,
         source=peers.SOURCE,
+        hardware=peers.HARDWARE,
     )

@@ -5,31 +5,33 @@ The template (`document.md`) is the document with references in double braces:
 - ``{{RESULT: FIGURE}}``: a figure of `results/RESULT.json` with its unit; bold where it misses its bound, marked where this run did
   not measure it.
 - ``{{RESULT: FIGURE | bound}}``: its bound, and whether it is met.
-- ``{{RESULT: FIGURE | range}}``: the least and the greatest of its repeats.
 - ``{{RESULT: FIGURE | bare}}``: without its unit, where the head of a column has it.
 - ``{{data RESULT: NAME}}``: what a run says of its data.
 - ``{{question BENCHMARK}}``: the docstring of a benchmark.
-- ``{{missed}}``, ``{{runs}}``: tables of all missed bounds, and of all runs.
+- ``{{table NAME}}``: a table of such references (`tables.py`).
+- ``{{marks}}``: what the marks mean; ``{{missed}}``, ``{{runs}}``: tables of all missed bounds, and of all runs.
 
 Each section ends with what its figures are: measured here with date, commit and machine, or from where else. A result that is not
-there shows as not measured, a figure that its result does not have is an error.
+there shows as a dash, a figure that its result does not have is an error.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from . import results
 from .catalogue import CATALOGUE
 from .harness import CHECKOUT, Figure, Kind, Report
+from .tables import TABLES
 
 TEMPLATE = CHECKOUT / "benchmarks" / "document.md"
 DOCUMENT = CHECKOUT / "docs" / "benchmarks.md"
-ABSENT = "not measured"
+ABSENT = "–"  # noqa: RUF001  # a dash
 MARKS = {Kind.MEASURED: "", Kind.UNKEPT: "†", Kind.PUBLISHED: "‡"}
 
 _REFERENCE = re.compile(r"\{\{(.+?)\}\}", re.DOTALL)
+_TABLE = re.compile(r"\{\{table (.+?)\}\}")
 _SECTION = re.compile(r"(?m)^(?=## )")
 _SHORT_COMMIT = 10
 
@@ -69,22 +71,21 @@ class _Section:
         self._shown: dict[str, list[Figure]] = {}
 
     def written(self, template: str) -> str:
-        text = _REFERENCE.sub(lambda found: self._replaced(found.group(1).strip()), template)
+        text = _TABLE.sub(lambda found: _table(found.group(1)), template)
+        text = _REFERENCE.sub(lambda found: self._replaced(found.group(1).strip()), text)
         about = self._about()
         return f"{text.rstrip()}\n\n{about}\n\n" if about else text
 
     def _replaced(self, reference: str) -> str:
-        if reference == "missed":
-            return _missed(self._reports)
-        if reference == "runs":
-            return _runs(self._reports)
+        if reference in _WHOLE:
+            return _WHOLE[reference](self._reports)
         kind, _, rest = reference.partition(" ")
         if kind == "question":
             if rest not in CATALOGUE:
                 raise UnknownReference(f"{{{{{reference}}}}}: no benchmark is called {rest!r}")
             return CATALOGUE[rest].question.strip()
         name, colon, what = (rest if kind == "data" else reference).partition(":")
-        if not colon or not _of_the_catalogue(name):
+        if not colon or not (name in self._reports or _of_the_catalogue(name)):
             raise UnknownReference(
                 f"{{{{{reference}}}}}: a reference is RESULT: FIGURE, and no result is {name!r}"
             )
@@ -101,7 +102,7 @@ class _Section:
         figure = next((one for one in report.figures if one.name.strip() == name), None)
         shown = self._shown.setdefault(result, [])
         if figure is None:
-            if report.failure:
+            if not _is_complete(report):
                 return ABSENT
             raise UnknownReference(
                 f"{{{{{reference}}}}}: {result}.json has no such figure; it has "
@@ -110,8 +111,6 @@ class _Section:
         shown.append(figure)
         if how == "bound":
             return _bound(figure)
-        if how == "range":
-            return _range(figure)
         if how not in {"", "bare"}:
             raise UnknownReference(
                 f"{{{{{reference}}}}}: a figure is shown bare or as bound or range, not as {how!r}"
@@ -124,31 +123,26 @@ class _Section:
         lines = []
         for result, figures in sorted(self._shown.items()):
             report = self._reports[result]
-            if not figures or any(figure.kind is Kind.MEASURED for figure in figures):
+            if any(figure.kind is Kind.MEASURED for figure in figures or report.figures):
                 lines.append(f"- {Kind.MEASURED}: {_run(result, report)}.")
             if report.failure:
                 lines.append(f"- {result} failed: {report.failure}")
         others = {
-            f"- {MARKS[figure.kind]} {figure.kind}: {figure.source}"
-            + (f" ({figure.hardware})." if figure.hardware else ".")
+            f"- {MARKS[figure.kind]} {figure.kind}: {figure.source} ({figure.hardware})."
             for figures in self._shown.values()
             for figure in figures
             if figure.kind is not Kind.MEASURED
         }
-        return "\n".join(_without_shorter(sorted(lines) + sorted(others)))
-
-
-def _without_shorter(lines: list[str]) -> list[str]:
-    """Leave out a line that another one says with more."""
-    return [
-        line
-        for line in lines
-        if not any(other != line and other.startswith(line[:-1] + " (") for other in lines)
-    ]
+        return "\n".join([*lines, *sorted(others)])
 
 
 def _of_the_catalogue(result: str) -> bool:
     return any(result == name or result.startswith(f"{name}-") for name in CATALOGUE)
+
+
+def _is_complete(report: Report) -> bool:
+    """Whether a report must have every figure: not one that failed, nor one of which only some figures are known."""
+    return report.failure is None and any(figure.kind is Kind.MEASURED for figure in report.figures)
 
 
 def _run(result: str, report: Report) -> str:
@@ -160,6 +154,16 @@ def _run(result: str, report: Report) -> str:
         + (f" with {changed} changed file{'s' * (changed > 1)}" if changed else "")
         + f", {machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:g} GiB"
     )
+
+
+def _table(name: str) -> str:
+    if name not in TABLES:
+        raise UnknownReference(f"{{{{table {name}}}}}: there is no such table in benchmarks/tables.py")
+    return TABLES[name]()
+
+
+def _marks(_: Mapping[str, Report]) -> str:
+    return "\n".join(f"- {mark} *{kind}*" for kind, mark in MARKS.items() if mark)
 
 
 def _missed(reports: Mapping[str, Report]) -> str:
@@ -179,10 +183,10 @@ def _runs(reports: Mapping[str, Report]) -> str:
         load = facts["load_average"][0] if facts.get("load_average") else None
         rows.append(
             f"| [{result}](../benchmarks/results/{result}.json) | {facts['date'].replace('T', ' ').rstrip('Z')} "
-            f"| {report.elapsed_s:.0f} s | {ABSENT if load is None else f'{load:.2f}'} "
+            f"| {f'{report.elapsed_s:.0f} s' if report.elapsed_s else ''} | {ABSENT if load is None else f'{load:.2f}'} "
             f"| {versions.get('python') or ABSENT} | {versions.get('numpy') or ABSENT} "
             f"| {versions.get('numba') or ABSENT} | {versions.get('tornado-loops') or ABSENT} "
-            f"| {report.failure or 'complete'} |"
+            f"| {report.failure or ('complete' if _is_complete(report) else Kind.UNKEPT)} |"
         )
     total_min = sum(report.elapsed_s for report in reports.values()) / 60
     head = "| run | begun (UTC) | took | load before | Python | NumPy | Numba | package | |"
@@ -204,10 +208,7 @@ def _limit(figure: Figure) -> str:
     return f"at most {_quantity(figure.at_most, figure.unit)}"
 
 
-def _range(figure: Figure) -> str:
-    if figure.least is None or figure.greatest is None:
-        return "measured once"
-    return f"{_quantity(figure.least, '')} to {_quantity(figure.greatest, figure.unit)} in {figure.repeats}"
+_WHOLE: dict[str, Callable[[Mapping[str, Report]], str]] = {"marks": _marks, "missed": _missed, "runs": _runs}
 
 
 def _quantity(value: float, unit: str) -> str:

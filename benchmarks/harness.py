@@ -192,12 +192,13 @@ class Report:
         of: Sequence[float] = (),
         kind: Kind = Kind.MEASURED,
         source: str | None = None,
+        hardware: str | None = None,
     ) -> None:
         """Keep a figure and print it; in a smoke run bounds are left out, since nothing was measured properly.
 
         Parameters
         ----------
-        name, value, unit, at_least, at_most, kind, source
+        name, value, unit, at_least, at_most, kind, source, hardware
             See `Figure`.
         of : sequence of float
             The repeats, in the same unit, that the value was chosen from.
@@ -212,6 +213,7 @@ class Report:
                 None if self.settings.smoke or at_most is None else _digits(at_most),
                 kind=kind,
                 source=source,
+                hardware=hardware,
                 repeats=max(1, len(several)),
                 median=quantile(several, 0.5) if several else None,
                 least=min(several, default=None),
@@ -238,8 +240,8 @@ class Report:
         of = [second * 1e3 for second in seconds]
         self.add(f"{name}, p50", median * 1e3, "ms", at_most=p50_at_most_ms, of=of)
         if p99:
-            self.add(f"{name}, p95", quantile(of, 0.95), "ms", of=of)
-            self.add(f"{name}, p99", quantile(of, 0.99), "ms", at_most=p99_at_most_ms, of=of)
+            self.add(f"{name}, p95", quantile(of, 0.95), "ms")
+            self.add(f"{name}, p99", quantile(of, 0.99), "ms", at_most=p99_at_most_ms)
         return median
 
     def value(self, name: str) -> float:
@@ -274,7 +276,9 @@ def run_benchmark(
     try:
         measure(report, settings, Clock(settings.limit_s))
     except (OutOfTime, WrongAnswer) as error:
-        report.failure = f"{type(error).__name__}: {error}"
+        # The rest may be a log, with places on this machine.
+        print(error, file=sys.stderr)
+        report.failure = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     finally:
         report.elapsed_s = round(time.perf_counter() - start, 1)
     return report

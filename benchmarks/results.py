@@ -8,7 +8,7 @@ No file names a machine, a user or a place.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,12 @@ def name_of(benchmark: str, settings: Settings, *, by_engine: bool) -> str:
 
 
 def plain_of(report: Report) -> dict[str, Any]:
-    """Return a report as plain data, in the schema of the files."""
+    """Return a report as plain data, in the schema of the files.
+
+    Where figures are from that the run did not measure is said once, under `sources`; a figure has the position there.
+    """
+    sources: list[dict[str, str | None]] = []
+    figures = [_plain_figure(figure, sources) for figure in report.figures]
     return {
         "schema": SCHEMA,
         "benchmark": report.benchmark,
@@ -37,7 +42,8 @@ def plain_of(report: Report) -> dict[str, Any]:
         "elapsed_s": report.elapsed_s,
         "failure": report.failure,
         "notes": report.notes,
-        "figures": [_plain_figure(figure) for figure in report.figures],
+        "sources": sources,
+        "figures": figures,
     }
 
 
@@ -53,7 +59,7 @@ def report_of(plain: Mapping[str, Any]) -> Report:
         raise ValueError(
             f"a raw result has schema {plain.get('schema')!r} but must have {SCHEMA}: run its benchmark again"
         )
-    known = {"schema", "parameters", "figures"} | {field.name for field in fields(Report)}
+    known = {"schema", "parameters", "sources"} | {field.name for field in fields(Report)}
     parameters = plain["parameters"]
     return Report(
         benchmark=plain["benchmark"],
@@ -61,7 +67,7 @@ def report_of(plain: Mapping[str, Any]) -> Report:
         settings=Settings(**parameters | {"workers": tuple(parameters["workers"])}),
         facts={name: value for name, value in plain.items() if name not in known},
         data=plain["data"],
-        figures=[_figure(figure) for figure in plain["figures"]],
+        figures=[_figure(figure, plain["sources"]) for figure in plain["figures"]],
         notes=plain["notes"],
         failure=plain["failure"],
         elapsed_s=plain["elapsed_s"],
@@ -91,13 +97,19 @@ def load_all(folder: Path = FOLDER) -> dict[str, Report]:
     return {path.stem: load(path) for path in sorted(folder.glob("*.json"))}
 
 
-def _plain_figure(figure: Figure) -> dict[str, Any]:
+def _plain_figure(figure: Figure, sources: list[dict[str, str | None]]) -> dict[str, Any]:
     plain = {name: value for name, value in asdict(figure).items() if value is not None}
+    source = {name: plain.pop(name, None) for name in ("source", "hardware")}
+    if any(source.values()):
+        if source not in sources:
+            sources.append(source)
+        plain["source"] = sources.index(source)
     if figure.met is not None:
         plain["met"] = figure.met
     return plain
 
 
-def _figure(plain: Mapping[str, Any]) -> Figure:
-    given = {name: value for name, value in plain.items() if name != "met"}
-    return Figure(**given | {"kind": Kind(plain["kind"])})
+def _figure(plain: Mapping[str, Any], sources: Sequence[Mapping[str, str | None]]) -> Figure:
+    given = {name: value for name, value in plain.items() if name not in {"met", "source"}}
+    source = sources[plain["source"]] if "source" in plain else {}
+    return Figure(**given | {"kind": Kind(plain["kind"])} | dict(source))
