@@ -278,7 +278,8 @@ def run_benchmark(
     except (OutOfTime, WrongAnswer) as error:
         # The rest may be a log, with places on this machine.
         print(error, file=sys.stderr)
-        report.failure = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        first, *_ = str(error).splitlines() or [""]
+        report.failure = f"{type(error).__name__}: {first}"
     finally:
         report.elapsed_s = round(time.perf_counter() - start, 1)
     return report
