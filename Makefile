@@ -81,7 +81,7 @@ demo: $(INSTALLED)
 demo-kafka: $(INSTALLED)
 	@$(BIN)/tornado demo-kafka $(ARGS) </dev/null
 
-# About an hour and a half on two cores. Ends with docs/benchmarks.md, generated from what it measured.
+# About an hour on two idle cores. Ends with docs/benchmarks.md, generated from what it measured.
 bench: $(INSTALLED)
 	@$(BIN)/python -m benchmarks $(ARGS) </dev/null
 

@@ -152,7 +152,8 @@ def _run(result: str, report: Report) -> str:
     return (
         f"[{result}](../benchmarks/results/{result}.json), {report.facts['date'][:10]}, commit {commit}"
         + (f" with {changed} changed file{'s' * (changed > 1)}" if changed else "")
-        + f", {machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:g} GiB"
+        + f", {machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:g} GiB, "
+        f"load {report.facts['load_average'][0]:g} before it"
     )
 
 

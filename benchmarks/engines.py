@@ -39,10 +39,12 @@ def measure(report: Report, settings: Settings, clock: Clock) -> None:
     threads: dict[int, float] = {}
     for engine in _ENGINES:
         start = partial(LiveSystem, engine=engine, workers=_WORKERS)
+        lost = 0
         for bound in _DELAY_BOUNDS:
             with start(source=_NOBODY, delay_bound=bound) as system:
                 load(system, edges, clock)
                 best = _from_scratch(report, f"{engine}, B={bound}", system, root, exact, clock)
+                lost += system.load().lost
             threads.setdefault(bound, best)
             report.add(
                 f"  as a multiple of threads, {engine}, B={bound}",
@@ -52,6 +54,8 @@ def measure(report: Report, settings: Settings, clock: Clock) -> None:
             )
         with start(source=root, delay_bound=_DELAY_BOUNDS[0]) as system:
             _computing(report, engine, system, edges, root, clock)
+            lost += system.load().lost
+        report.add(f"sets of workers lost and replaced, {engine}", lost, "", at_most=0)
 
 
 def _from_scratch(

@@ -166,6 +166,7 @@ def engines() -> str:
                 _cell("engines-20", f"admission, batches of 1,000, {engine}"),
                 _p50_p99("engines-20", f"asked when converged, {engine}"),
                 _p50_p99("engines-20", f"1,000 changes until exact, {engine}"),
+                _cell("engines-20", f"sets of workers lost and replaced, {engine}"),
             ]
         )
     head = [
@@ -174,6 +175,7 @@ def engines() -> str:
             "changes admitted",
             "asked when converged, p50 (p99), ms",
             "1,000 changes until exact, p50 (p99), ms",
+            "sets of workers lost",
         ],
     ]
     return _table(head, rows)

@@ -100,7 +100,7 @@ def test_a_section_ends_with_what_its_figures_are():
     assert measured.startswith(
         "- measured here: [memory-22](../benchmarks/results/memory-22.json), 2026-01-31, "
     )
-    assert "commit 0123456789, Abacus, 2 cores, 24 GiB" in measured
+    assert "commit 0123456789, Abacus, 2 cores, 24 GiB, load 0.1 before it" in measured
     assert unkept == "- † measured here, raw result not kept: a run before (an old abacus)."
     assert published == "- ‡ published: a paper (32 cores)."
     assert two == "\n\nNothing.\n"
