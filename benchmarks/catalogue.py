@@ -48,7 +48,7 @@ CATALOGUE: dict[str, Entry] = {
     "changes": Entry(changes.__doc__ or "", changes.measure, (18, 20)),
     "admission": Entry(admission.__doc__ or "", admission.measure, (20,)),
     "queries": Entry(queries.__doc__ or "", queries.measure, (20, 22)),
-    "memory": Entry(memory.__doc__ or "", memory.measure, (22,)),
+    "memory": Entry(memory.__doc__ or "", memory.measure, (20, 22)),
     "engines": Entry(engines.__doc__ or "", _measure_engines, (20,)),
     "checkpoints": Entry(
         checkpoints.__doc__ or "", _measure_checkpoints, (20,), ("threads", "processes", "spark")

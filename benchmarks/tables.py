@@ -243,10 +243,18 @@ def pipeline() -> str:
 def memory() -> str:
     """Memory of a loop."""
     names = (
-        *("edges", "vertices", "settled", "bytes an edge, after 160 a vertex", "bytes an edge, all told"),
-        *("share of 48 bytes an edge and 160 a vertex", "peak", "bytes an edge at the peak", "loading"),
+        "edges",
+        "vertices",
+        "settled",
+        "bytes an edge, after 160 a vertex",
+        "bytes an edge, all told",
+        "share of 48 bytes an edge and 160 a vertex",
+        "peak",
+        "bytes an edge at the peak",
+        "loading",
     )
-    return _figures("memory-22", names)
+    rows = [[name, *(_cell(f"memory-{scale}", name) for scale in (20, 22))] for name in names]
+    return _table(["two workers", "scale 20", "scale 22"], rows)
 
 
 def startup() -> str:
