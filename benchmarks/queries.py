@@ -3,8 +3,9 @@
 Nine tenths of the graph are loaded; edges arrive at half the rate that is asked of a worker (300,000 edges/s), and then at
 half the rate that the same loop admits by itself (measured first, in the same run); the bound holds at both. A client in a
 process of its own asks, over one kept connection on loopback, for the exact distances of ten vertices, again and again: the time
-is that of the whole round trip, from before the request is written until the answer is parsed. Afterwards ten such clients at once, while edges are admitted as fast as they go in, against the same without clients. Some
-answers are recomputed by the oracle on exactly the prefix of the stream that they name.
+is that of the whole round trip, from before the request is written until the answer is parsed. Afterwards ten such clients at
+once, while edges are admitted as fast as they go in, against the same without clients. Some answers are recomputed by the oracle
+on exactly the prefix of the stream that they name.
 """  # noqa: D400  # a question
 
 from __future__ import annotations
