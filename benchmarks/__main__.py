@@ -31,8 +31,6 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.child:
         return _child(*asked.child)
     folder = asked.output or (None if asked.smoke else results.FOLDER)
-    # Whoever ends this program ends what it measures with: the child is in a process group of its own.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     reports = _run(asked, folder) if asked.command == "run" else []
     if folder == results.FOLDER:
         document.write()
@@ -167,4 +165,6 @@ def _child(name: str, settings: str, result: str) -> int:
 
 
 if __name__ == "__main__":
+    # Whoever ends this program ends what it measures with: the child is in a process group of its own.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,8 +93,8 @@ def _measured(
     with (
         tempfile.TemporaryDirectory(prefix="tornado-checkpoints-") as folder,
         _service(Path(folder), settings.engine, root, every_s, clock) as url,
+        closing(_Loop(url, clock)) as loop,
     ):
-        loop = _Loop(url, clock)
         # An empty loop is asked and fed once, so that nobody pays for a connection or for what is loaded lazily.
         loop.push(EdgeBatch.of([root], [root], [1.0]))
         loop.wait_idle(1)
@@ -142,6 +142,10 @@ class _Loop:
         )
         self._clock = clock
         self._path = f"/v1/loops/{LOOP_NAME}"
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
     def push(self, batch: EdgeBatch) -> int:
         """Push a batch, again while the service is full; return how many records it has."""

@@ -69,6 +69,7 @@ class Prober:
                 self.failed += 1
                 self.failures = [*self.failures, said][:_KEPT_FAILURES]
             stop.wait(self._every_s)
+        self._connection.close()
 
     def _asked(self) -> str | None:
         """Ask once; return what was said where it does not fit."""
