@@ -1,4 +1,7 @@
-"""Run the benchmarks: ``python -m benchmarks [--scale 16,20,22] [--smoke] [--only NAME] [--output FILE]``.
+"""Run the benchmarks: ``python -m benchmarks [--only NAME] [--scale 16,20,22] [--smoke]``; ``python -m benchmarks report``.
+
+A run replaces the raw results of what it runs in `benchmarks/results/`, each as soon as it is there and also where it failed (then with
+the failure and what was measured before), and generates `docs/benchmarks.md` anew; ``report`` only generates. A smoke run measures nothing properly and writes neither.
 
 Each benchmark runs at each scale in a process of its own, so that none inherits the memory, the threads or the warm caches of
 another, and is ended with that process if it exceeds its time. Ends with 0 when everything ran and every answer was exact,
@@ -14,12 +17,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
 
+from . import document, results
 from .catalogue import CATALOGUE, run_entry
-from .harness import CHECKOUT, Figure, Report, Settings, machine_facts, print_table, save
+from .harness import CHECKOUT, Report, Settings, machine_facts, print_table
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,33 +30,59 @@ def main(arguments: list[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     if asked.child:
         return _child(*asked.child)
-    reports = []
-    for name in asked.only or list(CATALOGUE):
-        for scale in _scales(name, asked.scale, smoke=asked.smoke):
-            settings = Settings(
-                scale=scale, seed=asked.seed, workers=tuple(asked.workers), hold_s=asked.hold_s
-            )
-            settings = replace(settings.smaller(), workers=settings.workers) if asked.smoke else settings
-            print(f"{name}, scale {scale} …", file=sys.stderr, flush=True)
-            reports.append(_run_apart(name, settings))
-    print_table(reports)
-    output = asked.output or CHECKOUT / "benchmarks" / "results" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
-    save(reports, output)
-    print(f"written to {output}")
+    folder = asked.output or (None if asked.smoke else results.FOLDER)
+    reports = _run(asked, folder) if asked.command == "run" else []
+    if folder == results.FOLDER:
+        document.write()
+        print(f"{document.DOCUMENT.relative_to(CHECKOUT)} is generated from {folder.relative_to(CHECKOUT)}")
     missed = [figure.name for report in reports for figure in report.figures if figure.met is False]
     if missed:
         print(f"{len(missed)} of the bounds are missed")
     return 1 if any(report.failure for report in reports) or (asked.strict and missed) else 0
 
 
+def _run(asked: argparse.Namespace, folder: Path | None) -> list[Report]:
+    reports = []
+    for name in asked.only or list(CATALOGUE):
+        for engine in _engines(name, asked.engine, smoke=asked.smoke):
+            for scale in _scales(name, asked.scale, smoke=asked.smoke):
+                settings = Settings(
+                    scale=scale,
+                    seed=asked.seed,
+                    workers=tuple(asked.workers),
+                    engine=engine or "threads",
+                    hold_s=asked.hold_s,
+                )
+                settings = settings.smaller() if asked.smoke else settings
+                result = results.name_of(name, settings, by_engine=engine is not None)
+                print(f"{result} …", file=sys.stderr, flush=True)
+                reports.append(_run_apart(name, settings))
+                if folder is not None:
+                    results.save(reports[-1], folder / f"{result}.json")
+    print_table(reports)
+    return reports
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     numbers = _numbers
+    parser.add_argument(
+        "command",
+        nargs="?",
+        choices=["run", "report"],
+        default="run",
+        help="run benchmarks (default), or only generate the document from the raw results",
+    )
     parser.add_argument(
         "--scale", type=numbers, help="scales of the graphs, such as 16,20 (default: each benchmark's own)"
     )
     parser.add_argument(
         "--only", action="append", choices=list(CATALOGUE), help="run this one (may be repeated)"
+    )
+    parser.add_argument(
+        "--engine",
+        type=_names,
+        help="engines, such as processes,spark, where each is run by itself (default: all)",
     )
     parser.add_argument("--workers", type=numbers, default=[1, 2], help="numbers of workers (default: 1,2)")
     parser.add_argument(
@@ -63,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--smoke", action="store_true", help="a few seconds each: does everything work?")
     parser.add_argument("--strict", action="store_true", help="a missed bound is a failure")
     parser.add_argument(
-        "--output", type=Path, help="the JSON file (default: benchmarks/results/INSTANT.json)"
+        "--output", type=Path, help="the folder of raw results, in place of benchmarks/results/"
     )
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     return parser
@@ -71,6 +100,19 @@ def _parser() -> argparse.ArgumentParser:
 
 def _numbers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _engines(name: str, asked: list[str] | None, *, smoke: bool) -> tuple[str | None, ...]:
+    """Return the engines that one benchmark is run for by itself, None where it does not ask for any."""
+    own = CATALOGUE[name].engines
+    if own is None:
+        return (None,)
+    chosen = tuple(engine for engine in own if asked is None or engine in asked)
+    return chosen[:1] if smoke and asked is None else chosen
 
 
 def _scales(name: str, asked: list[int] | None, *, smoke: bool) -> tuple[int, ...]:
@@ -109,7 +151,7 @@ def _run_apart(name: str, settings: Settings) -> Report:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if result.is_file():
-            report = _report_of(json.loads(result.read_text(encoding="utf-8")))
+            report = results.load(result)
         else:
             report = Report(name, CATALOGUE[name].question.strip(), settings, machine_facts())
         report.failure = report.failure or failure
@@ -118,24 +160,11 @@ def _run_apart(name: str, settings: Settings) -> Report:
 
 def _child(name: str, settings: str, result: str) -> int:
     plain = json.loads(settings)
-    report = run_entry(name, Settings(**plain | {"workers": tuple(plain["workers"])}))
-    Path(result).write_text(json.dumps(report.as_json()), encoding="utf-8")
+    results.save(run_entry(name, Settings(**plain | {"workers": tuple(plain["workers"])})), Path(result))
     return 0
 
 
-def _report_of(plain: dict[str, object]) -> Report:
-    """Read back what `Report.as_json` wrote."""
-    fields = {**plain}
-    settings: dict[str, object] = fields.pop("settings")  # type: ignore[assignment]
-    figures: list[dict[str, object]] = fields.pop("figures")  # type: ignore[assignment]
-    for figure in figures:
-        del figure["met"]
-    return Report(
-        settings=Settings(**settings | {"workers": tuple(settings["workers"])}),  # type: ignore[arg-type]
-        figures=[Figure(**figure) for figure in figures],  # type: ignore[arg-type]
-        **fields,  # type: ignore[arg-type]
-    )
-
-
 if __name__ == "__main__":
+    # Whoever ends this program ends what it measures with: the child is in a process group of its own.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())

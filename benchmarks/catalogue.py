@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import admission, engines, memory, pipeline, queries, scratch, startup, topic
+from . import admission, changes, checkpoints, engines, memory, pipeline, queries, scratch, startup, topic
 from .harness import Clock, Report, Settings, run_benchmark
 from .system import LiveSystem, SystemFactory
 
@@ -14,11 +14,12 @@ Measure = Callable[[Report, Settings, Clock, SystemFactory], None]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A benchmark: its question, its code, and the scales that the project's targets name."""
+    """A benchmark: its question, its code, the scales that the project's targets name, and the engines it is run for each."""
 
     question: str
     measure: Measure
     scales: tuple[int, ...]
+    engines: tuple[str, ...] | None = None
 
 
 def _measure_startup(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
@@ -37,13 +38,21 @@ def _measure_pipeline(report: Report, settings: Settings, clock: Clock, _: Syste
     pipeline.measure(report, settings, clock)
 
 
+def _measure_checkpoints(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    checkpoints.measure(report, settings, clock)
+
+
 CATALOGUE: dict[str, Entry] = {
     "startup": Entry(startup.__doc__ or "", _measure_startup, (0,)),
     "scratch": Entry(scratch.__doc__ or "", scratch.measure, (16, 20, 22)),
-    "admission": Entry(admission.__doc__ or "", admission.measure, (16, 20, 22)),
-    "queries": Entry(queries.__doc__ or "", queries.measure, (16, 20, 22)),
-    "memory": Entry(memory.__doc__ or "", memory.measure, (22,)),
+    "changes": Entry(changes.__doc__ or "", changes.measure, (18, 20)),
+    "admission": Entry(admission.__doc__ or "", admission.measure, (20,)),
+    "queries": Entry(queries.__doc__ or "", queries.measure, (20, 22)),
+    "memory": Entry(memory.__doc__ or "", memory.measure, (20, 22)),
     "engines": Entry(engines.__doc__ or "", _measure_engines, (20,)),
+    "checkpoints": Entry(
+        checkpoints.__doc__ or "", _measure_checkpoints, (20,), ("threads", "processes", "spark")
+    ),
     "topic": Entry(topic.__doc__ or "", _measure_topic, (0,)),
     "pipeline": Entry(pipeline.__doc__ or "", _measure_pipeline, (0,)),
 }

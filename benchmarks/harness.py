@@ -1,22 +1,22 @@
 """What a measurement is: figures with their units and bounds, and the facts without which they mean nothing.
 
 A benchmark fills a `Report`. Every figure is kept, whether or not it meets its bound; a bound comes from the project's
-targets, a ratio only from two figures of the same run on the same machine. Figures that others published stand beside as
-`published`, with their source; a ratio to one says "as published" in its name and is an indication only.
+targets, a ratio from two figures of the same run on the same machine. Each figure says its `Kind`: a figure that this run did not
+measure stands beside under its own kind with its source, and so does every ratio to it.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ import psutil
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 _PACKAGES = (
+    "tornado-loops",
     "numpy",
     "numba",
     "llvmlite",
@@ -35,7 +36,11 @@ _PACKAGES = (
     "lmdb",
     "networkx",
     "kafka-python",
+    "pyspark",
+    "pyzmq",
 )
+# What a run writes itself does not make its checkout another one.
+_WRITTEN = (":!benchmarks/results", ":!docs/benchmarks.md")
 
 
 class OutOfTime(Exception):
@@ -44,6 +49,17 @@ class OutOfTime(Exception):
 
 class WrongAnswer(Exception):
     """The measured system gave an answer that the oracle does not: no figure of that run counts."""
+
+
+class Kind(StrEnum):
+    """What a figure is; in the document as in the raw results."""
+
+    MEASURED = "measured here"
+    """By the command, in the run whose raw result has it."""
+    UNKEPT = "measured here, raw result not kept"
+    """By this project, in another run of which only the figure is known, perhaps on another machine."""
+    PUBLISHED = "published"
+    """By others, on other hardware."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +72,8 @@ class Settings:
         The graph has 2**scale vertices.
     workers : tuple of int
         Each number of workers is measured.
+    engine : str
+        Where the workers run, in a benchmark that is run for each engine by itself.
     seed : int
         Chooses graph and stream.
     smoke : bool
@@ -70,6 +88,7 @@ class Settings:
 
     scale: int
     workers: tuple[int, ...] = (1, 2)
+    engine: str = "threads"
     seed: int = 1
     smoke: bool = False
     hold_s: float = 60.0
@@ -78,9 +97,7 @@ class Settings:
 
     def smaller(self) -> Settings:
         """Return the smoke version of these settings."""
-        return Settings(
-            scale=min(self.scale, 12), seed=self.seed, smoke=True, hold_s=0.5, queries=20, limit_s=120.0
-        )
+        return replace(self, scale=min(self.scale, 12), smoke=True, hold_s=0.5, queries=20, limit_s=120.0)
 
 
 class Clock:
@@ -106,7 +123,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured number, with the bound it has to meet, if any.
+    """One number, with the bound it has to meet, if any.
 
     Parameters
     ----------
@@ -116,6 +133,16 @@ class Figure:
         The number.
     at_least, at_most : float, optional
         Its bound.
+    kind : Kind
+        What sort of number it is.
+    source, hardware : str, optional
+        Who found it and on what, where this run did not.
+    repeats : int
+        How often it was measured.
+    median, least, greatest : float, optional
+        Of the repeats, in the figure's unit, where there were several.
+    load : float, optional
+        The machine's load average over the last minute when the figure was kept, this benchmark's own share included.
     """
 
     name: str
@@ -123,6 +150,14 @@ class Figure:
     unit: str
     at_least: float | None = None
     at_most: float | None = None
+    kind: Kind = Kind.MEASURED
+    source: str | None = None
+    hardware: str | None = None
+    repeats: int = 1
+    median: float | None = None
+    least: float | None = None
+    greatest: float | None = None
+    load: float | None = None
 
     @property
     def met(self) -> bool | None:
@@ -142,7 +177,6 @@ class Report:
     facts: dict[str, Any]
     data: dict[str, Any] = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
-    published: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failure: str | None = None
     elapsed_s: float = 0.0
@@ -155,43 +189,72 @@ class Report:
         *,
         at_least: float | None = None,
         at_most: float | None = None,
+        of: Sequence[float] = (),
+        kind: Kind = Kind.MEASURED,
+        source: str | None = None,
+        hardware: str | None = None,
     ) -> None:
-        """Keep a figure and print it; in a smoke run bounds are left out, since nothing was measured properly."""
-        if any(known.name == name for known in self.figures):
-            raise ValueError(
-                f"there is a figure called {name!r} already; say what is different about this one"
+        """Keep a figure and print it; in a smoke run bounds are left out, since nothing was measured properly.
+
+        Parameters
+        ----------
+        name, value, unit, at_least, at_most, kind, source, hardware
+            See `Figure`.
+        of : sequence of float
+            The repeats, in the same unit, that the value was chosen from.
+        """
+        several = [_digits(one) for one in of]
+        self._keep(
+            Figure(
+                name,
+                _digits(value),
+                unit,
+                None if self.settings.smoke or at_least is None else _digits(at_least),
+                None if self.settings.smoke or at_most is None else _digits(at_most),
+                kind=kind,
+                source=source,
+                hardware=hardware,
+                repeats=max(1, len(several)),
+                median=quantile(several, 0.5) if several else None,
+                least=min(several, default=None),
+                greatest=max(several, default=None),
+                load=round(os.getloadavg()[0], 2),
             )
-        figure = Figure(
-            name,
-            float(value),
-            unit,
-            None if self.settings.smoke else at_least,
-            None if self.settings.smoke else at_most,
         )
-        self.figures.append(figure)
-        print(f"  {_line(figure)}", file=sys.stderr, flush=True)
+
+    def quote(self, name: str, value: float, unit: str, *, kind: Kind, source: str, hardware: str) -> None:
+        """Keep a figure that this run did not measure, with where it is from."""
+        self._keep(Figure(name, _digits(value), unit, kind=kind, source=source, hardware=hardware))
 
     def spread(
-        self, name: str, seconds: Sequence[float], *, p50_at_most_ms: float | None = None, p99: bool = True
+        self,
+        name: str,
+        seconds: Sequence[float],
+        *,
+        p50_at_most_ms: float | None = None,
+        p99_at_most_ms: float | None = None,
+        p99: bool = True,
     ) -> float:
         """Keep the median and the tail of latencies, in ms; return the median in seconds."""
         median = quantile(seconds, 0.5)
-        self.add(f"{name}, p50", median * 1e3, "ms", at_most=p50_at_most_ms)
+        of = [second * 1e3 for second in seconds]
+        self.add(f"{name}, p50", median * 1e3, "ms", at_most=p50_at_most_ms, of=of)
         if p99:
-            self.add(f"{name}, p95", quantile(seconds, 0.95) * 1e3, "ms")
-            self.add(f"{name}, p99", quantile(seconds, 0.99) * 1e3, "ms")
+            self.add(f"{name}, p95", quantile(of, 0.95), "ms")
+            self.add(f"{name}, p99", quantile(of, 0.99), "ms", at_most=p99_at_most_ms)
         return median
 
     def value(self, name: str) -> float:
         """Return a figure kept before."""
         return next(figure.value for figure in self.figures if figure.name == name)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        plain = asdict(self)
-        for entry, figure in zip(plain["figures"], self.figures, strict=True):
-            entry["met"] = figure.met
-        return plain
+    def _keep(self, figure: Figure) -> None:
+        if any(known.name.strip() == figure.name.strip() for known in self.figures):
+            raise ValueError(
+                f"there is a figure called {figure.name!r} already; say what is different about this one"
+            )
+        self.figures.append(figure)
+        print(f"  {_line(figure)}", file=sys.stderr, flush=True)
 
 
 def run_benchmark(
@@ -213,21 +276,24 @@ def run_benchmark(
     try:
         measure(report, settings, Clock(settings.limit_s))
     except (OutOfTime, WrongAnswer) as error:
-        report.failure = f"{type(error).__name__}: {error}"
+        # The rest may be a log, with places on this machine.
+        print(error, file=sys.stderr)
+        first, *_ = str(error).splitlines() or [""]
+        report.failure = f"{type(error).__name__}: {first}"
     finally:
-        report.elapsed_s = time.perf_counter() - start
+        report.elapsed_s = round(time.perf_counter() - start, 1)
     return report
 
 
-def timed(function: Callable[..., Any], *arguments: Any, repeats: int = 1) -> tuple[Any, float]:
-    """Call a function `repeats` times; return its last result and the least time, in seconds."""
-    best = float("inf")
+def timed(function: Callable[..., Any], *arguments: Any, repeats: int = 1) -> tuple[Any, list[float]]:
+    """Call a function `repeats` times; return its last result and the seconds of each call."""
+    seconds = []
     result = None
     for _ in range(repeats):
         start = time.perf_counter()
         result = function(*arguments)
-        best = min(best, time.perf_counter() - start)
-    return result, best
+        seconds.append(time.perf_counter() - start)
+    return result, seconds
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -236,18 +302,20 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def machine_facts() -> dict[str, Any]:
-    """Return where, when and with what a figure was measured."""
+    """Return where, when and with what a figure was measured; nothing that names the machine or a place on it."""
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", *_WRITTEN)
     return {
-        "instant": datetime.now(UTC).isoformat(timespec="seconds"),
+        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "commit": _git("rev-parse", "HEAD"),
-        "changed_files": len((_git("status", "--porcelain", "--untracked-files=no") or "").splitlines()),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "load_average": list(os.getloadavg()),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "versions": {name: _version(name) for name in _PACKAGES},
+        "changed_files": len((changed or "").splitlines()),
+        "machine": {
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+            "system": platform.system(),
+        },
+        "load_average": [round(load, 2) for load in os.getloadavg()],
+        "versions": {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
     }
 
 
@@ -261,15 +329,13 @@ def print_table(reports: Sequence[Report]) -> None:
             print(f"  ({note})")
         for figure in report.figures:
             print(f"  {_line(figure)}")
-        for source, figures in report.published.items():
-            print(f"  published, not measured here: {source}: {figures}")
         if report.failure:
             print(f"  FAILED: {report.failure}")
     if reports:
         facts = reports[0].facts
+        machine = facts["machine"]
         print(
-            f"\n{facts['processor']}, {facts['cores']} cores, {facts['memory_bytes'] / 2**30:.0f} GiB",
-            end="; ",
+            f"\n{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:.0f} GiB", end="; "
         )
         print(
             f"load at the start {facts['load_average'][0]:.2f}; commit {(facts['commit'] or 'unknown')[:12]}",
@@ -280,18 +346,18 @@ def print_table(reports: Sequence[Report]) -> None:
             print("smoke run: the figures say that everything works, nothing more")
 
 
-def save(reports: Sequence[Report], path: Path) -> None:
-    """Write the reports as JSON."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([report.as_json() for report in reports], indent=1) + "\n", encoding="utf-8")
-
-
 def _line(figure: Figure) -> str:
     bound = ""
     if figure.met is not None:
         limit = f"≥ {figure.at_least:,g}" if figure.at_least is not None else f"≤ {figure.at_most:,g}"
         bound = f"   {'met' if figure.met else 'MISSED'}: {limit}"
-    return f"{figure.name:<58} {_number(figure.value):>14} {figure.unit}{bound}"
+    kind = "" if figure.kind is Kind.MEASURED else f"   ({figure.kind}: {figure.source})"
+    return f"{figure.name:<58} {_number(figure.value):>14} {figure.unit}{bound}{kind}"
+
+
+def _digits(value: float) -> float:
+    """Return six digits: more than any clock here gives, and raw results stay small."""
+    return float(f"{value:.6g}")
 
 
 def _number(value: float) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from tornado.testing import EdgeList, chain
 
 from .harness import CHECKOUT, Clock, Report, Settings
-from .measuring import load
+from .measuring import graph_facts, load
 from .system import SystemFactory
 
 _BYTES_AN_EDGE = 48
@@ -59,11 +59,7 @@ def measure(report: Report, settings: Settings, clock: Clock, start: SystemFacto
             np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in ("src", "dst", "weight")
         )
         edges = EdgeList(src, dst, weight, 1 << settings.scale)
-        report.data = {
-            "recipe": "R-MAT .57 .19 .19, degree 16, weights 1..100",
-            "edges": len(edges),
-            "root": root,
-        }
+        report.data = graph_facts(edges, root) | {"delay_bound": 64, "workers": _WORKERS}
         with start(source=0, workers=_WORKERS, delay_bound=64) as system:
             load(system, chain(100), clock)
             system.ask(np.array([1]), clock.left_s())

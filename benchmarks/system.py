@@ -24,10 +24,11 @@ LOOP_NAME = "sssp"
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a main loop has to do at an instant: records not yet applied, and vertices whose work waits."""
+    """What a main loop has to do at an instant: records not yet applied, vertices whose work waits; and sets of workers lost."""
 
     backlog_records: int
     pending_vertices: int
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class LiveSystem:
     def load(self) -> Load:
         """See `System`."""
         statistics = self._loop.statistics()
-        return Load(statistics.backlog_records, statistics.pending)
+        return Load(statistics.backlog_records, statistics.pending, statistics.restarts)
 
     def size(self) -> Size:
         """See `System`."""

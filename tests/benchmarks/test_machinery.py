@@ -4,19 +4,21 @@ import json
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 
-from benchmarks.__main__ import _report_of, _scales
+from benchmarks import changes, engines, peers, queries
+from benchmarks.__main__ import _engines, _scales
 from benchmarks.admission import _slope
 from benchmarks.catalogue import CATALOGUE, run_entry
-from benchmarks.harness import Clock, Figure, OutOfTime, Settings, print_table, quantile, run_benchmark, save
+from benchmarks.harness import Clock, Figure, Kind, OutOfTime, Settings, print_table, quantile, run_benchmark
+from benchmarks.results import load, save
 from benchmarks.system import LOOP_NAME, SOURCE_NAME, Load, Size
 from tornado.ingest.records import EdgeBatch
-from tornado.testing import EdgeHistory, exact_distances
+from tornado.testing import EdgeHistory, exact_distances, rmat
 
 SMOKE = Settings(scale=8, workers=(1,), smoke=True, hold_s=0.05, queries=5, limit_s=60.0)
 
@@ -119,29 +121,99 @@ class SlightlyWrong(RecomputingSystem):
     error = 2.0**-40
 
 
-@pytest.mark.parametrize("name", ["scratch", "admission", "queries", "memory"])
+@pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries", "memory"])
 def test_a_benchmark_finishes_with_figures_and_facts(name, tmp_path, capsys):
     report = run_entry(name, SMOKE, RecomputingSystem)
     assert report.failure is None
     assert len(report.figures) > 5
     assert all(np.isfinite(figure.value) for figure in report.figures)
     assert report.data["edges"] > 1_000
-    assert report.facts["cores"] >= 1
+    assert report.facts["machine"]["cores"] >= 1
     assert report.facts["versions"]["numba"]
     print_table([report])
     shown = capsys.readouterr().out
     assert all(figure.name in shown for figure in report.figures)
-    save([report], tmp_path / "deep" / "results.json")
-    (plain,) = json.loads((tmp_path / "deep" / "results.json").read_text())
-    assert plain["benchmark"] == name
-    assert _report_of(plain) == report
+    result = tmp_path / "deep" / "result.json"
+    save(report, result)
+    assert json.loads(result.read_text())["benchmark"] == name
+    assert load(result) == report
+    assert result.stat().st_size < 20_000
 
 
-@pytest.mark.parametrize("name", ["scratch", "admission", "queries"])
+@pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries"])
 def test_an_answer_that_is_off_by_one_bit_fails_the_benchmark(name):
     report = run_entry(name, SMOKE, SlightlyWrong)
     assert report.failure is not None
     assert report.failure.startswith("WrongAnswer")
+
+
+def test_queries_are_judged_at_the_rate_that_is_asked_for_and_at_half_of_what_the_loop_admits(monkeypatch):
+    monkeypatch.setattr(queries, "_JUDGED_FROM_SCALE", 0)
+    report = run_entry("queries", replace(SMOKE, smoke=False), RecomputingSystem)
+    assert report.failure is None
+    judged = {figure.name.strip() for figure in report.figures if figure.at_least == 20}
+    times = "heap Dijkstra takes so many times as long"
+    assert judged == {
+        f"{times}, half the rate that is asked for, 1 worker",
+        f"{times}, half of what it admits, 1 worker",
+    }
+
+
+def test_admission_is_compared_with_nobodys_answers():
+    report = run_entry("admission", SMOKE, RecomputingSystem)
+    assert {figure.kind for figure in report.figures} == {Kind.MEASURED}
+    assert not any("until" in figure.name or "differential" in figure.name for figure in report.figures)
+
+
+def test_changes_stand_beside_a_peer_of_another_run_as_measured_there_and_scaled(monkeypatch):
+    # Of scale 8 there are no figures of the peer; those of scale 18 do, and a graph for the yardstick that is small.
+    for table in (peers.DIFFERENTIAL_LATENCY_MS, peers.DIFFERENTIAL_LOAD):
+        monkeypatch.setitem(table, 8, table[18])
+    monkeypatch.setattr(changes, "rmat", lambda _, seed: rmat(8, seed=seed))
+    monkeypatch.setattr(changes, "_BATCHES", {1: 2, 1_000: 2})
+    report = run_entry("changes", replace(SMOKE, smoke=False), RecomputingSystem)
+    assert report.failure is None
+    what = "1,000 changes until exact, 1 worker"
+    there = report.value(f"  {peers.DIFFERENTIAL}, {what}")
+    slower = report.value("the yardstick: heap Dijkstra, whole graph of scale 20") / peers.HEAP_20_S
+    scaled = report.value(f"  {peers.DIFFERENTIAL} scaled to this machine, {what}")
+    assert there == 266
+    assert scaled == pytest.approx(there * slower, rel=1e-4)
+    ratio = report.value(f"  {peers.DIFFERENTIAL} scaled, over ours, {what}")
+    assert ratio == pytest.approx(scaled / report.value(f"{what}, p50"), rel=1e-4)
+    of_the_peer = [figure for figure in report.figures if peers.DIFFERENTIAL in figure.name]
+    assert {figure.kind for figure in of_the_peer} == {Kind.UNKEPT}
+    assert all(figure.source and figure.hardware for figure in of_the_peer)
+
+
+def test_engines_are_measured_on_loops_that_have_something_to_compute(monkeypatch):
+    started = []
+
+    class Placed(RecomputingSystem):
+        def __init__(self, *, engine, **how):
+            super().__init__(**how)
+            self.place = (engine, how["source"])
+            started.append(self.place)
+
+        def admit(self, batch):
+            super().admit(batch)
+            admitted.setdefault(self.place, []).append(batch)
+
+    admitted = {}
+    monkeypatch.setattr(engines, "LiveSystem", Placed)
+    report = run_entry("engines", SMOKE)
+    assert report.failure is None
+    for engine in ("threads", "processes", "spark"):
+        assert report.value(f"admission, batches of 1,000, {engine}") > 0
+        assert report.value(f"1,000 changes until exact, {engine}, p50") > 0
+        removals = {
+            source
+            for (place, source), of in admitted.items()
+            if place == engine
+            for one in of
+            if (one.op < 0).any()
+        }
+        assert removals == {report.data["root"]}
 
 
 def test_a_benchmark_that_runs_out_of_time_keeps_what_it_has():
@@ -196,6 +268,13 @@ def test_scales_come_from_the_command_line_or_from_the_targets():
     assert _scales("scratch", [18], smoke=False) == (18,)
     assert _scales("startup", [18], smoke=False) == (0,)
     assert _scales("memory", None, smoke=True) == (12,)
+
+
+def test_a_benchmark_of_engines_is_run_for_each_by_itself():
+    assert _engines("scratch", ["spark"], smoke=False) == (None,)
+    assert _engines("checkpoints", None, smoke=False) == ("threads", "processes", "spark")
+    assert _engines("checkpoints", ["spark"], smoke=False) == ("spark",)
+    assert _engines("checkpoints", None, smoke=True) == ("threads",)
 
 
 def test_every_benchmark_asks_its_question_in_the_first_line():

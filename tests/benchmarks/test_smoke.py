@@ -1,9 +1,12 @@
 """Every benchmark once, small, on the real system: whether it works, not how fast it is."""
 
 import json
+import signal
 import subprocess
 import sys
+from dataclasses import replace
 
+import psutil
 import pytest
 
 from benchmarks.catalogue import run_entry
@@ -12,7 +15,7 @@ from benchmarks.harness import CHECKOUT, Settings
 SMOKE = Settings(scale=10, workers=(1, 2), smoke=True, hold_s=0.3, queries=10, limit_s=120.0)
 
 
-@pytest.mark.parametrize("name", ["scratch", "admission", "queries", "memory"])
+@pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries", "memory"])
 def test_the_real_system_passes_the_smoke_run_of(name):
     report = run_entry(name, SMOKE)
     assert report.failure is None
@@ -20,7 +23,7 @@ def test_the_real_system_passes_the_smoke_run_of(name):
 
 
 def test_the_command_runs_a_benchmark_in_a_process_of_its_own(tmp_path):
-    output = tmp_path / "results.json"
+    output = tmp_path / "results"
     done = subprocess.run(
         [
             sys.executable,
@@ -43,8 +46,38 @@ def test_the_command_runs_a_benchmark_in_a_process_of_its_own(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    (report,) = json.loads(output.read_text())
-    assert (report["benchmark"], report["settings"]["scale"], report["failure"]) == ("scratch", 8, None)
+    report = json.loads((output / "scratch-8.json").read_text())
+    assert (report["benchmark"], report["parameters"]["scale"], report["failure"]) == ("scratch", 8, None)
+
+
+def test_a_benchmark_ends_with_the_command_that_is_terminated():
+    command = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks", "--smoke", "--only", "admission"],
+        cwd=CHECKOUT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # The first figure comes from the process that measures.
+    while "building" not in command.stderr.readline():
+        assert command.poll() is None
+    (child, *_) = psutil.Process(command.pid).children()
+    command.terminate()
+    command.communicate(timeout=60)
+    assert command.returncode == 128 + signal.SIGTERM
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes", pytest.param("spark", marks=pytest.mark.spark)])
+def test_a_service_is_loaded_asked_and_checkpointed_in_the_smoke_run_of(engine):
+    if engine == "spark":
+        pytest.importorskip("pyspark")
+    report = run_entry("checkpoints", replace(SMOKE, engine=engine, limit_s=240.0))
+    assert report.failure is None
+    assert report.value("  checkpoints stored") > 0
+    for kind in ("without", "with checkpoints"):
+        assert report.value(f"    not as it should be, /healthz meanwhile, {kind}") == 0
+        assert report.value(f"    not as it should be, exact query for ten vertices meanwhile, {kind}") == 0
 
 
 @pytest.mark.kafka

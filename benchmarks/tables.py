@@ -1,0 +1,302 @@
+"""The tables of `docs/benchmarks.md`, as templates: each cell is a reference that `document.py` fills in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from . import peers
+
+_WORKERS = ("1 worker", "2 workers")
+_ENGINES = ("threads", "processes", "spark")
+
+
+def changes() -> str:
+    """How long until an exact answer, beside recomputing."""
+    rows = []
+    for size in ("1 change", "a change that shows", "100 changes", "1,000 changes", "10,000 changes"):
+        cells = [_p50_p99("changes-20", f"{size} until exact, {workers}") for workers in _WORKERS]
+        for rival in ("heap Dijkstra", "bucket queue"):
+            name = f"{rival} over that, {size} until exact, 1 worker"
+            cells.append("" if size.startswith("a change") else _cell("changes-20", name))
+        rows.append([size, *cells])
+    head = [
+        *["scale 20", "1 worker: p50 (p99), ms", "2 workers: p50 (p99), ms"],
+        *["heap takes, of 1 worker", "bucket queue takes, of 1 worker"],
+    ]
+    return _table(head, rows)
+
+
+def differential() -> str:
+    """Changes until exact, beside differential-dataflow."""
+    rows = []
+    name = peers.DIFFERENTIAL
+    for scale in (20, 18):
+        result = f"changes-{scale}"
+        for size in ("1 change", "100 changes", "1,000 changes", "10,000 changes"):
+            what = [f"{size} until exact, {workers}" for workers in _WORKERS]
+            rows.append(
+                [
+                    f"scale {scale}, {size}",
+                    _pair(result, [f"{name}, {one}" for one in what]) + " ms",
+                    _pair(result, [f"{name} scaled to this machine, {one}" for one in what]) + " ms",
+                    _pair(result, [f"{one}, p50" for one in what]) + " ms",
+                    _pair(result, [f"{name} scaled, over ours, {one}" for one in what]) + " ×",  # noqa: RUF001
+                ]
+            )
+        loading = [f"loading 90 %, {workers}" for workers in _WORKERS]
+        rows.append(
+            [
+                f"scale {scale}, loading",
+                _pair(result, [f"{name}, {one}" for one in loading]) + " s",
+                _pair(result, [f"{name} scaled to this machine, {one}" for one in loading]) + " s",
+                _pair(result, [f"loading 90 % to the fixed point, {workers}" for workers in _WORKERS]) + " s",
+                _pair(result, [f"{name} scaled, over ours, {one}" for one in loading]) + " ×",  # noqa: RUF001
+            ]
+        )
+    head = ["1 worker / 2 workers, p50", "differential, as measured", "scaled to this machine", "ours"]
+    return _table([*head, "scaled over ours"], rows)
+
+
+def queries() -> str:
+    """Queries one by one."""
+    rows = []
+    for scale in (20, 22):
+        for workers in _WORKERS:
+            for rate in ("half the rate that is asked for", "half of what it admits"):
+                of = f"{rate}, {workers}"
+                heap = f"heap Dijkstra takes so many times as long, {of}"
+                rows.append(
+                    [
+                        str(scale),
+                        workers,
+                        f"{_cell(f'queries-{scale}', of)}, {rate}",
+                        _p50_p99(f"queries-{scale}", f"exact query for ten vertices over HTTP, {of}"),
+                        _cell(f"queries-{scale}", heap),
+                        _cell(f"queries-{scale}", heap, "bound"),
+                        _cell(f"queries-{scale}", f"bucket queue takes so many times as long, {of}"),
+                    ]
+                )
+    head = [
+        "scale",
+        "workers",
+        "edges arriving",
+        "p50 (p99), ms",
+        "heap takes",
+        "bound",
+        "bucket queue takes",
+    ]
+    return _table(head, rows)
+
+
+def queries_at_once() -> str:
+    """Ten clients at once."""
+    rows = []
+    for scale in (20, 22):
+        for workers in _WORKERS:
+            for clients in ("a burst of ten each half second", "ten at all times"):
+                of = f"{clients}, {workers}"
+                rows.append(
+                    [
+                        *[str(scale), workers, clients],
+                        _cell(f"queries-{scale}", f"admission at full rate slowed by queries, {of}"),
+                        _cell(f"queries-{scale}", f"admission at full rate slowed by queries, {of}", "bound"),
+                        _p50_p99(f"queries-{scale}", f"exact query meanwhile, {of}"),
+                    ]
+                )
+    return _table(["scale", "workers", "clients", "admission slows by", "bound", "query p50 (p99), ms"], rows)
+
+
+def admission() -> str:
+    """Records a second into a converged loop."""
+    rows = [
+        [
+            f"batches of {size}",
+            *(_cell("admission-20", f"admission, batches of {size}, {workers}") for workers in _WORKERS),
+        ]
+        for size in ("1,000", "10,000", "100,000")
+    ]
+    for name, text in (
+        ("edges/s a worker, batches of 1,000", "a worker, batches of 1,000"),
+        (
+            "growth of the backlog, share of the rate, batches of 1,000",
+            "growth of the backlog, share of the rate",
+        ),
+        ("idle again after, batches of 1,000", "idle again after the last batch of 1,000"),
+        ("held for, batches of 1,000", "held for"),
+    ):
+        rows.append([text, *(_cell("admission-20", f"{name}, {workers}") for workers in _WORKERS)])
+    return _table(["scale 20", *_WORKERS], rows)
+
+
+def scratch() -> str:
+    """Branches from nothing."""
+    rows = []
+    for scale in (16, 20, 22):
+        cells = []
+        for bound in ("1", "64", "unbounded"):
+            name = f"as a multiple of heap Dijkstra, B={bound}"
+            cells.append(
+                " / ".join(_cell(f"scratch-{scale}", f"{name}, {workers}", "bare") for workers in _WORKERS)
+            )
+        rows.append(
+            [str(scale), *cells, _cell(f"scratch-{scale}", "plain heap Dijkstra, one thread, built graph")]
+        )
+    return _table(["scale", "B = 1", "B = 64", "unbounded", "heap Dijkstra takes"], rows)
+
+
+def recomputing() -> str:
+    """What other programs take to recompute."""
+    rows = [
+        [peer, _cell("scratch-20", f"{peer}, computing"), _cell("scratch-20", f"{peer}, building the graph")]
+        for peer in peers.RECOMPUTING_20_S
+    ]
+    return _table(["scale 20, one thread", "computing", "building its graph"], rows)
+
+
+def engines() -> str:
+    """Workers elsewhere."""
+    rows = []
+    for engine, shown in zip(_ENGINES, ("threads", "processes", "Spark, `local[2]`"), strict=True):
+        scratch = [f"as a multiple of threads, {engine}, B={bound}" for bound in (64, 1)]
+        rows.append(
+            [
+                shown,
+                _pair("engines-20", scratch),
+                _cell("engines-20", f"edges a second, loading, {engine}"),
+                _cell("engines-20", f"admission, batches of 1,000, {engine}"),
+                _p50_p99("engines-20", f"asked when converged, {engine}"),
+                _p50_p99("engines-20", f"1,000 changes until exact, {engine}"),
+                _cell("engines-20", f"sets of workers lost and replaced, {engine}"),
+            ]
+        )
+    head = [
+        *["two workers each", "from scratch, B = 64 / 1, of threads", "loading to the fixed point"],
+        *[
+            "changes admitted",
+            "asked when converged, p50 (p99), ms",
+            "1,000 changes until exact, p50 (p99), ms",
+            "sets of workers lost",
+        ],
+    ]
+    return _table(head, rows)
+
+
+def checkpoints() -> str:
+    """Checkpoints at size."""
+    lines = (
+        ("loading to the fixed point, {}", ""),
+        ("loading with checkpoints over loading without", "bound"),
+        ("changes at full admission, {}", ""),
+        ("checkpoints stored", ""),
+        ("checkpoints failed", ""),
+        ("sets of workers lost and replaced, {}", "bound"),
+        ("/healthz meanwhile, {}, p50", ""),
+        ("/healthz meanwhile, {}, p99", "bound"),
+        ("exact query for ten vertices meanwhile, {}, p50", ""),
+        ("exact query for ten vertices meanwhile, {}, p99", "bound"),
+        ("not as it should be, exact query for ten vertices meanwhile, {}", ""),
+    )
+    rows = []
+    for line, bound in lines:
+        kinds = ("without", "with checkpoints") if "{}" in line else ("with checkpoints",)
+        cells = []
+        for engine in _ENGINES:
+            names = [line.format(kind) for kind in kinds]
+            shown = " / ".join(_cell(f"checkpoints-20-{engine}", name) for name in names)
+            if bound:
+                shown += f" ({_cell(f'checkpoints-20-{engine}', names[-1], 'bound')})"
+            cells.append(shown)
+        text = line.removesuffix(", {}").replace(", {}", "")
+        rows.append([text + (", without / with" if len(kinds) > 1 else ""), *cells])
+    return _table(["scale 20, two workers", *_ENGINES], rows)
+
+
+def topic() -> str:
+    """From a Kafka topic."""
+    names = (
+        "JSON, the client alone, parsed by json",
+        "JSON, the client alone, parsed by orjson",
+        "JSON, decoded and staged",
+        "times the time of the client alone",
+        "JSON, admitted by a loop of shortest paths",
+        "JSON with a key, two partitions, fetched by one process",
+        "JSON with a key, two partitions, fetched by 2 processes",
+        "Arrow, the client alone, not parsed",
+        "Arrow, decoded and staged",
+        "Arrow, admitted by a loop of shortest paths",
+        *(f"produced to answered, at 10,000 edges/s, {share}" for share in ("p50", "p95", "p99")),
+    )
+    return _figures("topic", names)
+
+
+def pipeline() -> str:
+    """Through Spark."""
+    names = []
+    for source in ("parquet", "Kafka and JSON"):
+        names.append(f"{source}, into Spark's noop sink")
+        for kind in ("with a durable log", "in memory"):
+            names += [f"{source}, into a loop {kind}", f"share of noop, {source} {kind}"]
+    names += [f"produced to answered, at 10,000 edges/s, {share}" for share in ("p50", "p95", "p99")]
+    return _figures("pipeline", names)
+
+
+def memory() -> str:
+    """Memory of a loop."""
+    names = (
+        "edges",
+        "vertices",
+        "settled",
+        "bytes an edge, after 160 a vertex",
+        "bytes an edge, all told",
+        "share of 48 bytes an edge and 160 a vertex",
+        "peak",
+        "bytes an edge at the peak",
+        "loading",
+    )
+    rows = [[name, *(_cell(f"memory-{scale}", name) for scale in (20, 22))] for name in names]
+    return _table(["two workers", "scale 20", "scale 22"], rows)
+
+
+def startup() -> str:
+    """Starting the command."""
+    names = (
+        *("first start, nothing compiled, until ready", "second start, until ready"),
+        *(
+            "from the second start to an exact answer",
+            "files it compiled",
+            "an interpreter that does nothing",
+        ),
+    )
+    return _figures("startup", names)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    table.__name__: table
+    for table in (
+        *(changes, differential, queries, queries_at_once, admission, scratch, recomputing, engines),
+        *(checkpoints, topic, pipeline, memory, startup),
+    )
+}
+
+
+def _figures(result: str, names: Iterable[str]) -> str:
+    """Return one line a figure, with its bound."""
+    rows = [[name, _cell(result, name), _cell(result, name, "bound")] for name in names]
+    return _table(["", "figure", "bound"], rows)
+
+
+def _cell(result: str, name: str, how: str = "") -> str:
+    return f"{{{{{result}: {name} | {how}}}}}" if how else f"{{{{{result}: {name}}}}}"
+
+
+def _pair(result: str, names: Sequence[str]) -> str:
+    return " / ".join(_cell(result, name, "bare") for name in names)
+
+
+def _p50_p99(result: str, name: str) -> str:
+    return f"{_cell(result, f'{name}, p50', 'bare')} ({_cell(result, f'{name}, p99', 'bare')})"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
