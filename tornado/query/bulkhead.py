@@ -105,7 +105,13 @@ class Bulkhead:
         self._waiting = 0
         self._late = 0
 
-    async def run(self, call: Callable[[], T], *, after: Callable[[T | None], None] | None = None) -> T:
+    async def run(
+        self,
+        call: Callable[[], T],
+        *,
+        after: Callable[[T | None], None] | None = None,
+        deadline_s: float | None = None,
+    ) -> T:
         """Call on a thread, and return or raise what came of it.
 
         Parameters
@@ -113,6 +119,8 @@ class Bulkhead:
         after : callable, optional
             Called when nobody waited for the end of the call: with what it returned, or None where it raised or was not begun,
             which must then be quick.
+        deadline_s : float, optional
+            In place of the bulkhead's.
 
         Raises
         ------
@@ -120,20 +128,21 @@ class Bulkhead:
             When the deadline passes, all threads hang, or too many calls wait.
         """
         made = _Call(call, after)
+        within_s = self.deadline_s if deadline_s is None else deadline_s
         try:
             self._take(made)
         except Unresponsive:
             made.clear_up()
             raise
         try:
-            await asyncio.wait([made.future], timeout=self.deadline_s)
+            await asyncio.wait([made.future], timeout=within_s)
         except asyncio.CancelledError:
             if not self._abandon(made):
                 Thread(target=made.clear_up, name=f"tornado-http {self.name}", daemon=True).start()
             raise
         if not made.future.done() and self._abandon(made):
             raise Unresponsive(
-                f"{self.name} did not come to an end within {self.deadline_s:g} s: a worker may hang, or loops are being "
+                f"{self.name} did not come to an end within {within_s:g} s: a worker may hang, or loops are being "
                 "restored",
                 self._hint,
             )

@@ -26,7 +26,9 @@ class Bulkheads:
     progress
         How far queries are.
     forks
-        Exact questions.
+        Exact questions of now.
+    loads
+        Those of stored snapshots, which load what is stored: until the deadline of the question itself.
     reads
         Approximate ones.
     cancels
@@ -42,6 +44,7 @@ class Bulkheads:
     looks: Bulkhead
     progress: Bulkhead
     forks: Bulkhead
+    loads: Bulkhead
     reads: Bulkhead
     cancels: Bulkhead
     results: Bulkhead
@@ -57,6 +60,7 @@ class Bulkheads:
             # Half of a look: what is known is answered where this does not come.
             progress=Bulkhead("look at queries", threads=8, deadline_s=look_s / 2),
             forks=Bulkhead("fork of a branch", threads=16, deadline_s=ask_s),
+            loads=Bulkhead("fork of a stored snapshot", threads=8, deadline_s=ask_s),
             reads=Bulkhead("approximate read", threads=8, deadline_s=ask_s),
             cancels=Bulkhead("end of a query", threads=8, deadline_s=ask_s),
             results=Bulkhead("read of a result", threads=16, deadline_s=read_s),

@@ -234,8 +234,12 @@ def query_routes(
             asked = parse_query(raw)
         else:
             asked = await bulkheads.reads.run(lambda: parse_query(raw))
-        kind = bulkheads.reads if asked.mode is Mode.APPROXIMATE else bulkheads.forks
-        query = await kind.run(lambda: service.submit(asked), after=given_up)
+        kind, deadline_s = bulkheads.forks, None
+        if asked.mode is Mode.APPROXIMATE:
+            kind = bulkheads.reads
+        elif asked.at is not None:
+            kind, deadline_s = bulkheads.loads, asked.checked(service.limits)
+        query = await kind.run(lambda: service.submit(asked), after=given_up, deadline_s=deadline_s)
         if wait_s:
             await finished(query, wait_s)
         answered = query.state.is_final and (wait_s is not None or asked.mode is Mode.APPROXIMATE)
