@@ -115,8 +115,8 @@ class RemoteWorker:
                 return tuple(part.traffic())
             case "lookup" | "count" | "best" | "arrays":
                 return getattr(part.held_values(), method)(*arguments)
-            case "vertices" | "edges" if isinstance(part, BranchProcessor):
-                return getattr(part, method)()
+            case "sizes" | "arrange" | "page_vertices" | "page_edges" if isinstance(part, BranchProcessor):
+                return getattr(part.pages(), method)(*arguments)
         raise KeyError(f"a part of a loop does not answer {method!r}")
 
     def _import(self, reference: Any) -> None:
