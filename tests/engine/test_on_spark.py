@@ -11,10 +11,11 @@ from tests.end_to_end.running import CHECKOUT
 
 WITHIN_S = 500
 SOAK_WITHIN_S = 5_000
-FILES = [f"tests/engine/{name}" for name in ("test_conformance.py", "test_faults.py", "test_drivers.py")]
+NAMES = ("conformance", "faults", "drivers", "signs_of_life", "checkpoints_at_size")
+FILES = [f"tests/engine/test_{name}.py" for name in NAMES]
 # The engine is the one that processes have; here are those that show how Spark starts and ends workers, on a cluster those
 # that show executors too. The soak has all.
-LOCAL = "(conformance and not stored) or drivers or ends_or_hangs or closing or again_and_again or durable"
+LOCAL = "(conformance and not stored) or drivers or ends_or_hangs or closing or again_and_again or durable or signs or size"
 CLUSTER = "exact_at_the_versions or closing_leaves or executor or ends_or_hangs"
 
 

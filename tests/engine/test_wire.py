@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from tests.engine.places import Placed, pids_of, runs, stream
-from tornado.engine import MemberConfig, WireType
+from tornado.engine import MemberConfig, WireType, wire
 from tornado.engine.peers import PeerFabric
 from tornado.engine.wire import FENCE_BYTES, Wire, WrongFence
 from tornado.errors import ConnectionLost
@@ -71,7 +71,7 @@ def arrays_in(value):
 @given(message=messages)
 @settings(max_examples=100, deadline=None)
 def test_messages_come_back_as_they_were_with_arrays_that_can_be_written_to(message):
-    back = Wire(FENCE).read(memoryview(Wire(FENCE).write(message)))
+    back = Wire(FENCE).read(list(map(memoryview, Wire(FENCE).write(message))))
     assert same(message, back)
     for array in arrays_in(back):
         assert array.flags.writeable and array.flags.aligned and array.flags.c_contiguous
@@ -87,15 +87,31 @@ def test_bundles_travel_inside_of_messages(message, bundle_of, changes):
         np.arange(bundle_of, dtype=kind) for kind in (np.uint8, np.int64, np.float64, np.int64)
     )
     sent = Bundle(3, columns, 7, ((4, 1), (5, -1)) if changes else ())
-    wire = Wire(FENCE, WIRE_TYPES)
-    _, (back, _), _ = wire.read(wire.write((message, (sent, 1), message)))
+    ours = Wire(FENCE, WIRE_TYPES)
+    _, (back, _), _ = ours.read(ours.write((message, (sent, 1), message)))
     assert (back.sender, back.wave, back.wave_changes) == (3, 7, sent.wave_changes)
     assert all(map(same, sent.messages, back.messages))
 
 
+@given(message=messages, frame=st.integers(16, 300))
+@settings(max_examples=100, deadline=None)
+def test_a_message_of_any_size_travels_in_frames_of_bounded_size(message, frame):
+    before, wire.FRAME_BYTES = wire.FRAME_BYTES, max(frame, FENCE_BYTES + 4)
+    try:
+        frames = Wire(FENCE).write(message)
+        assert max(map(len, frames)) <= wire.FRAME_BYTES
+        assert same(message, Wire(FENCE).read(frames))
+        for other in (frames[1:], [Wire(OTHER).write(message)[0], *frames[1:]]):
+            if other:
+                with pytest.raises(WrongFence):
+                    Wire(FENCE).read(other)
+    finally:
+        wire.FRAME_BYTES = before
+
+
 def test_slices_and_numbers_of_numpy_travel_as_what_they_are():
-    wire = Wire(FENCE)
-    back, number = wire.read(wire.write((np.arange(20)[3:15:4], np.int64(7))))
+    ours = Wire(FENCE)
+    back, number = ours.read(ours.write((np.arange(20)[3:15:4], np.int64(7))))
     assert (back.tolist(), number) == ([3, 7, 11], 7)
 
 
@@ -116,10 +132,10 @@ def test_what_cannot_travel_is_refused_where_it_is_sent(value, said):
 
 @given(garbage=st.binary(max_size=64))
 def test_what_has_another_fence_is_not_looked_into(garbage):
-    wire = Wire(FENCE)
-    for data in (garbage, garbage + OTHER, Wire(OTHER).write((1, 2)), FENCE[:-1], FENCE):
+    ours = Wire(FENCE)
+    for data in (garbage, garbage + OTHER, *Wire(OTHER).write((1, 2)), FENCE[:-1], FENCE):
         with pytest.raises(WrongFence):
-            wire.read(data)
+            ours.read([data])
     assert issubclass(WrongFence, ConnectionLost)
 
 
@@ -130,9 +146,9 @@ class Trap:
 
 def test_nothing_is_unpickled():
     """Not even with the right fence: there is nothing that would."""
-    wire = Wire(FENCE)
+    ours = Wire(FENCE)
     trap = pickle.dumps(Trap())
-    assert wire.read(wire.write((trap, np.frombuffer(trap, np.uint8))))[0] == trap
+    assert ours.read(ours.write((trap, np.frombuffer(trap, np.uint8))))[0] == trap
     imported = "import sys, tornado.loops.remote_worker as w; print([m for m in ('pyspark', 'dill') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", imported], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
@@ -146,18 +162,18 @@ def test_workers_reach_each_other_in_order_and_drop_what_strangers_send():
         for fabric in fabrics:
             fabric.connect([each.address for each in fabrics])
         stranger.connect(f"tcp://{fabrics[1].address}")
-        for garbage in (b"", b"garbage", Wire(OTHER).write(("progress", 1)), pickle.dumps(Trap())):
+        for garbage in (b"", b"garbage", *Wire(OTHER).write(("progress", 1)), pickle.dumps(Trap())):
             stranger.send(garbage)
         stranger.send_multipart([b"in", b"parts"])
         for number in range(200):
             fabrics[0].send(0, 1, (number, np.full(5, number)))
         received, until = [], time.monotonic() + 20
-        while (len(received) < 200 or fabrics[1].dropped < 6) and time.monotonic() < until:
+        while (len(received) < 200 or fabrics[1].dropped < 5) and time.monotonic() < until:
             fabrics[1].wait(1, 0.1)
             received += fabrics[1].receive(1)
         assert [number for number, _ in received] == list(range(200))
         assert all((column == number).all() for number, column in received)
-        assert fabrics[1].dropped == 6
+        assert fabrics[1].dropped == 5
     finally:
         stranger.close(linger=0)
         for fabric in fabrics:
@@ -198,7 +214,7 @@ def test_strangers_who_talk_to_driver_and_workers_change_nothing():
             sockets[-1].connect(f"tcp://{engine._beats.address}")
             sockets.append(context.socket(zmq.PUSH))
             sockets[-1].connect(f"tcp://{engine._reports.address}")
-            stop = Wire(OTHER).write(("stop",))
+            [stop] = Wire(OTHER).write(("stop",))
             for socket in sockets:
                 for garbage in ([stop], [b""], [pickle.dumps(Trap())], [b"a", b"b", b"c"]):
                     socket.send_multipart(garbage)
@@ -214,6 +230,40 @@ def test_strangers_who_talk_to_driver_and_workers_change_nothing():
             for socket in sockets:
                 socket.close(linger=0)
             context.term()
+
+
+def test_nothing_larger_than_a_frame_is_taken_in_from_strangers_and_larger_messages_of_ours_come_in_whole():
+    records = stream(vertices=50_000, edges=200_000)
+    with Master(workers=2, engine="processes") as master, Placed(master, "streamed", records) as streamed:
+        engine = master.engine
+        context = zmq.Context()
+        links = [
+            (kind, address)
+            for commands, requests, peers, _ in engine._hellos.values()
+            for kind, address in ((zmq.PUSH, commands), (zmq.DEALER, requests), (zmq.PUSH, peers))
+        ]
+        links += [(zmq.PUSH, engine._beats.address), (zmq.PUSH, engine._reports.address)]
+        try:
+            for kind, address in links:
+                socket = context.socket(kind)
+                cut_off = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+                socket.connect(f"tcp://{address}")
+                socket.send(bytes(wire.FRAME_BYTES))
+                assert not cut_off.poll(200), address  # what is as large as may be is dropped like any other
+                socket.send(bytes(wire.FRAME_BYTES + 1))
+                assert cut_off.poll(20_000), address
+                socket.disable_monitor()
+                cut_off.close(linger=0)
+                socket.close(linger=0)
+            pids = pids_of(master)
+            assert streamed.admit(150_000)  # more than a frame for each worker
+            streamed.check_branch(streamed.loop.fork())
+            while streamed.admit(20_000):
+                pass
+            streamed.check_main()
+            assert (pids_of(master), engine.losses) == (pids, 0)
+        finally:
+            context.destroy(linger=0)
 
 
 def test_a_configuration_travels_as_one_line():

@@ -23,7 +23,7 @@ from tests.loops.general_programs import (
     same,
 )
 from tests.loops.test_general_programs import Graph, batches, chain, values_of
-from tornado.engine import Wire
+from tornado.engine import Wire, cluster
 from tornado.errors import InvalidArgument, NotSupported
 from tornado.ingest.records import EdgeBatch
 from tornado.loops import BranchState, Master
@@ -260,6 +260,19 @@ def test_a_program_is_imported_from_its_file(master, load):
     branch = loop.fork({"least": 4})
     assert branch.wait(WAIT_S)
     assert values_of(branch.values()) == {vertex: float(max(4, vertex)) for vertex in range(11)}
+
+
+@pytest.mark.parametrize("waits", ["time.sleep({})", "ctypes.PyDLL(None).usleep(int({} * 1e6))"])
+def test_a_module_that_takes_long_to_import_is_waited_for(master, load, waits):
+    """One lets other threads of the worker run meanwhile, one does not."""
+    slow = waits.format(1.5 * cluster._SILENT_S)
+    _, kind = load("slow", f"import ctypes, sys, time\nif 'pytest' not in sys.modules:\n    {slow}")
+    losses = master.engine.losses
+    loop = master.start(kind(), f"slow {waits}")
+    loop.admit(chain(10), "s", 10)
+    assert loop.wait_idle(WAIT_S)
+    assert values_of(loop.approximation()) == {vertex: float(max(1, vertex)) for vertex in range(11)}
+    assert master.engine.losses == losses
 
 
 def test_a_class_that_workers_cannot_have_is_refused_and_says_why(master, load):

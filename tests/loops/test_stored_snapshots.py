@@ -19,9 +19,10 @@ from tests.loops.snapshot_writer import SOURCE, stream
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
-from tornado.loops import BranchState, Master, edge_reader, stored_snapshot
+from tornado.loops import BranchState, Master, edge_reader, snapshot_pages, stored_snapshot
 from tornado.loops import master as master_module
 from tornado.loops.edge_reader import EdgeReader
+from tornado.loops.snapshot_pages import SnapshotPages
 from tornado.loops.stored_loop import StoredLoop
 from tornado.loops.stored_snapshot import StoredSnapshots, identity_of
 from tornado.loops.values import ColumnValues, Values
@@ -472,9 +473,83 @@ def test_edges_are_read_whole_while_the_graph_changes(monkeypatch):
             graph.addresses, *state.addresses, (SOURCE,), part.src, part.dst, part.weight, part.op, 0, 1 << 20
         )
     assert following > 2400
-    for read, column in zip(reader.edges(), expected, strict=False):
-        assert read.tolist() == column[order].tolist()
+    producers, consumers, weights, born = reader.columns()
+    found, ids = np.argsort(born), graph.columns.ids
+    for read, column in zip((ids[producers], ids[consumers], weights, born), expected, strict=True):
+        assert read[found].tolist() == column[order].tolist()
     graph.release(lease)
+
+
+@pytest.mark.parametrize("pages", [1, 8])
+def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pages):
+    monkeypatch.setattr(snapshot_pages, "_STRETCH", 100)
+    records = mixed(random_multigraph(300, 3000, seed=6), seed=6)
+    with Master() as master:
+        loop = started(master)
+        feed(loop, records)
+        assert loop.wait_idle(WAIT_S)
+        main = master._hosts[0].loop(loop.number)
+        graph, state = main.graph, main.state
+    kernel = ShortestPaths.kernel()
+    lease, version = graph.lease()
+    reader = EdgeReader(kernel, graph, version)
+    while not reader.step():
+        pass
+    arranged = SnapshotPages(kernel, graph, state, graph.rows, reader)
+    while not arranged.arrange(pages):
+        pass
+    ids = graph.columns.ids[: graph.rows]
+    page_of = np.zeros(graph.rows, np.int64)
+    kernel.owners_of(ids, pages, page_of)
+    sources, targets, weights, born = graph.edges(version)
+    target_page = np.zeros(len(targets), np.int64)
+    kernel.owners_of(targets, pages, target_page)
+    assert arranged.sizes() == (graph.rows, len(targets))
+    for page in range(pages):
+        order = np.flatnonzero(target_page == page)
+        order = order[np.argsort(born[order])]
+        expected = sources[order], targets[order], weights[order]
+        for found, column in zip(arranged.page_edges(page), expected, strict=True):
+            assert found.tolist() == column.tolist()
+        rows = np.flatnonzero(page_of == page)
+        found, values, parents = arranged.page_vertices(page)
+        assert found.tolist() == ids[rows].tolist()
+        assert values.tolist() == state.columns.value[rows].tolist()
+        own = state.columns.parent[rows]
+        assert parents.tolist() == np.where(own < 0, ids[rows], ids[own]).tolist()
+    graph.release(lease)
+
+
+def test_workers_elsewhere_are_asked_for_a_snapshot_a_page_at_a_time(small_pages):
+    records = stream()
+    with Master(workers=2, engine="processes") as master:
+        loop = started(master)
+        feed(loop, records)
+        ask, sizes = master.engine.ask, []
+
+        def noted(worker, request):
+            reply = ask(worker, request)
+            arrays = [part for part in (reply if isinstance(reply, tuple) else ()) if hasattr(part, "nbytes")]
+            sizes.append(sum(array.nbytes for array in arrays))
+            return reply
+
+        master.engine.ask = noted
+        version = loop.checkpoint()
+        pages = list(master.store.keys(NAME, version, b"e/"))
+        assert len(pages) > 20
+        assert max(sizes) <= max(len(master.store.read(NAME, key, version)) for key in pages)
+        judge(loop.fork(at=version), records, len(records))
+
+
+def test_a_graph_of_few_vertices_and_many_edges_has_small_pages_too(monkeypatch):
+    monkeypatch.setattr(stored_snapshot, "PAGE_EDGES", 100)
+    with Master(workers=2) as master:
+        loop = started(master)
+        records = random_multigraph(50, 3000, seed=2).records()
+        feed(loop, records)
+        version = loop.checkpoint()
+        assert len(list(master.store.keys(NAME, version, b"e/"))) > 16
+        judge(loop.fork({"source": 3}, at=version), records, len(records), source=3)
 
 
 def test_stored_values_answer_as_those_of_a_branch_do():

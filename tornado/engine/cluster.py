@@ -1,9 +1,9 @@
 """Workers in processes of their own: commands and requests to them, what they report, and what happens when one is lost.
 
-A set of workers lives and dies together, since what was under way between them is gone with any of them. When one ends, or falls
-silent, or is stuck, all are ended; a new set is started with another *fence*, by which whatever the old ones still send is told
-apart and dropped; and whoever owns the loops restores them there (Tornado, SIGMOD 2016, section 5.3). Where workers run, and how
-they are started and ended, is the launcher's.
+A set of workers lives and dies together, since what was under way between them is gone with any of them. When one ends, or gives
+no signs of life, or is stuck, all are ended; a new set is started with another *fence*, by which whatever the old ones still send
+is told apart and dropped; and whoever owns the loops restores them there (Tornado, SIGMOD 2016, section 5.3). Where workers run,
+and how they are started and ended, is the launcher's.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ import zmq
 
 from ..errors import InternalError, TornadoError, WorkerLost
 from .member import MemberConfig
+from .sockets import Breaks, Context, connected, keep_alive, listening, receive, send
 from .waiting import Waiting
 from .wire import FENCE_BYTES, Wire, WrongFence
 
 _log = logging.getLogger(__name__)
 
 _LOOK_S = 0.1
-_PING_S = 1.0
-_SILENT_S = 2.5  # a worker that says nothing for so long is gone
-_STUCK_S = 60.0  # a worker that says it is alive, and has not finished a step for so long, is as good as gone
+_SILENT_S = 2.5  # a worker that gives no signs of life for so long is gone, see `keep_alive`
+_STUCK_S = 60.0  # a worker that lives and has not finished a step for so long is as good as gone
 _STARTING_S = 90.0
-_LOADING_S = 180.0  # kernels that are compiled for the first time on a machine
 _MOST_LOSSES = 10
 _LIVES_S = 1.0  # a set that is lost sooner after the loops were restored is lost for a reason that stays
 
@@ -63,34 +62,42 @@ class Launcher(Protocol):
 class _Link:
     """The driver's end of the connection to one worker. Each socket is used under its lock."""
 
-    def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], wire: Wire, commands: str, requests: str
-    ) -> None:
+    def __init__(self, context: Context, wire: Wire, commands: str, requests: str) -> None:
         self.wire = wire
         self.is_dead = False
         self.sending, self.asking = threading.Lock(), threading.Lock()
-        self.commands, self.requests = context.socket(zmq.PUSH), context.socket(zmq.DEALER)
+        self.commands = context.socket(zmq.PUSH)
+        self.commands.set_hwm(0)
+        keep_alive(self.commands, _SILENT_S)
+        self._breaks = Breaks(self.commands)
+        self._broke_at = math.inf
+        self.commands.connect(f"tcp://{commands}")
+        self.requests = connected(context, zmq.DEALER, requests)
         self._asked = 0
-        for socket, address in ((self.commands, commands), (self.requests, requests)):
-            socket.set_hwm(0)
-            socket.connect(f"tcp://{address}")
 
     def send(self, *message: Any) -> None:
         """Send a command, unless the worker is gone."""
-        data = self.wire.write(message)
+        frames = self.wire.write(message)
         with self.sending:
             if not self.is_dead:
-                self.commands.send(data, copy=False)
+                send(self.commands, frames)
+
+    def broke_at(self) -> float:
+        """When it was seen that the connection broke; infinity where it did not."""
+        with self.sending:
+            if self._broke_at == math.inf and not self.is_dead and self._breaks.taken():
+                self._broke_at = time.monotonic()
+        return self._broke_at
 
     def ask(self, request: tuple[Any, ...]) -> Any:
         with self.asking:
             self._asked += 1
             if not self.is_dead:
-                self.requests.send(self.wire.write((self._asked, request)), copy=False)
+                send(self.requests, self.wire.write((self._asked, request)))
             while not self.is_dead:
                 if not self.requests.poll(50):
                     continue
-                number, failure, reply = self.wire.read(self.requests.recv(copy=False).buffer)
+                number, failure, reply = self.wire.read(receive(self.requests))
                 if number == self._asked:
                     if failure is not None:
                         raise error_of(failure)
@@ -100,31 +107,33 @@ class _Link:
     def close(self) -> None:
         self.is_dead = True
         with self.sending, self.asking:
+            self._breaks.close()
             self.commands.close(linger=100)
             self.requests.close(linger=0)
 
 
 class _Inbox:
-    """Where messages of all workers come in, and the thread that takes them."""
+    """Where messages of all workers come in, and the thread that takes them.
+
+    `look` is called every so often, with a time; what had come in by then has been taken.
+    """
 
     def __init__(
         self,
-        context: zmq.Context[zmq.Socket[bytes]],
+        context: Context,
         interface: str,
         name: str,
-        take: Callable[[memoryview], None],
-        look: Callable[[], None] = lambda: None,
+        take: Callable[[Sequence[memoryview]], None],
+        look: Callable[[float], None] = lambda _: None,
     ) -> None:
-        self._socket = context.socket(zmq.PULL)
-        self._socket.set_hwm(0)
-        self.address = f"{interface}:{self._socket.bind_to_random_port(f'tcp://{interface}')}"
+        self._socket, self.address = listening(context, zmq.PULL, interface)
         self._take = take
         self._look = look
         self._is_closing = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to take messages, and to call `look` every so often."""
+        """Begin to take messages, and to call `look`."""
         self._thread.start()
 
     def close(self) -> None:
@@ -136,15 +145,16 @@ class _Inbox:
 
     def _run(self) -> None:
         while not self._is_closing:
-            if self._socket.poll(int(_LOOK_S * 1000)):
-                for _ in range(1 << 10):
-                    try:
-                        data = self._socket.recv(zmq.NOBLOCK, copy=False)
-                    except zmq.Again:
-                        break
-                    with contextlib.suppress(WrongFence):
-                        self._take(data.buffer)
-            self._look()
+            now = time.monotonic()  # before: time that this process stood still is nobody's silence
+            self._socket.poll(int(_LOOK_S * 1000))
+            for _ in range(1 << 10):
+                try:
+                    frames = receive(self._socket, zmq.NOBLOCK)
+                except zmq.Again:
+                    break
+                with contextlib.suppress(WrongFence):
+                    self._take(frames)
+            self._look(now)
 
 
 class ClusterEngine:
@@ -183,24 +193,22 @@ class ClusterEngine:
         self._hosts: Sequence[Any] = ()
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
         self._waiting = Waiting()
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context: Context = zmq.Context()
         # Two, since a report may have workers asked, and whoever waits for their answer cannot see that they are gone.
         self._beats = _Inbox(self._context, interface, "tornado-monitor", self._take_beat, self._look)
         self._reports = _Inbox(self._context, interface, "tornado-receiver", self._take_report)
         self._links: list[_Link] = []
         self._wire = Wire(bytes(FENCE_BYTES))
         self._hellos: dict[int, tuple[str, str, str, int]] = {}
-        self._heard: dict[int, float] = {}
         self._stepped: dict[int, tuple[int, float]] = {}
         self._restored_at = math.inf
         self._lost_in_a_row = 0  # without having lived
         self._reason: str | None = None  # why this set of workers is lost
-        self._is_watched = False  # whether silence means loss
+        self._is_watched = False  # whether a connection that breaks means loss
         self._is_open = False  # whether commands are for the present set of workers
         self._given_up: WorkerLost | None = None  # why no others are started
         self._is_closing = False
         self._alarm = threading.Event()
-        self._pinged = 0.0
         self._supervisor = threading.Thread(target=self._supervise, name="tornado-supervisor", daemon=True)
 
     def start(self, hosts: Sequence[Any], on_failure: Callable[[int, BaseException], None]) -> None:
@@ -325,7 +333,6 @@ class ClusterEngine:
         for link in self._links:
             link.send("peers", [peers for _, _, peers, _ in hellos])
         now = time.monotonic()
-        self._heard = dict.fromkeys(range(self.workers), now)
         self._stepped = dict.fromkeys(range(self.workers), (-1, now))
         self._is_watched = True
 
@@ -337,43 +344,33 @@ class ClusterEngine:
 
     # The monitor
 
-    def _look(self) -> None:
-        """Say that the driver is there, and see whether the workers are."""
-        now = time.monotonic()
-        if now - self._pinged > _PING_S:
-            self._pinged = now
-            for link in self._links:
-                link.send("ping")
+    def _look(self, now: float) -> None:
+        """See whether the workers are there."""
         if self._is_watched and self._reason is None:
             reason = self._loss(now)
             if reason is not None:
                 self._lose(reason)
 
-    def _take_beat(self, data: memoryview) -> None:
-        index, kind, *body = self._wire.read(data)
+    def _take_beat(self, frames: Sequence[memoryview]) -> None:
+        index, kind, *body = self._wire.read(frames)
         if kind == "beat":
-            self._beat(index, body[0])
-        elif kind == "loading":
-            self._heard[index] = time.monotonic() + _LOADING_S
+            (steps,) = body
+            now = time.monotonic()
+            if steps != self._stepped.get(index, (-1, now))[0]:
+                self._stepped[index] = steps, now
         elif kind == "hello":
             commands, requests, peers, pid = body
             self._hellos[index] = commands, requests, peers, pid
             self._waiting.notify()
-
-    def _beat(self, index: int, steps: int) -> None:
-        now = time.monotonic()
-        self._heard[index] = now
-        if steps != self._stepped.get(index, (-1, now))[0]:
-            self._stepped[index] = steps, now
 
     def _loss(self, now: float) -> str | None:
         """Why the present set of workers is lost, or None."""
         ended = self._launcher.ended()
         if ended is not None:
             return ended
-        for index, heard in self._heard.items():
-            if now - heard > _SILENT_S:
-                return f"worker {index} has said nothing for {now - heard:.1f} s"
+        for index, link in enumerate(self._links):
+            if now > link.broke_at():  # not at once: the launcher may know more
+                return f"worker {index} ended, gave no signs of life for {_SILENT_S:g} s, or its connection broke"
             if now - self._stepped[index][1] > _STUCK_S:
                 return f"worker {index} has not finished a step for {now - self._stepped[index][1]:.0f} s"
         return None
@@ -390,8 +387,8 @@ class ClusterEngine:
 
     # The receiver
 
-    def _take_report(self, data: memoryview) -> None:
-        index, kind, *report = self._wire.read(data)
+    def _take_report(self, frames: Sequence[memoryview]) -> None:
+        index, kind, *report = self._wire.read(frames)
         if kind != "report" or self._reason is not None:
             return
         try:

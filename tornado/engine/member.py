@@ -1,8 +1,9 @@
 """The worker's end of the connection between a worker process and the process that started it.
 
-Two threads: the *worker's*, which steps the host, reaches the other workers and reports; and the *listener's*, which takes
-commands, answers requests and says every so often that it is alive and how many steps the worker did. A driver that falls
-silent is gone, and then so is this process: nothing is left behind.
+Three threads: the *worker's*, which steps the host, reaches the other workers and reports; the *listener's*, which takes commands
+and answers requests; and the *counter's*, which says every so often how many steps the worker did. Signs of life are none of
+their business: ZeroMQ gives them (`sockets.keep_alive`). A driver whose connection breaks is gone, and then so is this process:
+nothing is left behind.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -24,10 +25,12 @@ import zmq
 from ..errors import TornadoError
 from .contract import Host
 from .peers import PeerFabric
+from .sockets import Breaks, Context, Socket, connected, listening, receive, send
 from .wire import Wire, WireType, WrongFence
 
-BEAT_S = 0.2
 DRIVER_SILENT_S = 10.0
+_COUNT_S = 1.0
+_LOOK_S = 0.5
 _WAIT_S = 0.5
 _COLLECT_S = 30.0
 _JOIN_S = 60.0
@@ -41,7 +44,7 @@ class MemberConfig:
     Attributes
     ----------
     beats, reports
-        Addresses of the driver's two inboxes: for signs of life, and for what happens.
+        Addresses of the driver's two inboxes: for numbers of steps, and for what happens.
     index, workers
         Which worker, of how many.
     fence
@@ -98,43 +101,46 @@ class Member:
     def __init__(self, config: MemberConfig, types: tuple[WireType, ...]) -> None:
         self.config = config
         self._wire = Wire(bytes.fromhex(config.fence), types)
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context: Context = zmq.Context()
         self.fabric = PeerFabric(config.index, config.workers, self._wire, self._context, config.interface)
-        self._commands = self._context.socket(zmq.PULL)
-        self._requests = self._context.socket(zmq.ROUTER)
-        self._beats = self._outlet(config.beats)
-        self._reports = self._outlet(config.reports)
-        self._ports = [self._bound(self._commands), self._bound(self._requests)]
+        self._commands, commands = listening(
+            self._context, zmq.PULL, config.interface, silent_s=DRIVER_SILENT_S
+        )
+        self._breaks = Breaks(self._commands)
+        self._driver = -1  # the file descriptor of its connection
+        self._requests, requests = listening(self._context, zmq.ROUTER, config.interface)
+        self._beats = connected(self._context, zmq.PUSH, config.beats)
+        self._reports = connected(self._context, zmq.PUSH, config.reports)
+        self._addresses = commands, requests, self.fabric.address
         self._served: Served
-        self._is_stopping = False
+        self._stop = threading.Event()
         self._steps = 0
 
     def run(self, served: Served) -> None:
         """Join the others and serve until the driver says stop, or is gone."""
         self._served = served
-        self._say(self._beats, "hello", *self._ports, self.fabric.address, os.getpid())
-        listener = threading.Thread(target=self._listen, name="listener", daemon=True)
+        self._say(self._beats, "hello", *self._addresses, os.getpid())
+        threads = [
+            threading.Thread(target=work, name=name, daemon=True)
+            for name, work in (("listener", self._listen), ("counter", self._count))
+        ]
         joined = self._receive_peers()
         if joined:
             gc.collect()
             gc.freeze()  # what is there now stays, so that a collection is short
             gc.disable()
-            listener.start()
+            for thread in threads:
+                thread.start()
             self._work(served.host)
-            listener.join()
+            for thread in threads:
+                thread.join()
             gc.enable()  # a process may be used for something else afterwards
             gc.unfreeze()
         self.fabric.close()
+        self._breaks.close()
         for socket in (self._commands, self._requests, self._beats, self._reports):
             socket.close(linger=200)
         self._context.term()
-
-    @contextmanager
-    def loading(self) -> Iterator[None]:
-        """Say that the listener is going to be busy for a while, and when it is no more; on the listener's thread."""
-        self._say(self._beats, "loading")
-        yield
-        self._say(self._beats, "beat", self._steps)  # at once: until then silence is no sign of loss
 
     def report(self, *message: Any) -> None:
         """Tell the driver; on the worker's thread."""
@@ -142,7 +148,7 @@ class Member:
 
     def _work(self, host: Host) -> None:
         collected = time.monotonic()
-        while not self._is_stopping:
+        while not self._stop.is_set():
             self._steps += 1
             try:
                 if not host.step() and not host.wait(_WAIT_S):
@@ -160,8 +166,10 @@ class Member:
         while time.monotonic() < deadline:
             if not self._commands.poll(500):
                 continue
-            kind, *body = self._read(self._commands.recv()) or ("",)
+            frame = self._commands.recv(copy=False)
+            kind, *body = self._read([frame.buffer]) or ("",)
             if kind == "peers":
+                self._driver = int(frame.get(zmq.SRCFD))
                 self.fabric.connect(body[0])
                 return True
             if kind == "stop":
@@ -177,41 +185,39 @@ class Member:
 
     def _listen_until_stopped(self) -> None:
         poller = zmq.Poller()
-        poller.register(self._commands, zmq.POLLIN)
-        poller.register(self._requests, zmq.POLLIN)
-        heard = beaten = time.monotonic()
-        while not self._is_stopping:
-            ready = dict(poller.poll(int(BEAT_S * 1000)))
-            now = time.monotonic()
-            if now - beaten >= BEAT_S:
-                beaten = now
-                self._say(self._beats, "beat", self._steps)
+        for socket in (self._commands, self._requests, self._breaks.events):
+            poller.register(socket, zmq.POLLIN)
+        while not self._stop.is_set():
+            ready = dict(poller.poll(int(_LOOK_S * 1000)))
             if self._requests in ready:
                 self._answer()
             if self._commands in ready:
-                heard = now
-                self._obey()
-            elif now - heard > DRIVER_SILENT_S:
+                self._obey()  # before it is seen that the driver is gone: it may have said stop
+            elif self._driver in self._breaks.taken():
                 os._exit(3)
+
+    def _count(self) -> None:
+        while not self._stop.wait(_COUNT_S):
+            self._say(self._beats, "beat", self._steps)
 
     def _obey(self) -> None:
         """Take in all commands that are there."""
         while True:
             try:
-                data = self._commands.recv(zmq.NOBLOCK)
+                frames = receive(self._commands, zmq.NOBLOCK)
             except zmq.Again:
                 return
-            kind, *body = self._read(data) or ("",)
+            kind, *body = self._read(frames) or ("",)
             if kind == "command":
                 self._served.obey(body[0])
             elif kind == "stop":
-                self._is_stopping = True
+                self._stop.set()
                 self._served.host.wake()
                 return
 
     def _answer(self) -> None:
-        sender, *parts = self._requests.recv_multipart()
-        request = self._read(parts[-1])  # a stranger's may have any number of parts
+        sender, *frames = receive(self._requests)
+        request = self._read(frames) if frames else None  # a stranger's may have any number
         if request is None:
             return
         number, body = request
@@ -220,28 +226,16 @@ class Member:
             result = self._served.answer(body)
         except Exception as error:  # noqa: BLE001  for whoever asked
             failure = described(error)
-        reply = number, failure, result
-        self._requests.send_multipart([sender, self._wire.write(reply)])
+        send(self._requests, [bytes(sender), *self._wire.write((number, failure, result))])
 
-    def _read(self, data: bytes) -> Any:
+    def _read(self, frames: Sequence[memoryview]) -> Any:
         try:
-            return self._wire.read(data)
+            return self._wire.read(frames)
         except WrongFence:
             return None
 
-    def _say(self, socket: zmq.Socket[bytes], *message: Any) -> None:
-        socket.send(self._wire.write((self.config.index, *message)))
-
-    def _outlet(self, address: str) -> zmq.Socket[bytes]:
-        socket = self._context.socket(zmq.PUSH)
-        socket.set_hwm(0)
-        socket.connect(f"tcp://{address}")
-        return socket
-
-    def _bound(self, socket: zmq.Socket[bytes]) -> str:
-        socket.set_hwm(0)
-        interface = self.config.interface
-        return f"{interface}:{socket.bind_to_random_port(f'tcp://{interface}')}"
+    def _say(self, socket: Socket, *message: Any) -> None:
+        send(socket, self._wire.write((self.config.index, *message)))
 
 
 def kill_all(pids: Iterable[int]) -> None:

@@ -6,13 +6,13 @@ belong to the thread that steps the worker, but for `wake`.
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Sequence
 
 import zmq
 
 from ..timely import Message
+from .sockets import Context, Socket, connected, listening, receive, send
+from .waker import Waker
 from .wire import Wire, WrongFence
 
 _ENOUGH = 1 << 10  # messages taken in at once; the others are still there
@@ -40,42 +40,31 @@ class PeerFabric:
 
     loops_back = False
 
-    def __init__(
-        self, index: int, peers: int, wire: Wire, context: zmq.Context[zmq.Socket[bytes]], interface: str
-    ) -> None:
+    def __init__(self, index: int, peers: int, wire: Wire, context: Context, interface: str) -> None:
         self.peers = peers
         self.dropped = 0
         self._index = index
         self._wire = wire
         self._context = context
-        self._inbox = context.socket(zmq.PULL)
-        self._inbox.set_hwm(0)  # whoever blocks here would be waited for by others
-        self.address = f"{interface}:{self._inbox.bind_to_random_port(f'tcp://{interface}')}"
-        self._outlets: list[zmq.Socket[bytes] | None] = [None] * peers
-        self._woken, self._waker = socket.socketpair()
-        self._woken.setblocking(False)
-        self._waker.setblocking(False)
-        self._is_signalled = False
+        self._inbox, self.address = listening(context, zmq.PULL, interface)
+        self._outlets: list[Socket | None] = [None] * peers
+        self._waker = Waker()
         self._poller = zmq.Poller()
         self._poller.register(self._inbox, zmq.POLLIN)
-        self._poller.register(self._woken.fileno(), zmq.POLLIN)
+        self._poller.register(self._waker.fileno(), zmq.POLLIN)
 
     def connect(self, addresses: Sequence[str]) -> None:
         """Connect to all other workers; before the first message."""
         for peer, address in enumerate(addresses):
             if peer != self._index:
-                outlet = self._context.socket(zmq.PUSH)
-                outlet.set_hwm(0)
-                outlet.linger = 0
-                outlet.connect(f"tcp://{address}")
-                self._outlets[peer] = outlet
+                self._outlets[peer] = connected(self._context, zmq.PUSH, address)
 
     def send(self, sender: int, receiver: int, message: Message) -> None:
         """See `Fabric.send`; on the worker's thread."""
         del sender
         outlet = self._outlets[receiver]
         assert outlet is not None
-        outlet.send(self._wire.write(message), copy=False)
+        send(outlet, self._wire.write(message))
 
     def receive(self, receiver: int) -> list[Message]:
         """See `Fabric.receive`."""
@@ -83,11 +72,11 @@ class PeerFabric:
         messages: list[Message] = []
         while len(messages) < _ENOUGH:
             try:
-                data = self._inbox.recv(zmq.NOBLOCK, copy=False)
+                frames = receive(self._inbox, zmq.NOBLOCK)
             except zmq.Again:
                 break
             try:
-                messages.append(self._wire.read(data.buffer))
+                messages.append(self._wire.read(frames))
             except WrongFence:
                 self.dropped += 1
         return messages
@@ -95,18 +84,15 @@ class PeerFabric:
     def wait(self, receiver: int, timeout_s: float | None) -> bool:
         """See `Fabric.wait`."""
         del receiver
-        ready = self._poller.poll(None if timeout_s is None else int(timeout_s * 1000))
-        if self._is_signalled:
-            self._is_signalled = False  # before the signal is taken: a later one must show
-            self._take_signals()
+        ready = dict(self._poller.poll(None if timeout_s is None else int(timeout_s * 1000)))
+        if self._waker.fileno() in ready:
+            self._waker.take()
         return bool(ready)
 
     def wake(self, receiver: int) -> None:
         """See `Fabric.wake`; from any thread."""
         del receiver
-        if not self._is_signalled:
-            self._is_signalled = True
-            self._waker.send(b"!")
+        self._waker.wake()
 
     def agree(self, dataflow: int, shape: object) -> None:
         """All workers run the same program text on the same commands; there is no memory to compare in."""
@@ -121,11 +107,4 @@ class PeerFabric:
             if outlet is not None:
                 outlet.close(linger=0)
         self._inbox.close(linger=0)
-        self._woken.close()
         self._waker.close()
-
-    def _take_signals(self) -> None:
-        try:
-            os.read(self._woken.fileno(), 4096)
-        except BlockingIOError:  # it is on its way
-            return

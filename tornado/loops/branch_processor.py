@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import InternalError
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .edge_reader import EdgeReader
 from .graph import EvolvingGraph
-from .loop_columns import KNOWN, NEVER
+from .loop_columns import NEVER
 from .processor import SelectiveProcessor, _Arrived, concatenated
 from .selective_state import LoopState
+from .snapshot_pages import SnapshotPages
 from .values import LocalValues
 
 
@@ -52,6 +50,7 @@ class BranchProcessor(SelectiveProcessor):
         self.number = number
         self.lease: int | None = None
         self.reader: EdgeReader | None = None
+        self._pages: SnapshotPages | None = None
         self.version = -1
         self.rows = 0
         self.first_iteration = 0
@@ -140,18 +139,15 @@ class BranchProcessor(SelectiveProcessor):
         """Of a branch that is over: the values of this worker's vertices."""
         return LocalValues(self.kernel, self.graph, self.state, self.rows)
 
-    def vertices(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-        """Of a branch that is over: ids, values and the ids of parents (their own without one) of this worker's vertices."""
-        columns = self.state.columns
-        rows = np.flatnonzero(columns.flags[: self.rows] & KNOWN)
-        ids, parents = self.graph.columns.ids, columns.parent[rows]
-        return ids[rows], columns.value[rows], ids[np.where(parents >= 0, parents, rows)]
-
-    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Of a branch that was forked to be stored: source ids, target ids and weights, in the order of arrival."""
-        if self.reader is None:
-            raise InternalError(f"branch {self.number} was not forked to be stored, its edges were not read")
-        return self.reader.edges()
+    def pages(self) -> SnapshotPages:
+        """Of a branch that was forked to be stored, and is over: its vertices and edges."""
+        if self._pages is None:
+            if self.reader is None:
+                raise InternalError(
+                    f"branch {self.number} was not forked to be stored, its edges were not read"
+                )
+            self._pages = SnapshotPages(self.kernel, self.graph, self.state, self.rows, self.reader)
+        return self._pages
 
     def limit(self, iteration: int) -> None:
         """The snapshot's iteration is known: commit no more than the iterations allowed above it."""

@@ -26,7 +26,15 @@ from ..config import cache_dir
 from ..errors import InvalidArgument
 from ..protocol import session_kernel
 from ..protocol.session_kernel import SessionColumns
-from . import graph_kernel, queue_kernel, record_kernel, scan_kernel, selective_kernel, vertex_kernel
+from . import (
+    graph_kernel,
+    page_kernel,
+    queue_kernel,
+    record_kernel,
+    scan_kernel,
+    selective_kernel,
+    vertex_kernel,
+)
 from .graph_columns import GraphColumns
 from .loop_columns import LoopColumns
 
@@ -41,7 +49,7 @@ from {_ROOT}.protocol.session_kernel import SessionColumns
 from {_ROOT}.columns import *
 """
 _PARTS = (
-    session_kernel, graph_kernel, queue_kernel, vertex_kernel, scan_kernel, record_kernel, selective_kernel,
+    session_kernel, graph_kernel, queue_kernel, vertex_kernel, scan_kernel, record_kernel, selective_kernel, page_kernel,
 )  # fmt: skip
 _PROVIDED = {"np", "math"}
 

@@ -16,7 +16,7 @@ from .graph import EvolvingGraph
 _ROOM = 1 << 16  # edges copied in one step: a fraction of a millisecond
 _ROWS = 1 << 15
 
-_Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+EdgeRows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]
 
 
 class EdgeReader:
@@ -30,48 +30,44 @@ class EdgeReader:
         What to read; somebody holds a lease of `version` until the end.
     version
         Edges visible at this version are read.
+
+    Attributes
+    ----------
+    rows
+        How many rows the graph had, at least, at that version: all that edges name are below.
     """
 
     def __init__(self, kernel: ModuleType, graph: EvolvingGraph, version: int) -> None:
         self._kernel = kernel
         self._graph = graph
         self._version = version
-        self._rows = graph.rows  # a producer with a later row has no edge that is old enough
+        self.rows = graph.rows  # a producer with a later row has no edge that is old enough
         self._following = 0
         self._room = _ROOM
-        self._columns = self._buffers()
-        self._parts: list[_Edges] = []
+        self._count = 0
+        most = graph.most_edges()  # none that is visible then can come later
+        self._columns: EdgeRows = (
+            np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most), np.empty(most, np.int64)
+        )  # fmt: skip
 
     def step(self) -> bool:
         """Read a stretch, on the worker's thread; whether that was the last one."""
-        if self._following == self._rows:
+        if self._following == self.rows:
             return True
         first = self._following
-        stop = min(first + _ROWS, self._rows)
+        stop = min(first + _ROWS, self.rows)
+        room = slice(self._count, self._count + self._room)
         following, count = self._kernel.edges_of_rows(
-            self._graph.addresses, self._version, first, stop, *self._columns
+            self._graph.addresses, self._version, first, stop, *(column[room] for column in self._columns)
         )
         if following == first:  # a hub with more edges than there is room for
             self._room *= 2
-            self._columns = self._buffers()
-            return False
         self._following = following
-        if count:
-            producers, consumers, weights, born = self._columns
-            ids = self._graph.columns.ids
-            self._parts.append(
-                (ids[producers[:count]], ids[consumers[:count]], weights[:count].copy(), born[:count].copy())
-            )
-        return self._following == self._rows
+        self._count += count
+        return self._following == self.rows
 
-    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Source ids, target ids and weights of what was read, in the order of arrival at this worker. From any thread."""
-        if not self._parts:
-            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64)
-        sources, targets, weights, born = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
-        order = np.argsort(born, kind="stable")
-        return sources[order], targets[order], weights[order]
-
-    def _buffers(self) -> _Edges:
-        room = self._room
-        return np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room, np.int64)
+    def columns(self) -> EdgeRows:
+        """Rows of producers and consumers, weights and births of what was read, in the order of producers."""
+        count = self._count
+        producers, consumers, weights, born = self._columns
+        return producers[:count], consumers[:count], weights[:count], born[:count]

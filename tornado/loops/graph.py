@@ -160,13 +160,17 @@ class EvolvingGraph:
         self, version: int = ANY_VERSION
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """The edges visible at a version: source ids, target ids, weights, births (their order of arrival here)."""
-        counters = self.columns.counters
-        most = int(counters[names.EDGES] + counters[names.BURIED_NEXT] - counters[names.BURIED_FIRST])
+        most = self.most_edges()
         producers, consumers = np.empty(most, np.int64), np.empty(most, np.int64)
         weights, born = np.empty(most, np.float64), np.empty(most, np.int64)
         count = self._kernel.edges_at(self.addresses, version, producers, consumers, weights, born)
         ids = self.columns.ids
         return ids[producers[:count]], ids[consumers[:count]], weights[:count], born[:count]
+
+    def most_edges(self) -> int:
+        """At least as many as are visible at any version that is leased."""
+        counters = self.columns.counters
+        return int(counters[names.EDGES] + counters[names.BURIED_NEXT] - counters[names.BURIED_FIRST])
 
     def waste(self) -> float:
         """The share of list entries that hold no edge."""

@@ -365,19 +365,12 @@ def edges_of_rows(graph, version, first, stop, producers, consumers, weights, bo
     """
     count = 0
     for row in range(first, stop):
-        room = producers.size - count - graph.out_length[row]
-        number = graph.buried_out[row] - 1
-        while (
-            number >= graph.counters[BURIED_FIRST]
-            and graph.grave_died[number & graph.counters[GRAVE_MASK]] > version
-        ):
-            room -= 1
-            number = graph.grave_next_out[number & graph.counters[GRAVE_MASK]] - 1
-        if room < 0:
-            return row, count
+        before = count
         start = graph.out_start[row]
         for slot in range(start, start + graph.out_length[row]):
             if graph.edge_born[slot] <= version:
+                if count == producers.size:
+                    return row, before
                 producers[count] = row
                 consumers[count] = graph.edge_consumer[slot]
                 weights[count] = graph.edge_weight[slot]
@@ -389,6 +382,8 @@ def edges_of_rows(graph, version, first, stop, producers, consumers, weights, bo
             if graph.grave_died[grave] <= version:
                 break
             if graph.grave_born[grave] <= version:
+                if count == producers.size:
+                    return row, before
                 producers[count] = row
                 consumers[count] = graph.grave_consumer[grave]
                 weights[count] = graph.grave_weight[grave]

@@ -101,15 +101,31 @@ class BranchView(PartView, Protocol):
         ...
 
 
-class StorableView(BranchView, Protocol):
-    """One worker's part of a branch whose snapshot can be stored; asked when it is over."""
+class PagesView(Protocol):
+    """One worker's part of a snapshot that is to be stored, by page; see `SnapshotPages`."""
 
-    def vertices(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-        """Ids, values and the ids of parents (their own without one) of this worker's vertices."""
+    def sizes(self) -> tuple[int, int]:
+        """How many vertices and edges there are."""
         ...
 
-    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Source ids, target ids and weights, in the order of arrival."""
+    def arrange(self, pages: int) -> bool:
+        """Do some of the work of putting everything by page; whether that was all. Pages can be asked for then."""
+        ...
+
+    def page_vertices(self, page: int) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Ids, values and the ids of parents (their own without one) of the vertices of a page."""
+        ...
+
+    def page_edges(self, page: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
+        ...
+
+
+class StorableView(BranchView, Protocol):
+    """One worker's part of a branch whose snapshot can be stored."""
+
+    def pages(self) -> PagesView:
+        """Its vertices and edges; asked when it is over."""
         ...
 
 

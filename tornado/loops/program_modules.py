@@ -75,7 +75,7 @@ def reference_of(program: GeneralProgram) -> ProgramReference:
         values = {name: travelling(getattr(program, name)) for name in fields}
     except NotSupported as error:
         raise NotSupported(f"a parameter of {program!r}: {error.message}", hint=error.hint) from error
-    return ProgramReference(origin, _PARAMETERS.write(values))
+    return ProgramReference(origin, b"".join(_PARAMETERS.write(values)))
 
 
 def _origin_of(kind: type) -> Origin:
@@ -123,7 +123,7 @@ class Programs:
         kind = _found(module, origin.name)
         if not inspect.isclass(kind) or not issubclass(kind, GeneralProgram):
             raise InvalidArgument(f"{_file_of(module)} has no general program {origin.name!r}")
-        fields = _PARAMETERS.read(parameters)
+        fields = _PARAMETERS.read([parameters])
         try:
             return kind(**fields)
         except Exception as error:

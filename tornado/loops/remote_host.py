@@ -50,6 +50,32 @@ class RemoteValues:
         return ids, values
 
 
+@dataclass(frozen=True, slots=True)
+class RemotePages:
+    """One worker's part of a snapshot that is to be stored; see `PagesView`."""
+
+    ask: Callable[..., Any]
+
+    def sizes(self) -> tuple[int, int]:
+        """See `PagesView`."""
+        vertices, edges = self.ask("sizes")
+        return vertices, edges
+
+    def arrange(self, pages: int) -> bool:
+        """See `PagesView`."""
+        return bool(self.ask("arrange", pages))
+
+    def page_vertices(self, page: int) -> tuple[Ids, Floats, Ids]:
+        """See `PagesView`."""
+        ids, values, parents = self.ask("page_vertices", page)
+        return ids, values, parents
+
+    def page_edges(self, page: int) -> tuple[Ids, Ids, Floats]:
+        """See `PagesView`."""
+        sources, targets, weights = self.ask("page_edges", page)
+        return sources, targets, weights
+
+
 class RemotePart:
     """One worker's part of a loop."""
 
@@ -123,15 +149,9 @@ class RemoteBranch(RemotePart):
         """See `PartView`."""
         return RemoteValues(self._ask, is_final=True)
 
-    def vertices(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    def pages(self) -> RemotePages:
         """See `StorableView`."""
-        ids, values, parents = self._ask("vertices")
-        return ids, values, parents
-
-    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """See `StorableView`."""
-        sources, targets, weights = self._ask("edges")
-        return sources, targets, weights
+        return RemotePages(self._ask)
 
     def free(self) -> None:
         """Have the worker let go of it."""

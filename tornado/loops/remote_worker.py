@@ -115,12 +115,11 @@ class RemoteWorker:
                 return tuple(part.traffic())
             case "lookup" | "count" | "best" | "arrays":
                 return getattr(part.held_values(), method)(*arguments)
-            case "vertices" | "edges" if isinstance(part, BranchProcessor):
-                return getattr(part, method)()
+            case "sizes" | "arrange" | "page_vertices" | "page_edges" if isinstance(part, BranchProcessor):
+                return getattr(part.pages(), method)(*arguments)
         raise KeyError(f"a part of a loop does not answer {method!r}")
 
     def _import(self, reference: Any) -> None:
-        self._member.loading()
         try:
             self._programs.program(reference)
         except TornadoError as error:
@@ -135,9 +134,8 @@ class RemoteWorker:
             program, delay_bound = fields
             return PartPlan(GeneralMain, {"program": self._argument(program), "delay_bound": delay_bound})
         text, arguments, delay_bound = fields
-        with self._member.loading():
-            kernel = load_module(text)
-            warm(kernel, arguments)
+        kernel = load_module(text)
+        warm(kernel, arguments)
         return PartPlan(_KINDS[kind], {"kernel": kernel, "arguments": arguments, "delay_bound": delay_bound})
 
     def _argument(self, value: Any) -> Any:

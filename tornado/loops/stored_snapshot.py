@@ -22,7 +22,7 @@ import hashlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,17 +34,16 @@ from numpy.typing import NDArray
 from ..errors import InvalidArgument, StoreCorrupt
 from ..storage import VersionedStore
 from .compile import program_source
+from .part import PagesView
 from .program import SelectiveProgram
 from .snapshot import Snapshot
 
 PAGE_VERTICES = 1 << 14
+PAGE_EDGES = 1 << 19
 _MOST_PAGES = 1 << 16
 _FORMAT = 1
 _DIGESTS = b"digests"
 _SHOWN_VERSIONS = 20
-
-# Writes the page of each vertex id, for a number of pages.
-PageOf = Callable[[NDArray[np.int64], int, NDArray[np.int64]], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,50 +229,42 @@ class StoredSnapshots:
         metadata = self._metadata(oldest)
         return None if metadata is None else _snapshot(metadata)
 
-    def write(
-        self,
-        snapshot: Snapshot,
-        program: SelectiveProgram,
-        vertices: VertexColumns,
-        edges: EdgeColumns,
-        *,
-        page_of: PageOf,
-    ) -> None:
+    def write(self, snapshot: Snapshot, program: SelectiveProgram, parts: Sequence[PagesView]) -> None:
         """Write a snapshot, atomically; pages that are as they were in the newest one are not written again.
 
         Parameters
         ----------
-        vertices, edges
-            The fixed point and the graph at `snapshot`; only read.
-        page_of
-            How vertices fall to pages; it should stay the same, or everything is written anew.
+        parts
+            The fixed point and the graph at `snapshot`, by worker. How vertices fall to pages should stay the same, or
+            everything is written anew.
 
         Raises
         ------
         StoreFull
             When there is no room; what is stored is as it was.
+        WorkerLost
+            When workers are lost that hold parts of it; likewise.
         """
-        pages = _page_count(len(vertices.ids))
-        items = dict(
-            _split(b"v/", vertices.ids, (vertices.ids, vertices.values, vertices.parents), pages, page_of)
-        )
-        items.update(
-            _split(b"e/", edges.targets, (edges.sources, edges.targets, edges.weights), pages, page_of)
-        )
-        digests = {
-            key.decode(): hashlib.blake2b(page, digest_size=16).hexdigest() for key, page in items.items()
-        }
-        before = self._digests()
-        changed = {
-            key: page for key, page in items.items() if before.get(key.decode()) != digests[key.decode()]
-        }
+        sizes = [part.sizes() for part in parts]
+        vertices, edges = (sum(counts) for counts in zip(*sizes, strict=True))
+        pages = _page_count(vertices, edges)
+        for part in parts:
+            while not part.arrange(pages):
+                pass
+        before, digests = self._digests(), {}
+        changed: dict[bytes, bytes | memoryview] = {}
+        for key, page in _pages(parts, pages):
+            name = key.decode()
+            digests[name] = hashlib.blake2b(page, digest_size=16).hexdigest()
+            if before.get(name) != digests[name]:
+                changed[key] = page
         changed[_DIGESTS] = json.dumps(digests).encode()
         self._store.write(
             self._loop,
             snapshot.version,
             changed,
             deletes=[key.encode() for key in before if key not in digests],
-            metadata=_encoded(snapshot, program, vertices=len(vertices.ids), edges=len(edges.targets)),
+            metadata=_encoded(snapshot, program, vertices=vertices, edges=edges),
         )
 
     def _digests(self) -> dict[str, str]:
@@ -299,27 +290,28 @@ class StoredSnapshots:
         return metadata
 
 
-def _page_count(vertices: int) -> int:
+def _page_count(vertices: int, edges: int) -> int:
     pages = 1
-    while pages * PAGE_VERTICES < vertices and pages < _MOST_PAGES:
+    while pages < _MOST_PAGES and (pages * PAGE_VERTICES < vertices or pages * PAGE_EDGES < edges):
         pages *= 2
     return pages
 
 
-def _split(
-    prefix: bytes, keys: NDArray[np.int64], columns: tuple[NDArray[Any], ...], pages: int, page_of: PageOf
-) -> Iterator[tuple[bytes, bytes]]:
-    """The pages that entries fall to by their key, entries of one page in the order given; empty pages are left out."""
-    places = np.zeros(len(keys), np.int64)
-    page_of(np.ascontiguousarray(keys, np.int64), pages, places)
-    narrow = places.astype(np.uint16)  # sorted by radix: linear
-    order = np.argsort(narrow, kind="stable")
-    bounds = np.searchsorted(narrow[order], np.arange(pages + 1))
+def _pages(parts: Sequence[PagesView], pages: int) -> Iterator[tuple[bytes, memoryview]]:
+    """The pages and their keys; empty pages are left out."""
     for page in range(pages):
-        chosen = order[bounds[page] : bounds[page + 1]]
-        if len(chosen):
-            parts = (column[chosen].astype(column.dtype.newbyteorder("<"), copy=False) for column in columns)
-            yield prefix + b"%06x" % page, b"".join(part.tobytes() for part in parts)
+        yield from _page(b"v/%06x" % page, [part.page_vertices(page) for part in parts])
+        yield from _page(b"e/%06x" % page, [part.page_edges(page) for part in parts])
+
+
+def _page(key: bytes, parts: Sequence[tuple[NDArray[Any], ...]]) -> Iterator[tuple[bytes, memoryview]]:
+    """A page of these columns: each one of all workers, one after another. NumPy gives the interpreter lock back meanwhile."""
+    columns = [column for columns in zip(*parts, strict=True) for column in columns]
+    page = np.concatenate(
+        [column.astype(column.dtype.newbyteorder("<"), copy=False).view(np.uint8) for column in columns]
+    )
+    if page.size:
+        yield key, page.data
 
 
 def _columns(page: bytes, *types: str) -> Iterator[NDArray[Any]]:

@@ -11,6 +11,7 @@ from .edge_reader import EdgeReader
 from .graph import EvolvingGraph
 from .loop_columns import NEVER
 from .selective_state import LoopState
+from .snapshot_pages import SnapshotPages
 
 
 def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
@@ -37,6 +38,9 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     kernel.find_rows(graph.columns.ids, graph.columns.table, ids, np.empty(2, np.int64))
     reader = EdgeReader(kernel, graph, graph.sequence)
     while not reader.step():
+        pass
+    pages = SnapshotPages(kernel, graph, state, graph.rows, reader)
+    while not pages.arrange(1):
         pass
     graph.edges()
     graph.compact()

@@ -1,0 +1,108 @@
+"""Sockets between processes: how they are made, and how a message of any size goes through them in small frames.
+
+A message is cut into frames (`wire.py`), of which ZeroMQ delivers all or none. So no call that keeps the interpreter lock
+copies more than one frame, and a socket that listens accepts nothing larger: whoever announces more is cut off before a byte of it
+is taken in. Queues have no bound here, since whoever blocked would be waited for by others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from .wire import FRAME_BYTES
+
+_BROKEN = (
+    zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_CONNECT_RETRIED
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+)
+
+Context = zmq.Context[zmq.Socket[bytes]]
+Socket = zmq.Socket[bytes]
+
+
+def listening(
+    context: Context, kind: int, interface: str, *, silent_s: float | None = None
+) -> tuple[Socket, str]:
+    """A socket at a free port, and its address; `silent_s` as in `keep_alive`."""
+    socket = context.socket(kind)
+    socket.set_hwm(0)
+    socket.maxmsgsize = FRAME_BYTES
+    if silent_s is not None:
+        keep_alive(socket, silent_s)
+    return socket, f"{interface}:{socket.bind_to_random_port(f'tcp://{interface}')}"
+
+
+def connected(context: Context, kind: int, address: str) -> Socket:
+    """A socket that sends to an address."""
+    socket = context.socket(kind)
+    socket.set_hwm(0)
+    socket.connect(f"tcp://{address}")
+    return socket
+
+
+def keep_alive(socket: Socket, silent_s: float) -> None:
+    """Ask the other end of each connection for signs of life, and break off those that give none for so long.
+
+    ZeroMQ's own thread asks, and that of the other process answers (ZMTP 3.1, PING and PONG). Neither needs the interpreter: a
+    process that computes, imports or compiles for long is alive, one that was stopped is not. To be called before connections are
+    made.
+    """
+    socket.heartbeat_ivl = int(silent_s * 200)
+    socket.heartbeat_timeout = int(silent_s * 800)
+    socket.handshake_ivl = int(silent_s * 1000)
+
+
+class Breaks:
+    """Which connections of a socket broke: the other end closed them, ended, or gave no signs of life. To be made before any is.
+
+    Parameters
+    ----------
+    socket
+        Whose.
+    """
+
+    def __init__(self, socket: Socket) -> None:
+        self._socket = socket
+        self.events = socket.get_monitor_socket(_BROKEN)
+
+    def taken(self) -> list[int]:
+        """What broke since the last call: the file descriptor of a connection, -1 of one that was not made yet."""
+        found = []
+        while self.events.poll(0):
+            event = recv_monitor_message(self.events)
+            found.append(int(event["value"]) if event["event"] == zmq.EVENT_DISCONNECTED else -1)
+        return found
+
+    def close(self) -> None:
+        """Before the socket is closed."""
+        self._socket.disable_monitor()
+        self.events.close(linger=0)
+
+
+def send(socket: Socket, frames: Sequence[bytes], flags: int = 0) -> None:
+    """Send a message, or its last frames."""
+    for frame in frames[:-1]:
+        socket.send(frame, flags | zmq.SNDMORE, copy=False)
+    socket.send(frames[-1], flags, copy=False)
+
+
+def receive(socket: Socket, flags: int = 0) -> list[memoryview]:
+    """Take the frames of a message.
+
+    Raises
+    ------
+    zmq.Again
+        When there is none, where `flags` say not to wait.
+    """
+    frame = socket.recv(flags, copy=False)
+    frames = [frame.buffer]
+    while frame.more:
+        frame = socket.recv(copy=False)
+        frames.append(frame.buffer)
+    return frames

@@ -1,0 +1,115 @@
+"""One worker's part of a snapshot that is to be stored, as the pages that its vertices and edges fall to.
+
+Whoever stores it asks for a page after another, so nobody holds all of it at once, and no single answer takes long. Nothing here
+keeps the interpreter lock for long: compiled functions and NumPy's, which give it back, do what is proportional to the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .edge_reader import EdgeReader
+from .graph import EvolvingGraph
+from .loop_columns import KNOWN
+from .selective_state import LoopState
+
+_STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
+
+Vertices = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ByPage:
+    """Entries by page: `bounds` has where each page begins in `order`, which has their numbers."""
+
+    bounds: NDArray[np.int64]
+    order: NDArray[np.int64]
+
+    def of(self, page: int) -> NDArray[np.int64]:
+        """The numbers of the entries of a page, ascending."""
+        return self.order[self.bounds[page] : self.bounds[page + 1]]
+
+
+class SnapshotPages:
+    """See the module. Asked from one thread at a time, when the branch is over and its edges are read.
+
+    Parameters
+    ----------
+    kernel
+        The module with the compiled functions of `page_kernel`.
+    graph, state, rows
+        Of the branch. Rows are only ever added to a graph, so the first `rows` of them stay what they are.
+    reader
+        Has read the edges.
+    """
+
+    def __init__(
+        self, kernel: ModuleType, graph: EvolvingGraph, state: LoopState, rows: int, reader: EdgeReader
+    ) -> None:
+        self._kernel = kernel
+        self._ids = graph.columns.ids
+        self._state = state
+        self._vertices = np.flatnonzero(state.columns.flags[:rows] & KNOWN).astype(np.int32)
+        self._producers, self._consumers, self._weights, self._born = reader.columns()
+        self._rows = max(rows, reader.rows)
+        self._arranging: Iterator[None] | None = None
+        self._vertices_by_page: _ByPage
+        self._edges_by_page: _ByPage
+
+    def sizes(self) -> tuple[int, int]:
+        """How many vertices and edges there are."""
+        return len(self._vertices), len(self._consumers)
+
+    def arrange(self, pages: int) -> bool:
+        """Do some of the work of putting everything by page; whether that was all. Pages can be asked for then."""
+        if self._arranging is None:
+            self._arranging = self._arranged(pages)
+        return next(self._arranging, self) is self
+
+    def page_vertices(self, page: int) -> Vertices:
+        """Ids, values and the ids of parents (their own without one) of the vertices of a page."""
+        rows = self._vertices[self._vertices_by_page.of(page)]
+        ids, parents = self._ids, self._state.columns.parent[rows]
+        return ids[rows], self._state.columns.value[rows], ids[np.where(parents >= 0, parents, rows)]
+
+    def page_edges(self, page: int) -> Edges:
+        """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
+        chosen = self._edges_by_page.of(page)
+        chosen = chosen[np.argsort(self._born[chosen])]
+        ids = self._ids
+        return ids[self._producers[chosen]], ids[self._consumers[chosen]], self._weights[chosen]
+
+    def _arranged(self, pages: int) -> Iterator[None]:
+        page_of_row = np.empty(self._rows, np.uint16)
+        for stretch in _stretches(self._rows):
+            places = np.zeros(stretch.stop - stretch.start, np.int64)
+            self._kernel.owners_of(self._ids[stretch], pages, places)
+            page_of_row[stretch] = places
+            yield
+        self._vertices_by_page = yield from self._by_page(page_of_row, self._vertices, pages)
+        self._edges_by_page = yield from self._by_page(page_of_row, self._consumers, pages)
+
+    def _by_page(
+        self, page_of_row: NDArray[np.uint16], rows: NDArray[np.int32], pages: int
+    ) -> Generator[None, None, _ByPage]:
+        bounds, order = np.zeros(pages + 1, np.int64), np.empty(len(rows), np.int64)
+        for stretch in _stretches(len(rows)):
+            self._kernel.count_by_page(page_of_row, rows[stretch], bounds[1:])
+            yield
+        np.cumsum(bounds, out=bounds)
+        following = bounds[:-1].copy()
+        for stretch in _stretches(len(rows)):
+            self._kernel.order_by_page(page_of_row, rows[stretch], stretch.start, following, order)
+            yield
+        return _ByPage(bounds, order)
+
+
+def _stretches(length: int) -> Iterator[slice]:
+    for first in range(0, length, _STRETCH):
+        yield slice(first, min(first + _STRETCH, length))
