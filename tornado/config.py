@@ -28,8 +28,27 @@ DEFAULT_HTTP_HOST = "127.0.0.1"
 DEFAULT_HTTP_PORT = 8080
 DEFAULT_KEPT_SNAPSHOTS = 3
 
-# Each is named by its sender, and its offset stands in every answer.
 MOST_BATCH_SOURCES = 1_000
+"""The most sources of numbered batches of a loop: each is named by its sender, and its offset stands in every answer."""
+
+MEBIBYTE = 1 << 20
+
+BODY_LIMIT_BYTES = 64 * MEBIBYTE
+"""The largest body of pushed edges, as it was sent."""
+BODY_LIMIT_RECORDS = 4 * MEBIBYTE
+"""The most records of a body: in 64 MiB no more of them can be edges, with 16 bytes each for two ids."""
+UNPACKED_LIMIT_BYTES = 128 * MEBIBYTE
+"""What an Arrow body may take once it is unpacked."""
+REJECTED_LIMIT_BYTES = 64 * MEBIBYTE
+"""What the rejected records of one body may take, with their reasons."""
+
+MESSAGE_LIMIT_BYTES = 32 * MEBIBYTE
+"""The largest Kafka message, with its compression taken off: that of Kafka, and that of Arrow inside."""
+MESSAGE_LIMIT_RECORDS = MEBIBYTE
+"""The most records of a Kafka message."""
+
+QUARANTINE_LIMIT_BYTES = 64 * MEBIBYTE
+"""The size at which a quarantine file becomes the older one; both together take twice that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@
     TornadoError
     ├── CallerError (also a ValueError)     the caller asked for something that cannot be done
     │   ├── InvalidArgument                 a value outside what is allowed
+    │   │   └── BodyTooLarge                more than is taken at once, as it was sent or once it is unpacked
     │   ├── UnknownField                    a field name nobody declared
     │   ├── UnknownLoop                     no loop of that name runs here
     │   ├── UnknownVertex                   none of the vertices was ever seen
@@ -91,6 +92,13 @@ class InvalidArgument(CallerError):
     """A value outside what is allowed."""
 
     code = "invalid-argument"
+
+
+class BodyTooLarge(InvalidArgument):
+    """A body or message is more than is taken at once, as it was sent or once it is unpacked; none of it was taken."""
+
+    code = "body-too-large"
+    default_hint = "Send it in several."
 
 
 class UnknownField(CallerError):

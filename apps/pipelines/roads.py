@@ -17,6 +17,7 @@ so it is in once, with no gap and no overlap, wherever the pipeline is killed in
 
 import argparse
 import json
+import math
 import os
 import signal
 import sys
@@ -320,6 +321,7 @@ def _reason() -> Column:
         (~op.isin(INSERTIONS + REMOVALS), f.concat(f.lit("op is unknown: "), road["op"])),
         (road["weight"].isNull() & ~is_removal, f.lit("weight is missing")),
         (f.isnan("road.weight"), f.lit("weight is NaN")),
+        (f.abs("road.weight") == math.inf, f.lit("weight is not finite")),
         (road["weight"] < 0, f.lit("weight is negative")),
         *(
             (f.col(f"{end}_vertex").isNull(), f.concat(f.lit(f"{end} is no known town: "), road[end]))

@@ -113,6 +113,10 @@ class Service:
         """Give it back the room that a limit on the size of files took."""
         resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def signal(self, number):
         """Send a signal and return the exit code."""
         self._process.send_signal(number)

@@ -183,8 +183,10 @@ def _weight(one, op, optional):
         value = float("strange" if strange else one)
     except ValueError:
         raise Bad(f"weight is not a number: {_shown(one)}") from None
-    if math.isnan(value) and op != -1:
+    if math.isnan(value):
         raise Bad("weight is NaN")
+    if math.isinf(value):
+        raise Bad(f"weight is not finite: {_shown(one)}")
     return value
 
 
@@ -255,6 +257,8 @@ def _object(line, strings, longest):
         return src, dst, math.nan if op == -1 else 1.0, op
     if not isinstance(weight, _Digits):
         raise Bad(f"weight is not a number: {_json_shown(weight)}")
+    if math.isinf(float(weight)):
+        raise Bad(f"weight is not finite: {_shown(weight.encode())}")
     return src, dst, float(weight), op
 
 

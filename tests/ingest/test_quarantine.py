@@ -94,3 +94,63 @@ def test_a_full_disk_takes_back_the_half_written_batch(tmp_path, monkeypatch):
 def test_a_file_that_cannot_be_opened_is_named(tmp_path):
     with pytest.raises(StoreLocked, match=str(tmp_path)):
         Quarantine(tmp_path)
+
+
+def test_a_file_that_is_full_is_put_aside_and_both_together_are_bounded(tmp_path, caplog):
+    path = tmp_path / "quarantine.jsonl"
+    older = tmp_path / "quarantine.jsonl.1"
+    limit_bytes = 10_000
+    with Quarantine(path, limit_bytes=limit_bytes) as quarantine:
+        for number in range(1000):
+            quarantine.write("a", [Rejection(number, "x" * 100, "y")])
+            assert path.stat().st_size <= limit_bytes
+        statistics = quarantine.statistics()
+    assert older.stat().st_size <= limit_bytes
+    kept = [line["position"] for line in lines(older) + lines(path)]
+    # The newest ones, none missing in between; those that are gone are counted.
+    assert kept == list(range(1000 - len(kept), 1000))
+    assert (statistics.total, statistics.let_go) == (1000, 1000 - len(kept))
+    # Once that it was put aside, once that records are gone.
+    assert len(caplog.records) == 2
+    assert str(older) in caplog.messages[0]
+    assert "are gone" in caplog.messages[1]
+
+
+def test_a_batch_larger_than_the_file_may_be_is_written_in_pieces(tmp_path):
+    path = tmp_path / "quarantine.jsonl"
+    limit_bytes = 3 << 20
+    with Quarantine(path, limit_bytes=limit_bytes) as quarantine:
+        quarantine.write("a", [Rejection(number, "x" * 1000, "y") for number in range(10_000)])
+        let_go = quarantine.statistics().let_go
+    kept = [line["position"] for line in lines(tmp_path / "quarantine.jsonl.1") + lines(path)]
+    assert kept == list(range(let_go, 10_000))
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) <= 2 * limit_bytes
+
+
+def test_what_another_run_left_counts_towards_the_limit(tmp_path):
+    path = tmp_path / "quarantine.jsonl"
+    for number in range(3):
+        with Quarantine(path, limit_bytes=250) as quarantine:
+            quarantine.write("a", [Rejection(number, "x" * 100, "y")])
+    assert [line["position"] for line in lines(path)] == [1, 2] or [
+        line["position"] for line in lines(path)
+    ] == [2]
+    assert (tmp_path / "quarantine.jsonl.1").exists()
+
+
+def test_a_reason_is_cut_as_a_record_is():
+    assert Rejection.of(1, "", "r" * 5000).reason == "r" * 1000 + "…"
+
+
+def test_a_pipe_is_never_put_aside(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with Quarantine(path, limit_bytes=10) as quarantine:
+            quarantine.write("a", [Rejection(1, "x", "y")])
+            quarantine.write("a", [Rejection(2, "x", "y")])
+        assert len(os.read(reader, 1 << 16).splitlines()) == 2
+    finally:
+        os.close(reader)
+    assert [file.name for file in tmp_path.iterdir()] == ["pipe"]

@@ -1,10 +1,11 @@
 """Pushed edges as an Arrow IPC stream with the columns `src`, `dst` and, where wanted, `weight` and `op`.
 
 A column of a wrong type is the caller's error and refuses the body; a row that cannot be an edge (a null id, an unsigned id
-beyond int64, a NaN weight on an insertion, an unknown op) is rejected alone. A null or absent weight is 1.0, of a removal "the
+beyond int64, a weight that is not finite, an unknown op) is rejected alone. A null or absent weight is 1.0, of a removal "the
 oldest edge"; a null or absent op is `+`. Other columns are not looked at, as in a text file.
 
-Guarantees: ids never pass through a float; integer weights become the nearest float64.
+Guarantees: ids never pass through a float; integer weights become the nearest float64; a stream is unpacked only where that is
+within bounds (`arrow_bounds.py`), and so are the columns that a dictionary makes short.
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..errors import InvalidArgument
+from ..errors import BodyTooLarge, InvalidArgument
+from .arrow_bounds import BODY, Bounds, check_bounds, no_stream
 from .interner import Interner
-from .parsed import ParsedBatch, Rejection
-from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch
+from .parsed import ParsedBatch, Rejections
+from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch, weight_faults
 
 _COLUMNS: Final = ("src", "dst", "weight", "op")
 _INT64_MAX: Final = 2**63 - 1
 _UNKNOWN_OP: Final = 0
+_WORDS: Final = pa.array(list(OPERATIONS), pa.large_string())
+# What stands behind the last word is for those that are none.
+_CODES: Final = np.array([*OPERATIONS.values(), _UNKNOWN_OP], np.int8)
+_SHOWN_NAMES: Final = 20
 
 
 def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch:
@@ -46,11 +52,15 @@ def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch
     ------
     InvalidArgument
         The body is no Arrow stream, ends too early, or lacks a column or has one of a wrong type: none of it was taken.
+    BodyTooLarge
+        See `read_table` and `parse_table`.
     """
     return parse_table(read_table(body), interner=interner)
 
 
-def parse_table(table: pa.Table, *, interner: Interner | None = None, key: str | None = None) -> ParsedBatch:
+def parse_table(
+    table: pa.Table, *, interner: Interner | None = None, key: str | None = None, bounds: Bounds = BODY
+) -> ParsedBatch:
     """Parse a table that was read already; see `parse_arrow`.
 
     Parameters
@@ -62,10 +72,12 @@ def parse_table(table: pa.Table, *, interner: Interner | None = None, key: str |
     ------
     InvalidArgument
         It lacks a column, has one twice or one of a wrong type, or its lengths and offsets contradict each other.
+    BodyTooLarge
+        Its columns take more than `bounds` without their dictionaries, or its rejected records take too much.
     """
     _check(table, key)
-    keys = None if key is None else _key_column(table, key)
-    ids = {name: _id_column(table, name, string_ids=interner is not None) for name in ("src", "dst")}
+    keys = None if key is None else _key_column(table, key, bounds)
+    ids = {name: _id_column(table, name, bounds, string_ids=interner is not None) for name in ("src", "dst")}
     code = _op_column(table)
     weight, weight_null = _weight_column(table)
     faults = _Faults(table.num_rows)
@@ -78,10 +90,11 @@ def parse_table(table: pa.Table, *, interner: Interner | None = None, key: str |
         if interner is not None:
             faults.add(_numpy(pc.equal(column, "").fill_null(fill_value=False)), f"{name} is missing")
     faults.add(code == _UNKNOWN_OP, "op is unknown")
+    for bad, reason in weight_faults(weight, left_out=weight_null):
+        faults.add(bad, reason)
     weight = _owned(weight)
     if weight_null.any():
         weight[weight_null] = np.where(code[weight_null] == REMOVE, np.nan, 1.0)
-    faults.add(np.isnan(weight) & (code != REMOVE), "weight is NaN")
     if keys is not None:
         faults.add(_numpy(pc.equal(keys, "").fill_null(fill_value=True)), f"{key} is missing")
 
@@ -92,31 +105,24 @@ def parse_table(table: pa.Table, *, interner: Interner | None = None, key: str |
     if interner is None:
         src, dst = (_owned(_numpy(ids[name].cast(pa.int64()))) for name in ("src", "dst"))
     else:
-        pairs = np.empty(2 * len(code), object)
-        pairs[0::2], pairs[1::2] = ids["src"].to_pylist(), ids["dst"].to_pylist()
-        both = interner.intern(pa.array(pairs, pa.large_string()))
+        both = interner.intern(_in_turn(ids["src"], ids["dst"]))
         src, dst = both[0::2].copy(), both[1::2].copy()
     batch = EdgeBatch(src, dst, weight, code)
 
     def text_of(position: int) -> str:
         return _row_text(table, position - 1)
 
-    rejected = tuple(
-        Rejection.of(row + 1, text_of(row + 1), faults.reason(row)) for row in np.flatnonzero(~good).tolist()
-    )
+    rejected = Rejections()
+    for row in np.flatnonzero(~good).tolist():
+        rejected.add(row + 1, text_of(row + 1), faults.reason(row))
     positions = np.flatnonzero(good) + 1
     if keys is not None:
         keys = keys.filter(pa.array(good)).combine_chunks()
-    return ParsedBatch(batch, table.num_rows, table.num_rows, positions, rejected, text_of, keys)
+    return ParsedBatch(batch, table.num_rows, table.num_rows, positions, rejected.all(), text_of, keys)
 
 
-def column_names(body: bytes) -> frozenset[str]:
-    """Return the names of the columns of a body that `parse_arrow` has taken."""
-    return frozenset(pa.ipc.open_stream(body).schema.names)
-
-
-def parse_order(body: bytes) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
-    """Read the column `order` of a body that `parse_arrow` has taken.
+def parse_order(table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
+    """Read the column `order` of a table that `parse_table` has taken.
 
     Returns
     -------
@@ -128,7 +134,6 @@ def parse_order(body: bytes) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | No
     InvalidArgument
         When the column is not there once, or does not hold signed integers.
     """
-    table = pa.ipc.open_stream(body).read_all()
     if "order" not in table.column_names:
         return None
     if table.column_names.count("order") > 1:
@@ -162,24 +167,21 @@ class _Faults:
         return self._reasons[int(self._first[row])]
 
 
-def read_table(body: bytes | memoryview) -> pa.Table:
-    """Read an Arrow IPC stream without copying its columns; what they hold is unchecked.
+def read_table(body: bytes | memoryview, *, bounds: Bounds = BODY) -> pa.Table:
+    """Read an Arrow IPC stream without copying columns that are not compressed; what they hold is unchecked.
 
     Raises
     ------
+    BodyTooLarge
+        It would take more than `bounds`; nothing of it was unpacked.
     InvalidArgument
         The body is no Arrow stream, or ends too early.
     """
+    check_bounds(body, bounds)
     try:
         return pa.ipc.open_stream(body).read_all()
     except (pa.ArrowException, ValueError, OSError) as error:
-        raise _no_stream(error) from error
-
-
-def _no_stream(error: Exception) -> InvalidArgument:
-    return InvalidArgument(
-        f"the body is no whole Arrow IPC stream: {error}", hint="Send it again; none of it was taken."
-    )
+        raise no_stream(error) from error
 
 
 def _check(table: pa.Table, key: str | None) -> None:
@@ -187,7 +189,7 @@ def _check(table: pa.Table, key: str | None) -> None:
         # Offsets and lengths come from outside: unchecked, a forged one reads memory that is not the body's.
         table.validate(full=True)
     except (pa.ArrowException, ValueError) as error:
-        raise _no_stream(error) from error
+        raise no_stream(error) from error
     for name in (*_COLUMNS, key):
         if table.column_names.count(name) > 1:
             raise InvalidArgument(
@@ -195,8 +197,8 @@ def _check(table: pa.Table, key: str | None) -> None:
             )
 
 
-def _key_column(table: pa.Table, name: str) -> pa.ChunkedArray:
-    column = _column(table, name)
+def _key_column(table: pa.Table, name: str, bounds: Bounds) -> pa.ChunkedArray:
+    column = _column(table, name, bounds)
     if not (
         pa.types.is_integer(column.type)
         or pa.types.is_string(column.type)
@@ -206,17 +208,42 @@ def _key_column(table: pa.Table, name: str) -> pa.ChunkedArray:
     return column.cast(pa.large_string())
 
 
-def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+def _column(table: pa.Table, name: str, bounds: Bounds) -> pa.ChunkedArray:
     if name not in table.column_names:
-        raise InvalidArgument(
-            f"the Arrow stream has columns {table.column_names}, but {name!r} must be among them"
-        )
+        names = table.column_names[:_SHOWN_NAMES] + ["…"] * (len(table.column_names) > _SHOWN_NAMES)
+        raise InvalidArgument(f"the Arrow stream has columns {names}, but {name!r} must be among them")
     column = table.column(name)
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if not pa.types.is_dictionary(column.type):
+        return column
+    _check_written_out(column, name, bounds)
+    return column.cast(column.type.value_type)
 
 
-def _id_column(table: pa.Table, name: str, *, string_ids: bool) -> pa.ChunkedArray:
-    column = _column(table, name)
+def _check_written_out(column: pa.ChunkedArray, name: str, bounds: Bounds) -> None:
+    """Refuse a column that takes too much without its dictionary, in which a long text stands once for all its rows."""
+    kind = column.type.value_type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return
+    size_bytes = 0
+    for chunk in column.chunks:
+        lengths = pc.binary_length(chunk.dictionary)
+        size_bytes += pc.sum(lengths.cast(pa.int64()).take(chunk.indices)).as_py() or 0
+        if size_bytes > bounds.size_bytes:
+            raise BodyTooLarge(
+                f"the body is larger than the {bounds.size_bytes} bytes taken at once: without its dictionary, the "
+                f"column {name!r} has at least {size_bytes}"
+            )
+
+
+def _in_turn(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> pa.Array:
+    """The source and the destination of each row, one behind the other."""
+    both = pa.concat_arrays([pa.array([], pa.large_string()), *src.chunks, *dst.chunks])
+    places = np.arange(len(both)).reshape(2, -1).T.ravel()
+    return both.take(pa.array(places))
+
+
+def _id_column(table: pa.Table, name: str, bounds: Bounds, *, string_ids: bool) -> pa.ChunkedArray:
+    column = _column(table, name, bounds)
     if string_ids:
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             raise InvalidArgument(f"column {name!r} has type {column.type}, but ids of this loop are strings")
@@ -241,12 +268,12 @@ def _op_column(table: pa.Table) -> NDArray[np.int8]:
     codes = np.empty(table.num_rows, np.int8)
     start = 0
     for chunk in column.chunks:
-        words = chunk.dictionary.to_pylist()
-        known = [INSERT if word is None else OPERATIONS.get(str(word).lower(), _UNKNOWN_OP) for word in words]
-        # A null stands one behind the words.
-        table_of_codes = np.array([*known, INSERT], np.int8)
+        words = chunk.dictionary.cast(pa.large_string())
+        known = pc.index_in(pc.utf8_lower(words), _WORDS).fill_null(len(_WORDS))
+        # A null stands one behind the words, and means as much as one among them.
+        table_of_codes = np.append(np.where(_numpy(words.is_null()), INSERT, _CODES[_numpy(known)]), INSERT)
         codes[start : start + len(chunk)] = table_of_codes[
-            _numpy(chunk.indices.cast(pa.int64()).fill_null(len(known)))
+            _numpy(chunk.indices.cast(pa.int64()).fill_null(len(words)))
         ]
         start += len(chunk)
     return codes

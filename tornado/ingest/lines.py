@@ -6,9 +6,9 @@ The compiled tokenizer (`tokenizer.py`) parses the lines it is sure about to the
 - A field is what separators enclose, without blanks (spaces, tabs) around it. With a separator other than blanks a field may
   stand in double quotes, a quote inside doubled; blanks inside quotes belong to the field.
 - An integer is an optional sign and ASCII digits; it must fit int64. A weight is a decimal number as Python's `float` reads it
-  (ASCII, no underscores), or `inf`, `infinity`, `nan`. A string id is UTF-8 and not empty.
+  (ASCII, no underscores) and finite: `inf`, `infinity`, `nan` and what is too large for a float64 are faults. A string id is UTF-8 and not empty.
 - An empty or missing weight: "any weight" of a removal; 1.0 where the weight column is only assumed (`src,dst[,weight]`) or
-  there is none; otherwise a fault, as is NaN on anything but a removal.
+  there is none; otherwise a fault.
 - A line may have no more columns than its header or, without one, than `src,dst,weight`, but for empty ones at its end: an
   operation that was passed over would be a wrong answer. Where the caller named the columns, the rest of a line is not looked at.
 - Faults are looked for in the order line length, quotes, columns, src, dst, op, weight: the first one is the reason.
@@ -16,6 +16,7 @@ The compiled tokenizer (`tokenizer.py`) parses the lines it is sure about to the
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordError
-from .records import REMOVE
+from .records import IS_NAN, NOT_FINITE, REMOVE
 
 BLANKS: Final = b" \t"
 _QUOTE: Final = ord('"')
@@ -250,9 +251,22 @@ def parse_weight(text: bytes, op: int, *, optional: bool) -> float:
         raise RecordError("weight is missing")
     if not _NUMBER.fullmatch(text):
         raise RecordError(f"weight is not a number: {shown(text)}")
+    return finite(text)
+
+
+def finite(text: bytes | str) -> float:
+    """The float64 of a number as it is written.
+
+    Raises
+    ------
+    RecordError
+        It is infinite, beyond a float64, or NaN.
+    """
     weight = float(text)
-    if weight != weight and op != REMOVE:  # noqa: PLR0124  the test for NaN that needs no import
-        raise RecordError("weight is NaN")
+    if math.isnan(weight):
+        raise RecordError(IS_NAN)
+    if math.isinf(weight):
+        raise RecordError(f"{NOT_FINITE}: {shown(text if isinstance(text, bytes) else text.encode())}")
     return weight
 
 

@@ -16,15 +16,20 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..errors import RecordError
+from ..config import BODY_LIMIT_RECORDS
+from ..errors import BodyTooLarge, RecordError
 from .assembly import KernelColumns, Lines, assemble
+from .blocks import count_line_ends, pieces_of_lines
 from .interner import Interner
-from .lines import ParsedLine, parse_integer, parse_name, parse_operation, shown
-from .parsed import ParsedBatch
+from .lines import ParsedLine, finite, parse_integer, parse_name, parse_operation, shown
+from .parsed import ParsedBatch, Rejections
 from .records import INSERT, OPERATIONS, REMOVE
 from .tokenizer import find_lines, parse_objects
 
 MAX_LINE_BYTES: Final = 65_536
+
+# What the kernels need for a line is some ten times as long as the shortest one: in pieces it is never there for all.
+_PIECE_BYTES: Final = 256 << 10
 
 _WORDS: Final = {word.encode(): code for word, code in OPERATIONS.items()}
 _OP_WORDS: Final = np.array([int.from_bytes(word, "little") for word in _WORDS], np.uint64)
@@ -62,15 +67,31 @@ def parse_ndjson(
     ParsedBatch
         Positions count the records of the body from 1 (`shifted` turns them into those of a source).
 
+    Raises
+    ------
+    BodyTooLarge
+        It has more lines than are taken at once, or its rejected records take too much.
+
     Examples
     --------
     >>> parsed = parse_ndjson(b'{"src": 1, "dst": 2}\n{"src": 1.0, "dst": 2}\n')
     >>> parsed.batch.weight.tolist(), parsed.rejected[0].reason
     ([1.0], "src is not an integer: '1.0'")
     """
-    starts, stops, _, _ = find_lines(np.frombuffer(body, np.uint8), 1, max_line_bytes, False)
-    lines = Lines(body, starts, stops, np.arange(1, len(starts) + 1), max_line_bytes)
-    return parse_object_lines(lines, interner=interner)
+    # Before anything is parsed: a name is given its number once and for all.
+    ends = count_line_ends(body)
+    if ends > BODY_LIMIT_RECORDS:
+        raise BodyTooLarge(
+            f"the body is larger than the {BODY_LIMIT_RECORDS} records taken at once: it has {ends} lines"
+        )
+    rejected = Rejections()
+    parts: list[ParsedBatch] = []
+    for piece in pieces_of_lines(body, _PIECE_BYTES):
+        starts, stops, _, _ = find_lines(np.frombuffer(piece, np.uint8), 1, max_line_bytes, False)
+        lines = Lines(piece, starts, stops, np.arange(1, len(starts) + 1), max_line_bytes)
+        parts.append(parse_object_lines(lines, interner=interner))
+        rejected.extend(parts[-1].rejected)
+    return ParsedBatch.concat(parts)
 
 
 def parse_object_lines(
@@ -151,12 +172,14 @@ def parse_object(
         code = parse_operation(op.encode("utf-8", "backslashreplace"), _WORDS) if op else _unknown_op(op)
     else:
         _unknown_op(op)
-    weight = fields.get("weight")
-    if weight is None:
+    given = fields.get("weight")
+    if given is None:
         weight = math.nan if code == REMOVE else 1.0
-    elif not isinstance(weight, _Digits):
-        raise RecordError(f"weight is not a number: {_shown(weight)}")
-    return ParsedLine(src, dst, float(weight), code, b"" if key is None else _key(fields.get(key), key))
+    elif isinstance(given, _Digits):
+        weight = finite(given)
+    else:
+        raise RecordError(f"weight is not a number: {_shown(given)}")
+    return ParsedLine(src, dst, weight, code, b"" if key is None else _key(fields.get(key), key))
 
 
 def _vertex(value: Any, name: str, *, string_ids: bool) -> int | bytes:

@@ -3,8 +3,8 @@
 A record is (source vertex, destination vertex, weight, operation); a batch is those four columns, equally long, in arrival
 order. Order is data: version v of the graph is what batches 1..v say, applied record by record.
 
-Guarantees: ids are exactly int64 and never pass through a float; an insertion or replacement never has a NaN weight. Left out
-on purpose: what a program thinks of a weight (negative ones are the program's to refuse, see `VertexProgram.check`).
+Guarantees: ids are exactly int64 and never pass through a float; a weight is a finite number, or the NaN that stands for "left
+out" of a removal. Left out on purpose: what a program thinks of a weight (negative ones are the program's to refuse, see `VertexProgram.check`).
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ OPERATIONS: Final[dict[str, int]] = {
 SYMBOLS: Final[dict[int, str]] = {INSERT: "+", REMOVE: "-", REPLACE: "="}
 """How an operation is shown."""
 
+IS_NAN: Final = "weight is NaN"
+NOT_FINITE: Final = "weight is not finite"
+"""Why a record is rejected whose weight is infinite, or too large for a float64."""
+
 _INT64_MAX: Final = 2**63 - 1
 _INT64_MIN: Final = -(2**63)
 _ID_RULE: Final = "a vertex id is an integer from -2^63 to 2^63-1"
@@ -55,7 +59,7 @@ class EdgeBatch:
     src, dst : int64[n]
         Vertex ids.
     weight : float64[n]
-        NaN only where `op` is REMOVE: the oldest edge of any weight.
+        Finite, or NaN where `op` is REMOVE: the oldest edge of any weight.
     op : int8[n]
         INSERT, REMOVE or REPLACE.
 
@@ -71,7 +75,7 @@ class EdgeBatch:
     >>> EdgeBatch.of([1, 2], [2, 3], [1.0, float("nan")])
     Traceback (most recent call last):
     ...
-    tornado.errors.InvalidArgument: weight[1] is nan, but an insertion needs a number. Mend that entry and \
+    tornado.errors.InvalidArgument: weight[1] is nan, but an insertion needs a finite number. Mend that entry and \
 repeat the call: none of it was taken.
     """
 
@@ -210,6 +214,30 @@ def _exact_int(entry: Any, index: int, name: str) -> int:
     raise _bad_entry(name, index, entry, _ID_RULE)
 
 
+def weight_faults(
+    weight: NDArray[np.float64], *, left_out: NDArray[np.bool_]
+) -> list[tuple[NDArray[np.bool_], str]]:
+    """Which weights no edge can have, and why: NaN and infinite ones.
+
+    Parameters
+    ----------
+    weight : float64[n]
+    left_out : bool[n]
+        Where there is none, whatever stands there.
+
+    Returns
+    -------
+    list of (bool[n], str)
+    """
+    return [(np.isnan(weight) & ~left_out, IS_NAN), (np.isinf(weight) & ~left_out, NOT_FINITE)]
+
+
+def _no_weights(weight: NDArray[np.float64], codes: NDArray[np.int8]) -> NDArray[np.bool_]:
+    # A caller's column has no other sign for "left out" of a removal.
+    faults = weight_faults(weight, left_out=np.isnan(weight) & (codes == REMOVE))
+    return np.logical_or.reduce([bad for bad, _ in faults])
+
+
 def _column(values: Any, name: str) -> NDArray[Any] | Sequence[Any]:
     """The caller's column as a one-dimensional array, or as a list where the type of each entry must be looked at."""
     if isinstance(values, np.ma.MaskedArray):
@@ -270,15 +298,15 @@ def _weights(weight: Any, codes: NDArray[np.int8]) -> NDArray[np.float64]:
     if weight is None:
         return np.where(codes == REMOVE, np.nan, 1.0)
     if isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool):
-        weights = np.full(len(codes), float(weight))
+        weights = np.full(len(codes), _floats([weight])[0])
     else:
         column = _column(weight, "weight")
         _same_length("weight", len(column), len(codes))
         weights = _floats(column)
-    missing = np.flatnonzero(np.isnan(weights) & (codes != REMOVE))
-    if len(missing):
-        kind = "an insertion" if codes[missing[0]] == INSERT else "a replacement"
-        raise _bad_entry("weight", int(missing[0]), float("nan"), f"{kind} needs a number")
+    bad = np.flatnonzero(_no_weights(weights, codes))
+    if len(bad):
+        kind = {INSERT: "an insertion", REMOVE: "a removal", REPLACE: "a replacement"}[int(codes[bad[0]])]
+        raise _bad_entry("weight", int(bad[0]), float(weights[bad[0]]), f"{kind} needs a finite number")
     return weights
 
 

@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar, cast
 
-import numpy as np
-
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError, WorkerLost
 from ..ingest.records import EdgeBatch

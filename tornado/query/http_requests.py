@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from ..config import BODY_LIMIT_BYTES
 from ..errors import QueueFull
 from . import problems
 from .formats import JSON, json_bytes
@@ -44,7 +45,7 @@ class HttpLimits:
     """
 
     query_body_bytes: int = 4 << 20
-    edges_body_bytes: int = 64 << 20
+    edges_body_bytes: int = BODY_LIMIT_BYTES
     body_timeout_s: float = 60.0
     max_wait_s: float = 300.0
     event_streams: int = 64

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..ingest.arrow import column_names, parse_arrow, parse_order
+from ..config import REJECTED_LIMIT_BYTES
+from ..ingest.arrow import parse_order, parse_table, read_table
 from ..ingest.source_names import check_batch_source
 from .contract import MainLoopView
 from .formats import ARROW, JSON
@@ -60,7 +61,7 @@ class CommitBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    parts: list[PartBody]
+    parts: list[PartBody] = Field(fail_fast=True)
 
 
 class StagedBody(BaseModel):
@@ -198,13 +199,16 @@ def _stage(
     body: bytes,
 ) -> bool:
     codec = service.ids(loop.name)
-    parsed = parse_arrow(body, interner=codec.interner if isinstance(codec, StringIds) else None)
-    order = parse_order(body)
-    columns = column_names(body)
+    table = read_table(body)
+    parsed = parse_table(table, interner=codec.interner if isinstance(codec, StringIds) else None)
+    order = parse_order(table)
+    columns = frozenset(table.column_names)
     if order is None:
         return staging.stage(loop, key, part, chunk, parsed, columns=columns)
     ranks, missing = order
-    parsed = parsed.without(missing[parsed.positions - 1], "order is missing")
+    parsed = parsed.without(
+        missing[parsed.positions - 1], "order is missing", limit_bytes=REJECTED_LIMIT_BYTES
+    )
     return staging.stage(loop, key, part, chunk, parsed, columns=columns, ranks=ranks)
 
 

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from ..errors import (
+    BodyTooLarge,
     CallerError,
     ConnectionLost,
     NotSupported,
@@ -35,6 +36,7 @@ STATUS: tuple[tuple[type[TornadoError], int], ...] = (
     (UnknownVertex, 404),
     (UnknownQuery, 404),
     (QueueFull, 429),
+    (BodyTooLarge, 413),
     (NotSupported, 501),
     (ResultUnavailable, 409),
     (CallerError, 422),

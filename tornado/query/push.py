@@ -19,7 +19,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..config import MOST_BATCH_SOURCES
+from ..config import MOST_BATCH_SOURCES, REJECTED_LIMIT_BYTES
 from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Interner
 from ..ingest.parsed import ParsedBatch, Rejection
@@ -134,9 +134,11 @@ class Pusher:
         QueueFull
             When the loop did not take them in time, or reads its files again; nothing was admitted, and the same body may be
             sent again.
+        BodyTooLarge
+            When the records that the program refuses take too much; nothing was admitted or quarantined.
         """
         bad, reason = loop.program.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason)
+        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, limit_bytes=REJECTED_LIMIT_BYTES)
         with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             offset = before + parsed.records

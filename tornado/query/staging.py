@@ -20,6 +20,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from ..config import REJECTED_LIMIT_BYTES
 from ..errors import InvalidArgument, QueueFull
 from ..ingest.parsed import ParsedBatch, Rejection
 from ..ingest.records import EdgeBatch
@@ -147,7 +148,7 @@ class Staging:
         optional = OPTIONAL & columns
         self._pusher.columns.require(key.loop, key.source, optional)
         bad, reason = loop.program.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason)
+        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, limit_bytes=REJECTED_LIMIT_BYTES)
         staged = _Chunk(
             parsed.batch,
             optional,

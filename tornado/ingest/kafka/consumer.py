@@ -36,6 +36,7 @@ from .library import (
     UnsupportedCodecError,
     hearing_refusals,
 )
+from .unpacking import BoundedPolls
 from .wire import write_frame
 
 PENDING_LIMIT_BYTES: Final = 32 << 20
@@ -43,8 +44,6 @@ PENDING_LIMIT_BYTES: Final = 32 << 20
 
 _CHUNK_BYTES: Final = 4 << 20
 _CHUNK_RECORDS: Final = 32_768
-_POLL_BYTES: Final = 8 << 20
-_FIRST_POLL_RECORDS: Final = 16
 _MOST_POLL_RECORDS: Final = 65_536
 _POLL_MS: Final = 100
 _WATCH_S: Final = 1.0
@@ -110,11 +109,10 @@ class _Link:
         except (BrokenPipeError, ValueError):
             os._exit(0)
 
-    def send_chunk(self, partition: int, records: Sequence[Any]) -> None:
-        values = [record.value for record in records]
+    def send_chunk(self, partition: int, records: Sequence[Any], sizes_of_values: Sequence[int]) -> None:
         offsets = array("q", [record.offset for record in records]).tobytes()
-        sizes = array("i", [-1 if value is None else len(value) for value in values]).tobytes()
-        body = b"\n".join([value or b"" for value in values])
+        sizes = array("i", sizes_of_values).tobytes()
+        body = b"\n".join([record.value or b"" for record in records])
         size = len(offsets) + len(sizes) + len(body) + 1
         self._handed_over_bytes += size
         header = {"kind": "chunk", "partition": partition, "count": len(records), "bytes": size}
@@ -136,11 +134,12 @@ class _Client:
         self._options: dict[str, Any] = settings["client"]
         self._ends: dict[int, int] = {}
         self._paused = False
-        self._at_once = _FIRST_POLL_RECORDS
         self._consumer: KafkaConsumer = None
+        self._polls: BoundedPolls
 
     def run(self) -> None:
         self._consumer = self._connected()
+        self._polls = BoundedPolls(self._consumer)
         begin = self._assign(self._partitions(), first=True)
         self._link.send({"kind": "ready", "begin": begin} | self._status())
         watched_s = 0.0
@@ -153,7 +152,8 @@ class _Client:
             found = self._poll()
             for partition, records in found.items():
                 for part in _parts(records):
-                    self._link.send_chunk(partition.partition, part)
+                    number = partition.partition
+                    self._link.send_chunk(number, part, self._polls.sizes(number, part))
             if found:
                 told = False
             elif not told:
@@ -293,7 +293,7 @@ class _Client:
 
     def _poll(self) -> dict[TopicPartition, list[Any]]:
         try:
-            found = self._consumer.poll(timeout_ms=_POLL_MS, max_records=self._at_once) or {}
+            return self._polls.poll(timeout_ms=_POLL_MS, max_records=_MOST_POLL_RECORDS)
         except OffsetOutOfRangeError as error:
             self._reassign(error)
         except AuthorizationError as error:
@@ -314,10 +314,6 @@ class _Client:
         except (KafkaError, OSError) as error:
             self._link.say_trouble(f"{self._topic} cannot be read at the moment: {_described(error)}")
             time.sleep(_RETRY_S)
-        else:
-            if found:
-                self._at_once = _next_at_once(self._at_once, found.values())
-            return found
         return {}
 
     def _reassign(self, error: OffsetOutOfRangeError) -> None:
@@ -375,17 +371,6 @@ class _Client:
 def _by_partition(table: Mapping[str, int]) -> dict[int, int]:
     """Read a table of partitions; JSON makes strings of their numbers."""
     return {int(number): int(offset) for number, offset in table.items()}
-
-
-def _next_at_once(at_once: int, found: Iterable[Sequence[Any]]) -> int:
-    """How many records to ask for, by the size of those that came: compressed ones are larger than what was fetched."""
-    count = size = 0
-    for records in found:
-        count += len(records)
-        # The size as it was sent, which is there without looking at each value's type.
-        size += sum(record.serialized_value_size for record in records)
-    room = _POLL_BYTES * count // max(size, 1)
-    return max(1, min(room, 4 * at_once, _MOST_POLL_RECORDS))
 
 
 def _parts(records: Sequence[Any]) -> Iterable[Sequence[Any]]:

@@ -2,9 +2,11 @@
 
 A message holds any number of records: lines of JSON objects or CSV, or the rows of an Arrow stream. A record that cannot be an
 edge is rejected alone, with the offset of its message and, where that has several, its place in it. A message without a record
-(no value at all, an empty one, an Arrow stream without rows) and one that cannot be read counts as one rejected record.
+(no value at all, an empty one, an Arrow stream without rows) and one that cannot be read, or is too large once it is unpacked,
+counts as one rejected record.
 
-Guarantees: the order of messages and of records in them is kept; no value makes decoding fail; ids never pass through a float.
+Guarantees: the order of messages and of records in them is kept; no value makes decoding fail; ids never pass through a float;
+what is decoded at once is bounded, whatever the messages unpack to.
 """
 
 from __future__ import annotations
@@ -18,21 +20,33 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...config import MESSAGE_LIMIT_BYTES, MESSAGE_LIMIT_RECORDS
 from ...errors import InvalidArgument
 from ..arrow import parse_table, read_table
+from ..arrow_bounds import Bounds
 from ..assembly import Lines, both_ways
+from ..blocks import count_line_ends
 from ..interner import Interner
 from ..layout import Layout, TextFormat
 from ..ndjson import parse_object_lines
 from ..parsed import ParsedBatch, Rejection
-from ..records import EdgeBatch
 from ..text import parse_text_lines
 from ..tokenizer import find_lines
 from .settings import KafkaSettings, ValueFormat
+from .wire import Omission
 
 MAX_LINE_BYTES: Final = 65_536
+# Enough for what a rejection keeps.
+_SHOWN_BYTES: Final = 8192
+MESSAGE: Final = Bounds(MESSAGE_LIMIT_BYTES, MESSAGE_LIMIT_RECORDS)
+"""The most that one message may be; about as much is decoded at once."""
 _NO_VALUE: Final = "the message has no value (a tombstone)"
 _EMPTY: Final = "the message has no records"
+_OMITTED: Final = {
+    Omission.TOO_LARGE: f"the message is larger than the {MESSAGE_LIMIT_BYTES} bytes taken at once",
+    Omission.REST_OF_BATCH: "its batch of messages unpacks to more than is looked through of one: this message and those "
+    "behind it in the batch are left out",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +60,7 @@ class Chunk:
     offsets : int64[n]
         Their offsets, ascending.
     sizes : int32[n]
-        Bytes of each value; -1 where there is none.
+        Bytes of each value; -1 where there is none, or an `Omission`.
     body : bytes
         The values, each followed by a line end.
     """
@@ -81,6 +95,10 @@ class Chunk:
         """The messages from an offset on: a broker may deliver what was asked for with more before it."""
         return self._part(int(np.searchsorted(self.offsets, offset)), len(self))
 
+    def first(self, count: int) -> Chunk:
+        """So many messages from its start."""
+        return self._part(0, count)
+
     def before(self, offset: int) -> Chunk:
         """The messages before an offset."""
         return self._part(0, int(np.searchsorted(self.offsets, offset)))
@@ -94,7 +112,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """A chunk, decoded.
+    """A chunk or the first messages of it, decoded.
 
     Attributes
     ----------
@@ -117,6 +135,11 @@ class Decoded:
     def records(self) -> int:
         """How many records, rejected ones included."""
         return self.parsed.records + len(self.unread)
+
+    @property
+    def next_offset(self) -> int:
+        """The one behind the last message."""
+        return int(self.offsets[-1]) + 1
 
     def rejected(self) -> list[Rejection]:
         """All rejections in order; their position is the offset of the message."""
@@ -172,10 +195,16 @@ class Decoder:
             self._layout = Layout.detect(b"", wanted, string_ids=interner is not None).line
 
     def decode(self, chunk: Chunk) -> Decoded:
-        """Decode a chunk of at least one message."""
+        """Decode a chunk of at least one message, as many of the first ones as are taken at once."""
         return self._parse(chunk)
 
     def _parse_lines(self, chunk: Chunk) -> Decoded:
+        if count_line_ends(chunk.body) > MESSAGE.records:
+            lines_of = _lines_of(chunk)
+            if lines_of[0] > MESSAGE.records:
+                reason = f"the message has {lines_of[0]} lines, more than the {MESSAGE.records} records taken at once"
+                return _all_unread(chunk.first(1), reason)
+            chunk = chunk.first(int(np.searchsorted(np.cumsum(lines_of), MESSAGE.records, side="right")))
         first, last, _, _ = find_lines(np.frombuffer(chunk.body, np.uint8), 1, MAX_LINE_BYTES, False)
         owners = np.searchsorted(chunk.starts(), first, side="right") - 1
         lines = Lines(chunk.body, first, last, np.arange(1, len(first) + 1), MAX_LINE_BYTES)
@@ -195,14 +224,19 @@ class Decoder:
         owners: list[int] = []
         unread: list[Rejection] = []
         view = memoryview(chunk.body)
+        rows = size_bytes = 0
         for index, (start, stop) in enumerate(pairwise(chunk.starts().tolist())):
             value = view[start : stop - 1]
             if not len(value):
                 unread += _without_record(chunk, [index])
                 continue
+            if rows >= MESSAGE.records or size_bytes >= MESSAGE.size_bytes:
+                # Enough for now: before the next one is unpacked.
+                chunk = chunk.first(index)
+                break
             try:
                 # A copy, because columns of a table that begins at any byte would not be aligned.
-                table = read_table(bytes(value))
+                table = read_table(bytes(value), bounds=MESSAGE)
             except InvalidArgument as error:
                 unread.append(_unreadable(chunk, index, value, error))
                 continue
@@ -211,14 +245,15 @@ class Decoder:
                 continue
             tables.append(table)
             owners.append(index)
+            rows, size_bytes = rows + table.num_rows, size_bytes + table.nbytes
         parts, kept = self._parse_runs(chunk, tables, owners, unread, view)
-        parsed = _joined(parts)
+        parsed = ParsedBatch.concat(parts)
         if self._undirected:
             parsed = both_ways(parsed)
         counts = [count for _, count in kept]
-        rows = np.repeat(np.array([owner for owner, _ in kept], np.int64), np.array(counts, np.int64))
+        owner_of = np.repeat(np.array([owner for owner, _ in kept], np.int64), np.array(counts, np.int64))
         unread.sort(key=lambda rejection: rejection.position)
-        return Decoded(parsed, rows, chunk.offsets, tuple(unread))
+        return Decoded(parsed, owner_of, chunk.offsets, tuple(unread))
 
     def _parse_runs(
         self,
@@ -250,7 +285,7 @@ class Decoder:
         return parts, kept
 
     def _parse_table(self, table: pa.Table) -> ParsedBatch:
-        return parse_table(table, interner=self._interner, key=self._key)
+        return parse_table(table, interner=self._interner, key=self._key, bounds=MESSAGE)
 
 
 def _runs(tables: list[pa.Table]) -> list[tuple[int, int]]:
@@ -263,42 +298,32 @@ def _runs(tables: list[pa.Table]) -> list[tuple[int, int]]:
     return list(pairwise([0, *bounds, len(tables)])) if tables else []
 
 
-def _joined(parts: list[ParsedBatch]) -> ParsedBatch:
-    """One batch of several that follow each other, their positions counted through."""
-    if len(parts) == 1:
-        return parts[0]
-    firsts = [0]
-    for part in parts:
-        firsts.append(firsts[-1] + part.records)
-    moved = [part.shifted(first) for part, first in zip(parts, firsts, strict=False)]
-
-    def text_of(position: int) -> bytes | str:
-        at = int(np.searchsorted(firsts, position)) - 1
-        return moved[at].text_of(position)
-
-    return ParsedBatch(
-        EdgeBatch.concat(part.batch for part in moved),
-        firsts[-1],
-        firsts[-1],
-        np.concatenate([np.empty(0, np.int64), *(part.positions for part in moved)]).astype(np.int64),
-        tuple(rejection for part in moved for rejection in part.rejected),
-        text_of,
-        None if any(part.keys is None for part in parts) else _joined_keys([part.keys for part in parts]),
-    )
-
-
-def _joined_keys(parts: list[pa.LargeStringArray]) -> pa.LargeStringArray:
-    return pa.concat_arrays([pa.array([], pa.large_string()), *parts])
-
-
 def _without_record(chunk: Chunk, indices: NDArray[np.int64] | list[int]) -> list[Rejection]:
     return [
-        Rejection(int(chunk.offsets[index]), "", _NO_VALUE if chunk.sizes[index] < 0 else _EMPTY)
-        for index in indices
+        Rejection(
+            int(chunk.offsets[index]),
+            "",
+            _EMPTY if size >= 0 else _OMITTED[Omission(size)] if size < -1 else _NO_VALUE,
+        )
+        for index, size in ((index, int(chunk.sizes[index])) for index in indices)
     ]
+
+
+def _lines_of(chunk: Chunk) -> NDArray[np.int64]:
+    """How many lines each message has, empty ones as well."""
+    ends = np.flatnonzero(np.frombuffer(chunk.body, np.uint8) == ord("\n"))
+    return np.diff(np.searchsorted(ends, chunk.starts())).astype(np.int64)
+
+
+def _all_unread(chunk: Chunk, reason: str) -> Decoded:
+    """Reject whole messages."""
+    unread = tuple(
+        Rejection.of(int(offset), chunk.body[start : stop - 1][:_SHOWN_BYTES], reason)
+        for offset, (start, stop) in zip(chunk.offsets, pairwise(chunk.starts().tolist()), strict=True)
+    )
+    return Decoded(ParsedBatch.concat([]), np.empty(0, np.int64), chunk.offsets, unread)
 
 
 def _unreadable(chunk: Chunk, index: int, value: memoryview, error: InvalidArgument) -> Rejection:
     reason = error.message.replace("the body is", "the value is")
-    # What is read is enough for what a rejection keeps.
-    return Rejection.of(int(chunk.offsets[index]), bytes(value[:8192]), reason)
+    return Rejection.of(int(chunk.offsets[index]), bytes(value[:_SHOWN_BYTES]), reason)

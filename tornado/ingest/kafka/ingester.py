@@ -337,31 +337,37 @@ class KafkaIngester:
             partition = self._partition(chunk.partition, int(chunk.offsets[0]))
         if partition.keys is not None and partition.learnt < partition.next:
             known = chunk.before(partition.next).since(partition.learnt)
-            if len(known):
-                partition.keys.mark(self._decode(known))
-                partition.learnt = known.next_offset
+            while len(known):
+                decoded = self._decode(known)
+                partition.keys.mark(decoded)
+                partition.learnt = decoded.next_offset
+                known = known.since(decoded.next_offset)
         chunk = chunk.since(partition.next)
-        if not len(chunk):
-            return True
-        decoded = self._decode(chunk)
+        while len(chunk):
+            decoded = self._decode(chunk)
+            if not self._take_decoded(decoded, partition, chunk.partition):
+                return False
+            chunk = chunk.since(decoded.next_offset)
+        return True
+
+    def _take_decoded(self, decoded: Decoded, partition: _Partition, number: int) -> bool:
+        """Admit what was decoded of a chunk; False if stopped while waiting."""
         batch = decoded.parsed.batch
         repeated = 0
         if partition.keys is not None:
             repeats, repeated = partition.keys.mark(decoded)
             batch = batch.take(~repeats)
-        partition.learnt = chunk.next_offset
-        name = source_name(self._settings.topic, chunk.partition)
+        partition.learnt = decoded.next_offset
+        name = source_name(self._settings.topic, number)
         rejected = decoded.rejected()
-        self._quarantine.write(
-            name, rejected, fields={"topic": self._settings.topic, "partition": chunk.partition}
-        )
+        self._quarantine.write(name, rejected, fields={"topic": self._settings.topic, "partition": number})
         if not len(batch):
-            self._loop.advance(name, chunk.next_offset)
-        elif not self._admit(batch, name, chunk.next_offset):
+            self._loop.advance(name, decoded.next_offset)
+        elif not self._admit(batch, name, decoded.next_offset):
             return False
         now_s = self._clock()
         with self._lock:
-            partition.next = chunk.next_offset
+            partition.next = decoded.next_offset
             partition.records += decoded.records
             partition.rejected += len(rejected)
             partition.repeated += repeated

@@ -14,7 +14,9 @@ with warnings.catch_warnings():
     # It reads its own files in a way that Python 3.11 and 3.12 warn about, hundreds of times.
     warnings.filterwarnings("ignore", message=".* is deprecated. Use files", category=DeprecationWarning)
     from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka import codec as codecs
     from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+    from kafka.consumer.fetcher import Fetcher
     from kafka.errors import (
         AuthorizationError,
         CorruptRecordError,
@@ -31,6 +33,8 @@ with warnings.catch_warnings():
         UnsupportedCodecError,
         for_code,
     )
+    from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
+    from kafka.record.util import decode_varint
     from kafka.structs import OffsetAndMetadata
 
 __all__ = [
@@ -39,6 +43,9 @@ __all__ = [
     "ACLPermissionType",
     "AuthorizationError",
     "CorruptRecordError",
+    "DefaultRecord",
+    "DefaultRecordBatch",
+    "Fetcher",
     "KafkaAdminClient",
     "KafkaConfigurationError",
     "KafkaConnectionError",
@@ -57,6 +64,8 @@ __all__ = [
     "TopicPartition",
     "UnknownTopicOrPartitionError",
     "UnsupportedCodecError",
+    "codecs",
+    "decode_varint",
     "for_code",
     "hearing_refusals",
 ]

@@ -3,7 +3,7 @@
 A frame is two lengths, a header in JSON, and bytes. From the client come, in this order of life:
 
 - ``ready``: `begin`, `end` and `position` of its partitions, and how many `partitions` the topic has.
-- ``chunk``: records of one `partition`; the bytes are their offsets (int64), sizes (int32, -1 where there is no value) and values,
+- ``chunk``: records of one `partition`; the bytes are their offsets (int64), sizes (int32; -1 where there is no value, or an `Omission`) and values,
   each value followed by a line end.
 - ``status``: the same without `begin`. Position p says that the chunks with everything below p came before it.
 - ``alive``: nothing but that.
@@ -19,9 +19,17 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from typing import Any, BinaryIO, Final, NamedTuple
 
 _LENGTHS: Final = struct.Struct("<IQ")
+
+
+class Omission(IntEnum):
+    """Why a message has no value here; negative, as the size of one that never had a value is."""
+
+    TOO_LARGE = -2
+    REST_OF_BATCH = -3
 
 
 class Frame(NamedTuple):

@@ -1,0 +1,134 @@
+"""What is small when it is sent and large when it is unpacked is refused: it costs little memory, health answers meanwhile, and
+the next good record is admitted."""
+
+import json
+import threading
+
+import pytest
+
+from tests import bombs
+from tests.bombs import little_memory
+from tests.end_to_end.running import ARROW, NDJSON, Service
+from tests.end_to_end.test_bad_input import GOOD, problem
+
+MIB = bombs.MEBIBYTE
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("service")
+    (folder / "edges.csv").write_text(GOOD)
+    with Service(folder, "--store", "memory:", "--edges", folder / "edges.csv") as running:
+        running.wait_for("input-ended")
+        # What is loaded with the first body of each kind is no part of what a later one takes.
+        assert running.push('{"src": 1, "dst": 2}').status_code == 202
+        one = bombs.many_rows(rows=1, batches=1)
+        assert running.push(one, ARROW).status_code == 202
+        running.next_vertex = 1000
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _goes_on(service):
+    """Whatever a test sent: nothing of it is in, and the next good record is admitted and answers."""
+    before = service.edges()
+    with little_memory(service.pid), healthy(service):
+        yield
+        assert service.edges() == before
+    service.next_vertex += 1
+    record = json.dumps({"src": 3, "dst": service.next_vertex, "weight": 0.5})
+    assert service.push(record).json()["accepted"] == 1
+    values = service.ask(vertices=[service.next_vertex])["result"]["values"]
+    # 1 -> 2 came in once more, with weight 1.
+    assert values == [{"vertex": service.next_vertex, "value": 4.0}]
+
+
+class healthy:  # noqa: N801 - reads as what it is
+    """Ask for health all the while; every answer must be one."""
+
+    def __init__(self, service):
+        self._service = service
+        self._stop = threading.Event()
+        self._answers = []
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+
+    def _ask(self):
+        while not self._stop.wait(0.02):
+            self._answers.append(self._service.client.get("/healthz", timeout=10).status_code)
+
+    def __enter__(self):
+        self._thread.start()
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join(30)
+        assert set(self._answers) <= {200}
+
+
+def part(service, content, number=0):
+    path = f"/v1/loops/sssp/batches/spark/{number}/parts/one/0"
+    return service.client.put(path, content=content, headers=ARROW)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        bombs.many_rows,
+        lambda: bombs.many_rows(compression="lz4"),
+        lambda: bombs.many_rows(rows=4_000_000_000, batches=1000),
+        bombs.weights_of_nothing,
+    ],
+    ids=["zstd", "lz4", "many-batches", "null-column"],
+)
+@pytest.mark.parametrize("route", ["edges", "part"])
+def test_an_arrow_stream_of_kilobytes_with_millions_of_rows_is_refused(service, make, route):
+    content = make()
+    assert len(content) < 3 * MIB
+    response = service.push(content, ARROW) if route == "edges" else part(service, content)
+    assert "records taken at once" in problem(response, 413, "body-too-large")["detail"]
+
+
+def test_the_largest_arrow_stream_that_is_taken_is_within_the_bound(service):
+    # Its rows are no edges, so that nothing of it stays.
+    content = bombs.many_rows(rows=5_000_000)
+    problem(service.push(content, ARROW), 413, "body-too-large")
+
+
+def test_zeros_in_gzip_are_refused_with_their_encoding_and_without(service):
+    content = bombs.gzip_of_zeros()
+    assert service.push(content, NDJSON | {"content-encoding": "gzip"}).status_code == 415
+    # Bytes that are no line of JSON.
+    assert service.push(content, NDJSON).json()["accepted"] == 0
+    assert service.push(bytes(63 * MIB), NDJSON).json() == {"accepted": 0, "rejected": 1} | {
+        "offsets": service.client.get("/v1/loops/sssp").json()["offsets"]
+        and {"http": service.client.get("/v1/loops/sssp").json()["offsets"]["http"]}
+    }
+
+
+def test_objects_nested_ten_thousand_deep_cost_only_themselves(service):
+    response = service.push(bombs.deep() + b"\n" + b"[" * 60_000 + b"\n")
+    assert response.status_code == 202
+    assert (response.json()["accepted"], response.json()["rejected"]) == (0, 2)
+    question = b'{"loop": "sssp", "parameters": ' + b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"}"
+    for path in ("/v1/queries", "/v1/loops/sssp/batches/spark/0"):
+        answer = service.client.post(path, content=question, headers={"content-type": "application/json"})
+        assert answer.status_code in {400, 422}
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("line", [b"\n", b"x\n", b"\xff" * 250 + b"\n", b'{"src":1,"dst":1,"weight":-1}\n'])
+def test_a_body_of_nothing_but_bad_lines_is_refused_when_they_take_too_much(service, line):
+    size_bytes = 64 * MIB if len(line) != 30 else 48 * MIB
+    response = service.push(line * (size_bytes // len(line)))
+    problem(response, 413, "body-too-large")
+
+
+def test_a_question_with_a_fault_in_every_place_is_refused(service):
+    for content in (
+        b'{"loop":"sssp","vertices":[' + b"null," * 800_000 + b"1]}",
+        b"{" + b"".join(b'"k%d":1,' % number for number in range(300_000)) + b'"loop":"sssp"}',
+    ):
+        answer = service.client.post(
+            "/v1/queries", content=content, headers={"content-type": "application/json"}
+        )
+        problem(answer, 422, "invalid-argument")
