@@ -187,8 +187,9 @@ def test_a_sender_cannot_take_the_name_of_another_source_on_any_way(client, push
 
 def entries(pusher):
     """Names that take memory."""
-    pairs = {*pusher._locks, *pusher._offsets, *pusher._numbers, *pusher.columns._known}
-    return {source for _, source in pairs} | pusher.sources.names("roads")
+    columns, shown = pusher.columns._known, pusher.sources._sources
+    pairs = {*pusher._locks, *pusher._offsets, *pusher._numbers, *columns, *shown}
+    return {source for _, source in pairs}.union(*pusher._batch_sources.values())
 
 
 @pytest.fixture

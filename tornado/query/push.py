@@ -11,7 +11,7 @@ and one that leaves a gap is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -121,6 +121,7 @@ class Pusher:
         self._offsets: dict[tuple[str, str], int] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         self._guard = Lock()
+        self._batch_sources: dict[str, set[str]] = {}
         self._interners: dict[str, Interner] = {}
         self._restoring: dict[str, Lock] = {}
         self._restored: set[str] = set()
@@ -174,7 +175,7 @@ class Pusher:
         QueueFull
             As `push`.
         """
-        self._let_in(loop, source)
+        self._let_in(loop.name, source)
         with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             if self._is_repeated(loop.name, source, number):
@@ -209,10 +210,10 @@ class Pusher:
         InvalidArgument
             When the loop has as many sources of batches as it may, and this is none of them.
         """
-        self.require_room(loop, source)
+        self._let_in(loop.name, source)
         self.sources.report(loop.name, source, report)
 
-    def require_room(self, loop: MainLoopView, source: str, others: Iterable[str] = ()) -> None:
+    def require_room(self, loop: MainLoopView, source: str, others: Collection[str]) -> None:
         """Refuse a further source of batches where a loop has as many as it may: their names are chosen by clients.
 
         Parameters
@@ -226,7 +227,7 @@ class Pusher:
             When it has.
         """
         with self._guard:
-            self._require_room(loop, source, others)
+            self._require_room(loop.name, source, others)
 
     def logged_sources(self, loop: str) -> list[str]:
         """Return the sources of which the log has, or had, records that a loop was given."""
@@ -446,25 +447,32 @@ class Pusher:
         with self._guard:
             return self._locks.setdefault((loop, source), Lock())
 
-    def _let_in(self, loop: MainLoopView, source: str) -> None:
+    def _let_in(self, loop: str, source: str) -> None:
         """Make the entry of a source of batches, or refuse it."""
         with self._guard:
             self._require_room(loop, source, ())
-            self._locks.setdefault((loop.name, source), Lock())
+            self._batch_sources_of(loop).add(source)
 
-    def _require_room(self, loop: MainLoopView, source: str, others: Iterable[str]) -> None:
-        if (loop.name, source) in self._locks or kind_of(source) is not SourceKind.BATCHES:
+    def _require_room(self, loop: str, source: str, others: Collection[str]) -> None:
+        known = self._batch_sources_of(loop)
+        if source in known or source in others:
             return
-        pushed = (name for of, name in self._locks if of == loop.name)
-        known = {*loop.offsets(), *pushed, *self.sources.names(loop.name), *others}
-        count = sum(kind_of(name) is SourceKind.BATCHES for name in known)
-        if source not in known and count >= MOST_BATCH_SOURCES:
+        count = len(known) + sum(other not in known for other in others)
+        if count >= MOST_BATCH_SOURCES:
             raise InvalidArgument(
-                f"loop {loop.name!r} has {count} sources of batches, of {MOST_BATCH_SOURCES} that a loop may have, and {source!r} "
+                f"loop {loop!r} has {count} sources of batches, of {MOST_BATCH_SOURCES} that a loop may have, and {source!r} "
                 "is none of them",
                 hint="Write with a streaming query, which is one source however often it runs (in Spark: a checkpointLocation "
                 "that stays).",
             )
+
+    def _batch_sources_of(self, loop: str) -> set[str]:
+        known = self._batch_sources.get(loop)
+        if known is None:
+            logged = self.logged_sources(loop)
+            known = {source for source in logged if kind_of(source) is SourceKind.BATCHES}
+            self._batch_sources[loop] = known
+        return known
 
 
 def describe(batch: EdgeBatch, index: int) -> str:

@@ -90,11 +90,6 @@ class PushedSources:
         with self._lock:
             self._source(loop, source).report = report
 
-    def names(self, loop: str) -> set[str]:
-        """Return what the sources of a loop are called."""
-        with self._lock:
-            return {source for (of, source) in self._sources if of == loop}
-
     def statistics(self, loop: str) -> list[IngesterStatistics]:
         """Return a record of each source of a loop, by name."""
         with self._lock:
