@@ -38,6 +38,8 @@ def problem(response, status, code):
         ("1,-9223372036854775809,1.0", "-9223372036854775809"),
         ("1,2,nan", "NaN"),
         ("1,2,NaN", "NaN"),
+        ("1,2,1e999", "weight is not finite: '1e999'"),
+        ("1,2,inf", "weight is not finite: 'inf'"),
         ("1,2,-1.0", "negative"),
     ],
 )
@@ -61,6 +63,8 @@ def test_a_bad_line_of_a_file_is_quarantined_and_the_rest_is_exact(tmp_path, lin
         '{"src": 9223372036854775808, "dst": 1}',
         '{"src": 1, "dst": -9223372036854775809}',
         '{"src": 1, "dst": 2, "weight": NaN}',
+        '{"src": 1, "dst": 2, "weight": 1e400}',
+        '{"src": 1, "dst": 2, "weight": -1e400, "op": "-"}',
         '{"src": 1, "dst": 2, "weight": -1}',
         '{"src": 1, "dst": 2, "wait": 1}',
         '{"src": 1}',

@@ -75,10 +75,9 @@ def part(service, content, number=0):
     [
         bombs.many_rows,
         lambda: bombs.many_rows(compression="lz4"),
-        lambda: bombs.many_rows(rows=4_000_000_000, batches=1000),
         bombs.weights_of_nothing,
     ],
-    ids=["zstd", "lz4", "many-batches", "null-column"],
+    ids=["zstd", "lz4", "null-column"],
 )
 @pytest.mark.parametrize("route", ["edges", "part"])
 def test_an_arrow_stream_of_kilobytes_with_millions_of_rows_is_refused(service, make, route):
@@ -88,21 +87,14 @@ def test_an_arrow_stream_of_kilobytes_with_millions_of_rows_is_refused(service, 
     assert "records taken at once" in problem(response, 413, "body-too-large")["detail"]
 
 
-def test_the_largest_arrow_stream_that_is_taken_is_within_the_bound(service):
-    # Its rows are no edges, so that nothing of it stays.
-    content = bombs.many_rows(rows=5_000_000)
-    problem(service.push(content, ARROW), 413, "body-too-large")
-
-
 def test_zeros_in_gzip_are_refused_with_their_encoding_and_without(service):
     content = bombs.gzip_of_zeros()
     assert service.push(content, NDJSON | {"content-encoding": "gzip"}).status_code == 415
-    # Bytes that are no line of JSON.
-    assert service.push(content, NDJSON).json()["accepted"] == 0
-    assert service.push(bytes(63 * MIB), NDJSON).json() == {"accepted": 0, "rejected": 1} | {
-        "offsets": service.client.get("/v1/loops/sssp").json()["offsets"]
-        and {"http": service.client.get("/v1/loops/sssp").json()["offsets"]["http"]}
-    }
+    # What was said to be no gzip is bytes that are no JSON, and zeros are one line that is too long.
+    for plain in (content, bytes(63 * MIB)):
+        answer = service.push(plain, NDJSON).json()
+        assert (answer["accepted"], answer["rejected"] > 0) == (0, True)
+    problem(service.push(bytes(65 * MIB), NDJSON), 413, "body-too-large")
 
 
 def test_objects_nested_ten_thousand_deep_cost_only_themselves(service):
@@ -116,10 +108,9 @@ def test_objects_nested_ten_thousand_deep_cost_only_themselves(service):
         assert answer.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize("line", [b"\n", b"x\n", b"\xff" * 250 + b"\n", b'{"src":1,"dst":1,"weight":-1}\n'])
+@pytest.mark.parametrize("line", [b"\n", b"x\n", b'{"src":1,"dst":1,"weight":-1}\n'])
 def test_a_body_of_nothing_but_bad_lines_is_refused_when_they_take_too_much(service, line):
-    size_bytes = 64 * MIB if len(line) != 30 else 48 * MIB
-    response = service.push(line * (size_bytes // len(line)))
+    response = service.push(line * (24 * MIB // len(line)))
     problem(response, 413, "body-too-large")
 
 

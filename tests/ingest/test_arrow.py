@@ -103,3 +103,17 @@ def test_bytes_that_are_no_whole_stream_are_refused():
     for broken in (b"", b"src,dst\n1,2\n", whole[:-700], whole[:100]):
         with pytest.raises(InvalidArgument, match="no whole Arrow IPC stream"):
             parse_arrow(broken)
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_weights_that_are_not_finite_are_rejected_in_every_operation_and_null_is_left_out(kind):
+    weights = [math.inf, -math.inf, math.nan, None, 2.5]
+    for op in ("+", "-", "="):
+        table = pa.table({"src": [1] * 5, "dst": [2] * 5, "weight": pa.array(weights, kind), "op": [op] * 5})
+        parsed = parse_arrow(body(table))
+        assert parsed.positions.tolist() == [4, 5]
+        assert [one.reason for one in parsed.rejected] == [
+            "weight is not finite",
+            "weight is not finite",
+            "weight is NaN",
+        ]

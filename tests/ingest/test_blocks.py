@@ -4,7 +4,10 @@ import gzip
 import io
 import os
 import pickle
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -132,3 +135,30 @@ def test_a_pipe_gives_what_is_there_and_ends_when_told():
     finally:
         os.close(inward)
         os.close(outward)
+
+
+@pytest.mark.parametrize("byte", [b"\0", b"\n", b"1 2\n"], ids=["zeros", "line-ends", "short-lines"])
+def test_a_gzip_that_is_small_and_stands_for_much_is_read_in_bounded_pieces(tmp_path, byte):
+    path = tmp_path / "edges.csv.gz"
+    path.write_bytes(gzip.compress(byte * ((64 << 20) // len(byte))) * 2)
+    script = """
+import os, sys
+from tests.bombs import little_memory
+from tornado.ingest.source import FileSource
+# Compiled before it is measured.
+open(sys.argv[1] + ".small", "w").write("1,2\\n")
+assert sum(one.records for one in FileSource(sys.argv[1] + ".small").batches()) == 1
+with little_memory(os.getpid(), most_bytes=int(sys.argv[2])):
+    records = sum(one.records for one in FileSource(sys.argv[1]).batches())
+print(records)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path), str(400 << 20)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == {b"\0": 1, b"\n": 0, b"1 2\n": 2 * (16 << 20)}[byte]

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ingest.naive import Outcome, float_text, read_ndjson
+from tornado.errors import BodyTooLarge
 from tornado.ingest.interner import Interner
 from tornado.ingest.ndjson import parse_ndjson
 
@@ -160,3 +161,44 @@ def test_a_fault_is_named_and_costs_one_record(line, reason):
     shifted = parsed.shifted(100)
     assert shifted.rejected[0].position == 102
     assert shifted.text_of(101) == good
+
+
+@pytest.mark.parametrize("op", ["+", "-", "="])
+def test_a_weight_that_no_float64_can_hold_is_rejected_in_every_operation(op):
+    body = b"".join(b'{"src": 1, "dst": 2, "weight": %s, "op": "%s"}\n' % (weight, op.encode()) for weight in (
+        b"1e400", b"-1e400", b"1" + b"0" * 400, b"1e308"
+    ))  # fmt: skip
+    parsed = parse_ndjson(body)
+    assert parsed.batch.weight.tolist() == [1e308]
+    assert [(one.position, one.reason[:30]) for one in parsed.rejected] == [
+        (1, "weight is not finite: '1e400'"),
+        (2, "weight is not finite: '-1e400'"),
+        (3, "weight is not finite: '1000000"),
+    ]
+
+
+def test_a_large_body_is_read_in_pieces_as_it_would_be_in_one(monkeypatch):
+    lines = [
+        b'{"src": "v%d", "dst": "w%d", "weight": %d}' % (number % 7, number, number) if number % 5 else b"bad"
+        for number in range(300)
+    ]
+    body = b"\n".join(lines)
+    whole = parse_ndjson(body, interner=Interner())
+    monkeypatch.setattr("tornado.ingest.ndjson._PIECE_BYTES", 100)
+    pieces = parse_ndjson(body, interner=Interner())
+    assert pieces.batch.equals(whole.batch)
+    assert pieces.rejected == whole.rejected
+    assert pieces.positions.tolist() == whole.positions.tolist()
+    assert (pieces.records, pieces.last_position) == (300, 300)
+    assert [pieces.text_of(number) for number in (1, 150, 300)] == [lines[0], lines[149], lines[299]]
+
+
+def test_a_body_with_more_lines_than_are_taken_at_once_is_refused_before_it_is_read(monkeypatch):
+    monkeypatch.setattr("tornado.ingest.ndjson.BODY_LIMIT_RECORDS", 3)
+    interner = Interner()
+    line = b'{"src": "a", "dst": "b"}\n'
+    assert parse_ndjson(line * 3).records == 3
+    with pytest.raises(BodyTooLarge, match="it has 4 lines"):
+        parse_ndjson(line * 4, interner=interner)
+    # A name is given its number once and for all.
+    assert len(interner) == 0

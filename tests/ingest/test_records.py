@@ -80,6 +80,14 @@ def test_ids_that_are_not_exactly_int64_refuse_the_call(column, message):
     [
         ([1.0, math.nan], "+", r"weight\[1\] is nan, but an insertion needs a finite number"),
         ([math.nan, 1.0], "=", r"weight\[0\] is nan, but a replacement"),
+        ([1.0, math.inf], "+", r"weight\[1\] is inf, but an insertion needs a finite number"),
+        (
+            np.array([-np.inf, 1.0], np.float32),
+            "-",
+            r"weight\[0\] is -inf, but a removal needs a finite number",
+        ),
+        (math.inf, "+", r"weight\[0\] is inf"),
+        (10**400, "+", r"weight\[0\] is 1000"),
         ([None, 1.0], ["-", "+", "-"], "op has 3 entries"),
         ([None, None], ["-", "+"], r"weight\[1\] is nan"),
         ([1.0], "+", "weight has 1 entries"),

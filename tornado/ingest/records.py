@@ -235,7 +235,8 @@ def weight_faults(
 def _no_weights(weight: NDArray[np.float64], codes: NDArray[np.int8]) -> NDArray[np.bool_]:
     # A caller's column has no other sign for "left out" of a removal.
     faults = weight_faults(weight, left_out=np.isnan(weight) & (codes == REMOVE))
-    return np.logical_or.reduce([bad for bad, _ in faults])
+    bad: NDArray[np.bool_] = np.logical_or.reduce([mask for mask, _ in faults])
+    return bad
 
 
 def _column(values: Any, name: str) -> NDArray[Any] | Sequence[Any]:

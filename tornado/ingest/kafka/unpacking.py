@@ -167,10 +167,13 @@ class _Batch:
         # The lower byte of the attributes; what the checksum is of was looked at before.
         header[self._batch.ATTRIBUTES_OFFSET + 1] &= ~self._batch.CODEC_MASK
         most = len(header) + _WHOLE_BYTES
-        for piece in self._pieces():
-            header += piece
-            if len(header) > most:
-                return None
+        try:
+            for piece in self._pieces():
+                header += piece
+                if len(header) > most:
+                    return None
+        except _TooFar:
+            return None
         return DefaultRecordBatch(header)
 
     def _pieces(self) -> Iterator[bytes]:
@@ -282,8 +285,8 @@ def _gunzipped(data: bytes) -> Iterator[bytes]:
             if piece := member.decompress(step, _PIECE_BYTES):
                 yield piece
             step = member.unconsumed_tail or member.unused_data
-    if piece := member.flush():
-        yield piece
+    if not member.eof:
+        raise CorruptRecordError("a batch ends in the middle of its gzip data")
 
 
 def _unlz4ed(data: bytes) -> Iterator[bytes]:
