@@ -116,7 +116,7 @@ class Metrics:
         `tornado_loop_statistics_age_seconds` says how old they are.
     """
 
-    def __init__(self, service: QueryService, rejected: Any, *, within_s: float) -> None:
+    def __init__(self, service: QueryService, rejected: Any, *, within_s: float = 1.0) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_Statistics(service, rejected, within_s))
         self._latency = Histogram(
