@@ -137,7 +137,7 @@ def batch_routes(service: QueryService, pusher: Pusher, limits: HttpLimits) -> A
         part: PartName,
         chunk: ChunkNumber,
     ) -> Response:
-        """Bring a chunk of a part: an Arrow stream of edges, with a column `order` (int64) where order matters."""
+        """Bring a chunk of a part: an Arrow stream of edges, with a column `order` (int64, or a struct of them) where order matters."""
         refuse_unknown_parameters(request, [])
         loop = service.loop(name)
         with bodies.place():
