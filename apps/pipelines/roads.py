@@ -8,7 +8,8 @@ it finds the service in TORNADO_URL, its loop in TORNADO_LOOP, a folder of its o
 
 A record is a JSON object a line (or a Kafka message): `{"id": "r17", "time": "2026-01-01T10:00:00Z", "src": "Bern", "dst": "Thun",
 "weight": 26.5, "op": "+"}`. `id` names the record: one that comes again within the lateness is dropped. `time` orders the records of
-a batch. `towns.csv` has the columns `key,vertex`. What cannot be an edge goes to the quarantine table with its reason.
+a batch; those of one instant come in the order of their partition, or of their file, the file that was changed first before the
+others. `towns.csv` has the columns `key,vertex`. What cannot be an edge goes to the quarantine table with its reason.
 
 With `--backfill` what the topic has already is written first, as one batch; the stream takes over at the offset behind it. Where
 that is gets decided once and written down before anything else happens, and the batch is written under a name that goes with it:
@@ -40,19 +41,32 @@ INSERTIONS = ["+", "1", "insert", "="]
 REMOVALS = ["-", "-1", "delete"]
 RECORD_CHARACTERS = 1000
 PLACE = ("topic", "partition", "offset", "file")
+EDGE = ("src", "dst", "weight", "op")
+ORDER = ("time", "position")
 
 Offsets = Mapping[str, Mapping[str, int]]
 """Of each partition of each topic, the offset of the next record."""
 
 
 def lines_of_files(spark: SparkSession, folder: str, *, files_per_batch: int) -> DataFrame:
-    """Return the lines of the files of a folder, those that come later too: `file` and `record`."""
+    """Return the lines of the files of a folder, those that come later too: `file`, `record`, and their `position`.
+
+    Spark takes files in the order in which they were changed, and cuts large ones into blocks, each of which one task reads.
+    """
     lines = spark.readStream.option("maxFilesPerTrigger", files_per_batch).text(folder)
     place = (
         f.lit(None).cast(kind).alias(name)
         for name, kind in zip(PLACE, ("string", "int", "long"), strict=False)
     )
-    return lines.select(*place, f.col("_metadata.file_path").alias("file"), lines.value.alias("record"))
+    # A stream of Spark's has no numbers of lines. Within a block, the moment at which each is read stands in the same order.
+    read = f.expr("reflect('java.lang.System', 'nanoTime')").cast("long")
+    position = f.struct("_metadata.file_modification_time", "_metadata.file_block_start", read.alias("read"))
+    return lines.select(
+        *place,
+        f.col("_metadata.file_path").alias("file"),
+        lines.value.alias("record"),
+        position.alias("position"),
+    )
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,7 @@ class Topic:
     records_per_batch: int = 1_000_000
 
     def stream(self, offsets: Offsets | None = None) -> DataFrame:
-        """Return the messages behind some offsets, those that come later too: their place and `record`."""
+        """Return the messages behind some offsets, those that come later too: their place, `record` and `position`."""
         reader = self.spark.readStream.format("kafka").options(**self._options())
         reader = reader.option("startingOffsets", "earliest" if offsets is None else json.dumps(offsets))
         # Or the first batch after a long absence has everything that came meanwhile.
@@ -127,9 +141,9 @@ class Takeover:
 def backfill(lines: DataFrame, takeover: Takeover, *, url: str, loop: str, quarantine: str) -> None:
     """Write the history, as `checked` returns it: once, however often this is called for one takeover."""
     rejected(lines).write.mode("overwrite").json(quarantine)
-    good = lines.where("reason IS NULL").dropDuplicates(["id"]).select("src", "dst", "weight", "op", "time")
+    good = lines.where("reason IS NULL").dropDuplicates(["id"]).select(*EDGE, *ORDER)
     writer = good.write.format("tornado").mode("append").option("url", url).option("loop", loop)
-    writer.option("order", "time").option("write_id", takeover.write_id).save()
+    writer.option("order", ",".join(ORDER)).option("write_id", takeover.write_id).save()
 
 
 def towns_of(spark: SparkSession, path: str) -> DataFrame:
@@ -163,7 +177,7 @@ def checked(lines: DataFrame, towns: DataFrame) -> DataFrame:
         ids = towns.select(f.col("key").alias(f"{end}_key"), f.col("vertex").alias(f"{end}_vertex"))
         parsed = parsed.join(f.broadcast(ids), f.col(f"road.{end}") == f.col(f"{end}_key"), "left")
     return parsed.select(
-        *(*PLACE, "record"),
+        *(*PLACE, "record", "position"),
         _reason().alias("reason"),
         *("road.id", "road.time", "road.weight"),
         f.coalesce("road.op", f.lit("+")).alias("op"),
@@ -177,7 +191,7 @@ def edges(lines: DataFrame, *, lateness: str) -> DataFrame:
     # What was rejected is counted here, for whoever looks at the loop's sources.
     counted = lines.observe("roads", f.count("reason").alias("rejected"))
     good = counted.where("reason IS NULL").withWatermark("time", lateness)
-    return good.dropDuplicatesWithinWatermark(["id"]).select("src", "dst", "weight", "op", "time")
+    return good.dropDuplicatesWithinWatermark(["id"]).select(*EDGE, *ORDER)
 
 
 def rejected(lines: DataFrame) -> DataFrame:
@@ -207,7 +221,7 @@ def start(
     """
     trigger = {"availableNow": True} if once else {"processingTime": "0 seconds"}
     good = edges(lines, lateness=lateness).writeStream.format("tornado").queryName("roads").trigger(**trigger)
-    good = good.option("url", url).option("loop", loop).option("order", "time")
+    good = good.option("url", url).option("loop", loop).option("order", ",".join(ORDER))
     bad = rejected(lines).writeStream.format("json").queryName("roads_quarantine").trigger(**trigger)
     return [
         bad.option("path", quarantine).option("checkpointLocation", f"{checkpoint}/quarantine").start(),
@@ -306,7 +320,9 @@ def _lines(spark: SparkSession, given: argparse.Namespace, towns: DataFrame) -> 
 
 def _messages(messages: DataFrame) -> DataFrame:
     place = ("topic", "partition", "offset", f.lit(None).cast("string").alias("file"))
-    return messages.select(*place, f.col("value").cast("string").alias("record"))
+    # All records of a road are in one partition, so offsets say which of them came first.
+    position = f.struct("offset").alias("position")
+    return messages.select(*place, f.col("value").cast("string").alias("record"), position)
 
 
 def _reason() -> Column:

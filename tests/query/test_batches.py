@@ -113,6 +113,41 @@ def test_records_come_in_the_order_of_their_column_across_parts(client):
     assert distance(client, 8)[0] == 5.0
 
 
+def in_turn(*keys):
+    """A column `order` that has several numbers a row."""
+    return pa.StructArray.from_arrays([pa.array(key, pa.int64()) for key in keys], ["time", "offset"])
+
+
+@pytest.mark.parametrize("is_closed_last", [True, False])
+def test_records_of_one_instant_come_in_the_order_of_the_next_key_whichever_part_they_are_in(
+    client, is_closed_last
+):
+    opening, closing = (11, 12) if is_closed_last else (12, 11)
+    opened = body([1, 1], [8, 9], op=["+", "+"], order=in_turn([7, 8], [opening, 3]))
+    closed = body([1, 1], [8, 9], [None] * 2, op=["-", "-"], order=in_turn([7, 7], [closing, 4]))
+    # The commit names the parts in the order that is wrong without the second key.
+    parts = ["0.closed", "1.opened"] if is_closed_last else ["0.opened", "1.closed"]
+    for part in parts:
+        put(client, 0, part, opened if part.endswith("opened") else closed)
+    assert commit(client, 0, *((part, 1) for part in parts)).json()["accepted"] == 4
+    assert distance(client, 8)[0] == (None if is_closed_last else 1.0)
+    # The first key goes before the second.
+    assert distance(client, 9)[0] == 1.0
+
+
+def test_orders_of_different_kinds_are_refused_and_a_key_that_is_null_quarantined(client):
+    put(client, 0, "0.a", body([1], [8], order=[1]))
+    put(client, 0, "1.a", body([1], [8], order=in_turn([1], [2])))
+    refused = problem(commit(client, 0, ("0.a", 1), ("1.a", 1)), 422, "invalid-argument")
+    assert "orders of [1, 2] numbers, but all must have as many" in refused["detail"]
+    missing = pa.array([{"time": 1, "offset": 2}, {"time": 1, "offset": None}, None])
+    put(client, 0, "2.a", body([1, 1, 1], [8, 8, 8], order=missing))
+    assert commit(client, 0, ("2.a", 1)).json()["rejected"] == 2
+    for order in (pa.array([{}]), pa.array([{"time": "now"}]), pa.array([{"time": {"now": 1}}])):
+        document = problem(put(client, 1, "0.a", body([1], [8], order=order)), 422, "invalid-argument")
+        assert "an order is a signed integer or a struct of them" in document["detail"]
+
+
 def test_an_order_that_is_null_is_quarantined_and_one_of_a_wrong_type_refused(service, serve):
     quarantine = Quarantine(None)
     client = serve(service, pusher=Pusher(quarantine=quarantine))

@@ -26,6 +26,10 @@ from tests.spark.stand import (
 
 pytestmark = pytest.mark.spark
 
+# What is promised where an executor is lost. From when everything is there again that somebody has to start; how long a test waits at
+# most is another matter.
+EXACT_WITHIN_S = 10.0
+
 
 @pytest.fixture(scope="module")
 def stand(spark_environment, tmp_path_factory):
@@ -52,13 +56,14 @@ def stand(spark_environment, tmp_path_factory):
 def test_nothing_is_lost_or_twice_when(stand, record_property, break_it, place, master):
     stand.drive(master)
     waiting = stand.stop_at(place)
-    broken_s = time.monotonic()
     break_it(stand, waiting)
+    broken_s = time.monotonic()
     stand.wait_until_exact()
-    recovered_s = round(time.monotonic() - broken_s, 1)
-    record_property("exact_again_s", recovered_s)
-    print(f"{break_it.__name__} at {place!r}: exact again after {recovered_s} s")
+    recovered_s = time.monotonic() - broken_s
+    record_property("exact_again_s", round(recovered_s, 1))
+    print(f"{break_it.__name__} at {place!r}: exact again after {recovered_s:.1f} s")
     stand.check_once()
+    assert recovered_s < EXACT_WITHIN_S
 
 
 @pytest.mark.soak

@@ -10,6 +10,7 @@ import pytest
 
 from tests.end_to_end.running import Service
 from tests.kafka.topics import wait_until
+from tests.spark.test_roads import of_one_instant
 from tests.spark.topic_of_roads import BAD, TopicOfRoads, check, recorded, recording_source
 from tornado import register_spark
 from tornado.ingest.records import EdgeBatch
@@ -73,6 +74,35 @@ def checked_answer(service, source, tmp_path):
     assert prefix in ends, "a snapshot has a part of a batch"
     check(answer, EdgeBatch.concat([EdgeBatch.empty(), *batches[: ends.index(prefix)]]))
     return prefix
+
+
+@pytest.mark.parametrize("reads", ["a stream", "the history"])
+def test_records_of_one_instant_come_in_the_order_of_their_offsets(spark, broker, tmp_path, reads):
+    from apps.pipelines import roads as pipeline
+
+    topic = pipeline.Topic(spark, broker.address, tmp_path.name)
+    broker.create_topic(topic.name, 2)
+    records, values = of_one_instant()
+    towns = tmp_path / "towns.csv"
+    towns.write_text("key,vertex\nBern,1\n" + "".join(f"town {n},{100 + n}\n" for n in values))
+    with broker.producer() as producer:
+        # Those of one road are in one partition.
+        for number, record in enumerate(records):
+            producer.send(topic.name, record.encode(), partition=number // 4 % 2)
+    places = pipeline.towns_of(spark, str(towns))
+    with Service(tmp_path) as service:
+        options = {"url": service.url, "loop": "sssp", "quarantine": str(tmp_path / "rejected")}
+        if reads == "a stream":
+            lines = pipeline.checked(topic.stream(), places)
+            for query in pipeline.start(lines, checkpoint=str(tmp_path / "state"), once=True, **options):
+                assert query.awaitTermination(120)
+        else:
+            takeover = pipeline.Takeover(topic.ends(), "history")
+            pipeline.backfill(pipeline.checked(topic.history(takeover.offsets), places), takeover, **options)
+        answer = service.ask()
+    assert list(answer["snapshot"]["offsets"].values()) == [len(records)]
+    found = {row["vertex"]: row["value"] for row in answer["result"]["values"]}
+    assert found == {1: 0.0} | {100 + number: value for number, value in values.items()}
 
 
 def test_a_run_with_its_pipeline_fills_in_the_past_and_goes_on_though_it_is_killed_in_between(

@@ -133,6 +133,8 @@ def test_what_is_no_address_is_refused(url):
         ({"loop": "a", "timeout_s": "nan"}, InvalidArgument, "timeout_s is 'nan' but must be a number"),
         ({"loop": "a", "deadline_s": "0"}, InvalidArgument, "seconds above 0"),
         ({"loop": "a", "write_id": "a/b"}, InvalidArgument, "letters, digits"),
+        ({"loop": "a", "order": "time,"}, InvalidArgument, "order is 'time,' but must be names of columns"),
+        ({"loop": "a", "order": "time,time"}, InvalidArgument, "order is 'time,time'.*each once"),
     ],
 )
 def test_options_are_checked_where_a_query_is_built(options, error, message):

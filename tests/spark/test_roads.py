@@ -69,10 +69,10 @@ def run_script(tmp_path, towns, url):
     assert done.returncode == 0, done.stderr
 
 
-def run_here(spark, tmp_path, towns, url):
+def run_here(spark, tmp_path, towns, url, *, files_per_batch=1):
     from apps.pipelines import roads
 
-    lines = roads.lines_of_files(spark, str(tmp_path / "incoming"), files_per_batch=1)
+    lines = roads.lines_of_files(spark, str(tmp_path / "incoming"), files_per_batch=files_per_batch)
     queries = roads.start(
         roads.checked(lines, roads.towns_of(spark, str(towns))),
         url=url,
@@ -110,6 +110,45 @@ def test_good_records_are_in_the_loop_once_and_bad_ones_in_the_quarantine(spark,
     assert {row["record"]: row["reason"] for row in rows} == BAD
     assert len(rows) == len(BAD)
     assert all(row["file"].endswith("/incoming/1.json") for row in rows)
+
+
+def of_one_instant():
+    """Openings and closings of roads, the two of each in both orders; and where Bern leads to when all of them are through."""
+    records = []
+    for number in range(40):
+        operations = ["-", "+"] if number % 2 else ["+", "-"]
+        # By their names they stand the wrong way round: Spark sorts by those to find what is there twice.
+        records += [
+            road(2 * number + 1 - place, "Bern", f"town {number}", number + 1 if op == "+" else None, op=op)
+            for place, op in enumerate(operations)
+        ]
+    return records, {number: number + 1.0 if number % 2 else None for number in range(40)}
+
+
+def test_records_of_one_instant_come_in_the_order_of_their_files_and_lines(spark, tmp_path, towns):
+    incoming = tmp_path / "incoming"
+    incoming.mkdir()
+    with towns.open("a") as file:
+        file.writelines(f"town {number},{100 + number}\n" for number in range(40))
+    records, values = of_one_instant()
+    # A road that is opened in the older file and closed in the newer one, whose name comes first.
+    older = road(101, "Bern", "Thun", 1)
+    newer = [road(102, "Bern", "Thun", None, op="-"), *records, road(103, "Bern", "Spiez", 1)]
+    for changed, (name, lines) in enumerate([("2.json", [older]), ("1.json", newer)]):
+        (incoming / name).write_text("\n".join(lines) + "\n")
+        os.utime(incoming / name, (1_700_000_000 + changed,) * 2)
+    # Pieces of a file go to several tasks.
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "1000")
+    try:
+        with Service(tmp_path) as service:
+            run_here(spark, tmp_path, towns, service.url, files_per_batch=100)
+            answer = service.ask()
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    assert list(answer["snapshot"]["offsets"].values()) == [len(newer) + 1]
+    found = {row["vertex"]: row["value"] for row in answer["result"]["values"]}
+    expected = {100 + number: value for number, value in values.items()}
+    assert found == expected | {1: 0.0, 2: None, 3: 1.0}
 
 
 def test_a_town_that_is_there_twice_is_refused(spark, tmp_path, towns):

@@ -126,25 +126,28 @@ def parse_order(table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.bool_]] 
 
     Returns
     -------
-    int64[rows], bool[rows], or None
-        The order (0 where it is null) and where it is null; None where there is no such column.
+    int64[keys, rows], bool[rows], or None
+        The order, first by the first key (0 where one is null), and where a key is null; None where there is no such column.
 
     Raises
     ------
     InvalidArgument
-        When the column is not there once, or does not hold signed integers.
+        When the column is not there once, or holds neither signed integers nor structs of them.
     """
     if "order" not in table.column_names:
         return None
     if table.column_names.count("order") > 1:
         raise InvalidArgument("the Arrow stream has the column 'order' twice, but it can be there once")
     column = table.column("order")
-    if not pa.types.is_signed_integer(column.type):
+    # A null struct has null fields.
+    keys = column.flatten() if pa.types.is_struct(column.type) else [column]
+    if not keys or not all(pa.types.is_signed_integer(key.type) for key in keys):
         raise InvalidArgument(
-            f"column 'order' has type {column.type}, but an order is a signed integer",
+            f"column 'order' has type {column.type}, but an order is a signed integer or a struct of them",
             hint="Send times as the number of microseconds.",
         )
-    return _numpy(column.cast(pa.int64()).fill_null(0)), _nulls(column)
+    ranks = np.stack([_numpy(key.cast(pa.int64()).fill_null(0)) for key in keys])
+    return ranks, np.any([_nulls(key) for key in keys], axis=0)
 
 
 class _Faults:

@@ -140,7 +140,7 @@ def batch_routes(
         part: PartName,
         chunk: ChunkNumber,
     ) -> Response:
-        """Bring a chunk of a part: an Arrow stream of edges, with a column `order` (int64) where order matters."""
+        """Bring a chunk of a part: an Arrow stream of edges, with a column `order` (int64, or a struct of them) where order matters."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
         loop = service.loop(name)

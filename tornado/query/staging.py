@@ -35,7 +35,7 @@ _REJECTION_BYTES = 1_000
 _CHUNK_BYTES = 2_000
 
 Ranks = NDArray[np.int64]
-"""Where a record stands in the order of its batch: the lower, the earlier."""
+"""Where each record stands in the order of its batch, `int64[keys, records]`: the lower, the earlier, by the first key first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Staging:
         ----------
         columns : set of str
             Which columns the chunk came with; of these `OPTIONAL` are kept in mind.
-        ranks : int64[parsed.records], optional
+        ranks : int64[keys, parsed.records], optional
             Where each record of the chunk stands in the order of the batch.
 
         Returns
@@ -152,7 +152,7 @@ class Staging:
         staged = _Chunk(
             parsed.batch,
             optional,
-            None if ranks is None else ranks[parsed.positions - 1],
+            None if ranks is None else ranks[:, parsed.positions - 1],
             parsed.records,
             parsed.rejected,
             self._clock(),
@@ -171,7 +171,8 @@ class Staging:
         Raises
         ------
         InvalidArgument
-            When a chunk of a part is not here, some parts have an order and others none, or a batch before this one is not in.
+            When a chunk of a part is not here, parts have orders of different kinds or some none, or a batch before this one is
+            not in.
         QueueFull
             When the loop lags; nothing was admitted, and the same call may be made again.
         """
@@ -242,7 +243,23 @@ def _assembled(chunks: Sequence[_Chunk]) -> tuple[EdgeBatch, tuple[Rejection, ..
             f"{len(ranked)} of the {len(chunks)} chunks have an order, but either all must or none",
             hint="Send the column `order` with every chunk.",
         )
-    ranks = np.concatenate(ranked)
-    if np.all(ranks[1:] >= ranks[:-1]):
+    widths = sorted({len(ranks) for ranks in ranked})
+    if len(widths) > 1:
+        raise InvalidArgument(
+            f"the chunks have orders of {widths} numbers, but all must have as many",
+            hint="Send the same column `order` with every chunk.",
+        )
+    ranks = np.concatenate(ranked, axis=1)
+    if _is_ascending(ranks):
         return batch, tuple(rejected)
-    return batch.take(np.argsort(ranks, kind="stable")), tuple(rejected)
+    # Stable, and by its last key first.
+    return batch.take(np.lexsort(ranks[::-1])), tuple(rejected)
+
+
+def _is_ascending(ranks: Ranks) -> bool:
+    tied = np.True_
+    for keys in ranks:
+        if np.any(tied & (keys[1:] < keys[:-1])):
+            return False
+        tied = tied & (keys[1:] == keys[:-1])
+    return True

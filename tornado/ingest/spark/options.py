@@ -30,8 +30,8 @@ class SourceOptions:
         Where the service answers.
     loop : str
         Which of its loops.
-    order : str, optional
-        Writing: the column that says which of a batch's records come first.
+    order : tuple of str
+        Writing: the columns that say which of a batch's records come first; each breaks the ties of those before it.
     write_id : str, optional
         Batch writing: a write with a name happens once, however often it is repeated.
     mode : str
@@ -48,7 +48,7 @@ class SourceOptions:
 
     url: str = DEFAULT_URL
     loop: str = ""
-    order: str | None = None
+    order: tuple[str, ...] = ()
     write_id: str | None = None
     mode: str = "exact"
     vertices: str | None = None
@@ -71,6 +71,8 @@ class SourceOptions:
         --------
         >>> SourceOptions.of({"loop": "sssp", "Mode": "approximate"}).mode
         'approximate'
+        >>> SourceOptions.of({"loop": "sssp", "order": "time, offset"}).order
+        ('time', 'offset')
         """
         options = {name.lower(): value for name, value in given.items()}
         for name in options:
@@ -91,6 +93,11 @@ class SourceOptions:
             raise InvalidArgument(
                 f"since is {since!r} but must be beginning, now, or the version of a stored snapshot"
             )
+        order = tuple(name.strip() for name in options.get("order", "").split(","))
+        if order != ("",) and ("" in order or len(set(order)) < len(order)):
+            raise InvalidArgument(
+                f"order is {options['order']!r} but must be names of columns, each once, with commas between them"
+            )
         write_id = options.get("write_id")
         if write_id is not None and not re.fullmatch(r"[\w.-]{1,60}", write_id, re.ASCII):
             raise InvalidArgument(
@@ -99,7 +106,7 @@ class SourceOptions:
         return cls(
             url=options.get("url", DEFAULT_URL),
             loop=options["loop"],
-            order=options.get("order"),
+            order=tuple(filter(None, order)),
             write_id=write_id,
             mode=mode,
             vertices=options.get("vertices"),

@@ -2,7 +2,7 @@
 
 Guarantees: exactly once by (query id, batch id). Spark repeats a batch under its id after any crash, and starts a task again; a
 part counts only when the commit names it, and the service passes over a batch that is in already. With the option `order`, the
-records of one batch are admitted in the order of that column, however Spark has spread them over tasks, and those of a later
+records of one batch are admitted in the order of those columns, however Spark has spread them over tasks, and those of a later
 batch after them: so the order within an edge is kept.
 """
 
@@ -107,21 +107,21 @@ class LoopBatchWriter(DataSourceArrowWriter):
         abort(self._options, 0, messages)
 
 
-def checked_columns(columns: Sequence[str], order: str | None) -> tuple[str, ...]:
+def checked_columns(columns: Sequence[str], order: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that are sent.
 
     Raises
     ------
     InvalidArgument
-        When `src`, `dst` or the order column is missing, or a column is none of an edge: it would be lost in silence.
+        When `src`, `dst` or a column of the order is missing, or a column is none of an edge: it would be lost in silence.
     """
-    missing = [name for name in ("src", "dst", *([order] if order else [])) if name not in columns]
+    missing = [name for name in ("src", "dst", *order) if name not in columns]
     if missing:
         raise InvalidArgument(
             f"the DataFrame has the columns {list(columns)}, but {missing} must be among them",
-            hint="Rename columns to src, dst, weight and op before writing; the option order names another one.",
+            hint="Rename columns to src, dst, weight and op before writing; the option order names others.",
         )
-    unknown = [name for name in columns if name not in (*COLUMNS, order)]
+    unknown = [name for name in columns if name not in (*COLUMNS, *order)]
     if unknown:
         raise InvalidArgument(
             f"the DataFrame has the columns {unknown}, which an edge has no place for",
@@ -174,35 +174,51 @@ def abort(options: SourceOptions, number: int, messages: Sequence[WriterCommitMe
             return
 
 
-def edge_table(table: pa.Table, order: str | None) -> pa.Table:
-    """Return a table as the service takes it: the order column is called `order` and holds int64.
+def edge_table(table: pa.Table, order: Sequence[str]) -> pa.Table:
+    """Return a table as the service takes it: what orders it is one column `order`, an int64 or a struct of them.
 
     Raises
     ------
     InvalidArgument
-        When the order column holds neither integers nor times.
+        When a column of the order holds neither integers nor times, nor a struct of those.
 
     Examples
     --------
-    >>> edge_table(pa.table({"src": [1], "dst": [2], "seen": pa.array([7], pa.int32())}), "seen").column_names
-    ['src', 'dst', 'order']
+    >>> seen = pa.array([7], pa.int32())
+    >>> table = pa.table({"src": [1], "dst": [2], "seen": seen, "offset": seen})
+    >>> edge_table(table.select(["src", "dst", "seen"]), ["seen"]).schema.field("order").type
+    DataType(int64)
+    >>> edge_table(table, ["seen", "offset"]).column("order").to_pylist()
+    [{'0': 7, '1': 7}]
     """
-    if order is None:
+    if not order:
         return table
-    column = table.column(order)
+    whole = table.combine_chunks()
+    keys = [key for name in order for key in _keys(name, whole.column(name))]
+    kept = whole.select([name for name in table.column_names if name not in order or name in COLUMNS])
+    if len(keys) == 1:
+        return kept.append_column("order", keys[0])
+    arrays = [key.combine_chunks() for key in keys]
+    return kept.append_column(
+        "order", pa.StructArray.from_arrays(arrays, [str(place) for place in range(len(arrays))])
+    )
+
+
+def _keys(name: str, column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    """Return the numbers that a column orders by: its own, or those of the fields of a struct."""
     kind = column.type
+    if pa.types.is_struct(kind):
+        fields = zip(kind, column.flatten(), strict=True)
+        return [key for field, values in fields for key in _keys(f"{name}.{field.name}", values)]
     if pa.types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64())
-    elif pa.types.is_date32(kind):
-        column = column.cast(pa.int32()).cast(pa.int64())
-    elif pa.types.is_signed_integer(kind):
-        column = column.cast(pa.int64())
-    else:
-        raise InvalidArgument(
-            f"the order column {order!r} has type {kind}, but must hold integers, dates or timestamps"
-        )
-    kept = [name for name in table.column_names if name != order or name in COLUMNS]
-    return table.select(kept).append_column("order", column)
+        return [column.cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64())]
+    if pa.types.is_date32(kind):
+        return [column.cast(pa.int32()).cast(pa.int64())]
+    if pa.types.is_signed_integer(kind):
+        return [column.cast(pa.int64())]
+    raise InvalidArgument(
+        f"the order column {name!r} has type {kind}, but must hold integers, dates or timestamps, or a struct of those"
+    )
 
 
 def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
