@@ -14,9 +14,10 @@ import platform
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numba
 import numpy as np
@@ -134,13 +135,27 @@ def generated_source(functions: dict[str, Callable[..., object]], worst: float) 
     return "\n\n".join(parts) + "\n"
 
 
+def compiled_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """A program's arguments as its compiled functions get them: a tuple of whole numbers becomes an int64 array.
+
+    So the type of an argument does not depend on how many numbers there are, and other parameters compile nothing.
+    """
+    return tuple(
+        np.array(value, np.int64)
+        if isinstance(value, tuple | list) and all(isinstance(number, int | np.integer) for number in value)
+        else value
+        for value in arguments
+    )
+
+
 def load_kernel(functions: dict[str, Callable[..., object]], worst: float) -> ModuleType:
     """The compiled loop of a selective program, from disk where it was compiled before.
 
     Parameters
     ----------
     functions
-        ``offer(value, weight)``, ``better(value, other)``, ``priority(value)``, ``initial(vertex, *parameters)``.
+        ``offer(value, weight)``, ``better(value, other)``, ``priority(value)``, ``initial(vertex, *parameters)``; parameters as
+        `compiled_arguments` makes them.
     worst
         The value of a vertex that no offer has reached.
     """

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed, Scope, Time, Token, Wake
 from . import loop_columns as names
 from .bundle import Bundle, Messages
+from .compile import compiled_arguments
 from .graph import EvolvingGraph
 from .loop_columns import INVALIDATE, KNOWN, NEVER, OUTBOX, UPDATE
 from .part import PartStatistics
@@ -56,7 +57,7 @@ class SelectiveProcessor:
     ) -> None:
         self.kernel = kernel
         self.graph = graph
-        self.arguments = arguments
+        self.arguments = compiled_arguments(arguments)
         self.worker = worker
         self.workers = workers
         self.bundles_sent = 0  # those with messages

@@ -133,7 +133,9 @@ class RemoteWorker:
         """See `plan_fields`."""
         if kind == GeneralMain.__name__:
             program, delay_bound = fields
-            return PartPlan(GeneralMain, {"program": self._argument(program), "delay_bound": delay_bound})
+            return PartPlan(
+                GeneralMain, {"program": self._programs.program(program), "delay_bound": delay_bound}
+            )
         text, arguments, delay_bound = fields
         with self._member.loading():
             kernel = load_module(text)
@@ -141,8 +143,8 @@ class RemoteWorker:
         return PartPlan(_KINDS[kind], {"kernel": kernel, "arguments": arguments, "delay_bound": delay_bound})
 
     def _argument(self, value: Any) -> Any:
-        """An argument of a fork or plan: a number, or a program, which was imported before."""
-        return self._programs.program(value) if isinstance(value, tuple) else value
+        """An argument of a fork: a number, a tuple of them, or a program, which was imported before."""
+        return self._programs.program(value["program"]) if isinstance(value, dict) else value
 
     def _recorded(self, number: int, part: BranchPart) -> None:
         for other, found in list(self._branches.items()):
@@ -200,6 +202,6 @@ def serve(config: MemberConfig) -> None:
     member.run(RemoteWorker(config.index, config.workers, member))
 
 
-def prepare(text: str, arguments: Sequence[float]) -> None:
+def prepare(text: str, arguments: Sequence[float | Sequence[int]]) -> None:
     """Load a kernel, for workers that are forked of this process."""
     warm(load_module(text), tuple(arguments))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .compile import compiled_arguments
 from .edge_reader import EdgeReader
 from .graph import EvolvingGraph
 from .loop_columns import NEVER
@@ -17,6 +18,7 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     """Compile what is not on disk yet, and load the rest: on two rows and one edge."""
     if getattr(kernel, "is_warm", False):
         return
+    arguments = compiled_arguments(arguments)
     graph = EvolvingGraph(kernel)
     graph.make_room(4)
     state, branch = (LoopState(worker=0, workers=1, delay_bound=64, rows=16, edges=16) for _ in range(2))
