@@ -20,6 +20,7 @@ from tornado.loops import loop_columns as names
 from tornado.loops.branch_processor import BranchProcessor
 from tornado.loops.loop_columns import INVALIDATE, NEVER, UPDATE
 from tornado.loops.main_processor import MainProcessor
+from tornado.protocol.cut import Cut
 from tornado.protocol.laws import LawBroken
 from tornado.simulation import simulate
 
@@ -177,7 +178,13 @@ def leaves_messages_under_way_out_of_the_snapshot(kernel, patch):
 
 @sabotage
 def takes_messages_from_after_the_cut_into_the_snapshot(kernel, patch):
-    patch.setattr(BranchProcessor, "awaits", lambda self, sender: True)
+    patch.setattr(Cut, "_awaits", lambda self, channel, fork: True)
+
+
+@sabotage
+def takes_in_what_came_behind_a_marker_too_early(kernel, patch):
+    """A marker that comes before the own record stops its channel; here it is put off, and the rest is not."""
+    patch.setattr(Cut, "_must_hold", lambda self, channel, marker: marker > self.recorded)
 
 
 @sabotage

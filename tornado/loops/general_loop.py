@@ -13,10 +13,10 @@ from .general_main import GeneralMain
 from .general_program import GeneralProgram
 from .host import PartPlan
 from .main_loop import MainLoop
-from .main_processor import Share
 from .partition import owners_of
 from .program_modules import reference_of
 from .restoration import Restored
+from .share import Share
 
 
 class GeneralLoop(MainLoop):

@@ -22,11 +22,12 @@ from .branch import Branch
 from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
 from .journal import Journal
-from .main_processor import MainProcessor, Share
+from .main_processor import MainProcessor
 from .part import MainView, PartView, StorableView
 from .parts import BACKLOG_LIMIT_RECORDS, Parts
 from .program import SelectiveProgram
 from .restoration import RestorableProcessor, Restoration, Restored
+from .share import Share
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import EdgeColumns, StoredSnapshot, StoredSnapshots, VertexColumns, identity_of

@@ -17,10 +17,10 @@ from .compile import load_module
 from .general_main import GeneralMain
 from .general_wire import LETTER_TYPES
 from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost
-from .main_processor import Share
 from .part import BranchPart, BranchView
 from .program_modules import Programs
 from .restoration import RestorableProcessor
+from .share import Share
 from .stored_loop import StoredProcessor
 from .warm import warm
 

@@ -16,7 +16,8 @@ from ..ingest.records import EdgeBatch
 from .branch import Branch
 from .host import EndLoop
 from .main_loop import MainLoop
-from .main_processor import MainProcessor, Share
+from .main_processor import MainProcessor
+from .share import Share
 from .stored_snapshot import StoredSnapshot
 
 
