@@ -228,7 +228,8 @@ class Cut(Generic[T]):
         self, sender: int, channel: _Channel[T], marker: int, item: T, effects: list[Effect[T]]
     ) -> None:
         if marker == NO_FORK:
-            effects += [Keep(one.fork, item) for one in self._open if self._awaits(channel, one.fork)]
+            if self._open:
+                effects += [Keep(one.fork, item) for one in self._open if self._awaits(channel, one.fork)]
             effects.append(Deliver(item))
             return
         channel.passed = marker
