@@ -15,6 +15,8 @@ import pytest
 
 from tests.loops.interpreted import around, interpreted, judged, on_kernel
 from tornado.errors import InternalError
+from tornado.graph import EvolvingGraph
+from tornado.graph.graph_columns import LEASED
 from tornado.loops import bundle, waves
 from tornado.loops import loop_columns as names
 from tornado.loops.branch_processor import BranchProcessor
@@ -190,7 +192,14 @@ def keeps_invalidations_out_of_the_snapshot(kernel, patch):
 @sabotage
 def buries_no_edge(kernel, patch):
     """Edges that are removed after the fork are gone for the branch too."""
-    kernel.bury = lambda graph, producer, slot: None
+    lease = EvolvingGraph.lease
+
+    def unheard(graph):
+        found = lease(graph)
+        graph.columns.counters[LEASED] = 0
+        return found
+
+    patch.setattr(EvolvingGraph, "lease", unheard)
 
 
 @sabotage

@@ -19,8 +19,8 @@ from tests.loops.snapshot_writer import SOURCE, stream
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
-from tornado.loops import BranchState, Master, edge_reader, stored_snapshot
-from tornado.loops.edge_reader import EdgeReader
+from tornado.graph import EdgeReader, edge_reader
+from tornado.loops import BranchState, Master, stored_snapshot
 from tornado.loops.stored_snapshot import StoredSnapshots, identity_of
 from tornado.loops.values import ColumnValues, Values
 from tornado.storage import MemoryStore, open_store
@@ -453,21 +453,17 @@ def test_edges_are_read_whole_while_the_graph_changes(monkeypatch):
         feed(loop, records.slice(0, 2000))
         assert loop.wait_idle(WAIT_S)
         main = master._hosts[0].loop(loop.number)
-        graph, state = main.graph, main.state
+        graph = main.graph
     # The worker has ended: this thread owns the graph now.
-    kernel = ShortestPaths.kernel()
     lease, version = graph.lease()
     expected = graph.edges(version)
     order = np.argsort(expected[3], kind="stable")
-    reader = EdgeReader(kernel, graph, version)
+    reader = EdgeReader(graph, version)
     following = 2000
     while not reader.step():
         part = records.slice(following, following + 40)
         following += 40
-        graph.make_room(len(part))
-        kernel.apply_records(
-            graph.addresses, *state.addresses, (SOURCE,), part.src, part.dst, part.weight, part.op, 0, 1 << 20
-        )
+        assert graph.apply(part.src, part.dst, part.weight, part.op, 0, len(part)) == len(part)
     assert following > 2400
     for read, column in zip(reader.edges(), expected, strict=False):
         assert read.tolist() == column[order].tolist()

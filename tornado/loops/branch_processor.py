@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError
+from ..graph import EdgeReader, EvolvingGraph
 from . import loop_columns as names
 from .bundle import Bundle, Messages
-from .edge_reader import EdgeReader
-from .graph import EvolvingGraph
-from .loop_columns import KNOWN, NEVER
+from .loop_columns import NEVER
 from .processor import SelectiveProcessor, _Arrived, concatenated
 from .selective_state import LoopState
 from .values import LocalValues
@@ -138,12 +137,12 @@ class BranchProcessor(SelectiveProcessor):
 
     def held_values(self) -> LocalValues:
         """Of a branch that is over: the values of this worker's vertices."""
-        return LocalValues(self.kernel, self.graph, self.state, self.rows)
+        return LocalValues(self.graph, self.state, self.rows, self.version)
 
     def vertices(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """Of a branch that is over: ids, values and the ids of parents (their own without one) of this worker's vertices."""
         columns = self.state.columns
-        rows = np.flatnonzero(columns.flags[: self.rows] & KNOWN)
+        rows = self.graph.known_rows(self.rows, self.version)
         ids, parents = self.graph.columns.ids, columns.parent[rows]
         return ids[rows], columns.value[rows], ids[np.where(parents >= 0, parents, rows)]
 

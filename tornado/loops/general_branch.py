@@ -14,7 +14,6 @@ from .general_edges import GeneralEdges
 from .general_processor import GeneralProcessor
 from .general_program import GeneralProgram, LoopView
 from .general_vertices import GeneralVertices
-from .partition import owner_of
 
 if TYPE_CHECKING:
     from .general_main import GeneralMain
@@ -165,7 +164,7 @@ class GeneralBranch(GeneralProcessor):
         edges = list(self._edges)
         for source, target, weights in edges:
             if self.owns(source):
-                consumers.setdefault(source, set()).add(owner_of(target, self.workers))
+                consumers.setdefault(source, set()).add(self.partition.owner_of(target))
             if self.owns(target):
                 heard.setdefault(source, {})[target] = list(weights)
         session.establish(

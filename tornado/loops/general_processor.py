@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotSupported, ProtocolViolation
+from ..graph import PartitionMap
 from ..protocol.messages import (
     Committed,
     Event,
@@ -39,7 +39,6 @@ from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed,
 from .general_vertices import GeneralVertices
 from .loop_columns import HISTORY, NEVER
 from .part import PartStatistics
-from .partition import owner_of
 from .values import ColumnValues
 
 HOPS = 4
@@ -85,6 +84,7 @@ class GeneralProcessor:
         self.delay_bound = delay_bound
         self.worker = worker
         self.workers = workers
+        self.partition = PartitionMap.even(workers)
         self.cap = NEVER
         self.iteration = 0
         self.updates = 0
@@ -152,7 +152,7 @@ class GeneralProcessor:
 
     def owns(self, vertex: int) -> bool:
         """Whether a vertex lives here."""
-        return owner_of(vertex, self.workers) == self.worker
+        return self.partition.owner_of(vertex) == self.worker
 
     def _begin(self, vertices: GeneralVertices, first_iteration: int) -> None:
         self.vertices = vertices
@@ -160,7 +160,7 @@ class GeneralProcessor:
             self.worker,
             vertices,
             delay_bound=self.delay_bound,
-            owner=partial(owner_of, workers=self.workers),
+            owner=self.partition.owner_of,
             first_iteration=first_iteration,
         )
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from ..graph import EdgeReader
 from ..timely import Dataflow, Fabric, Worker
 from .branch_processor import BranchProcessor
-from .edge_reader import EdgeReader
 from .main_processor import Share
 from .part import BranchPart, BranchView, MainPart, MainView
 from .selective_state import LoopState
@@ -321,7 +321,7 @@ class WorkerHost:
         """Read a stretch of the edges at the branch's version; whether that was all."""
         assert isinstance(processor, BranchProcessor)
         if processor.reader is None:
-            processor.reader = EdgeReader(processor.kernel, processor.graph, processor.version)
+            processor.reader = EdgeReader(processor.graph, processor.version)
         return processor.reader.step()
 
     def _end_loops(self) -> None:

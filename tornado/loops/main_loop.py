@@ -16,6 +16,7 @@ import numpy as np
 
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError, WorkerLost
+from ..graph import PartitionMap, pages_of
 from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
 from .branch import Branch
@@ -44,6 +45,8 @@ class MainLoop:
     ----------
     name, program, delay_bound, workers
         As it was started.
+    partition
+        Which worker a vertex belongs to.
     restored
         What it began with, or None where it began with nothing.
     on_full_journal
@@ -70,6 +73,7 @@ class MainLoop:
         self.program = program
         self.delay_bound = delay_bound
         self.workers = len(hosts)
+        self.partition = PartitionMap.even(len(hosts))
         self.restored: Restored | None = None
         self.on_full_journal: Callable[[], object] = self.checkpoint
         self._is_closed = False
@@ -371,7 +375,7 @@ class MainLoop:
             number=self.number,
             hosts=self._hosts,
             engine=self._engine,
-            kernel=self._kernel,
+            partition=self.partition,
             wait=lambda condition: self._parts.wait(condition, losses),
         )
         restoration.place_vertices(with_values=converged)
@@ -407,7 +411,7 @@ class MainLoop:
         edges = EdgeColumns(
             *(np.concatenate(columns) for columns in zip(*(part.edges() for part in parts), strict=True))
         )
-        self._stored.write(branch.snapshot, self.program, vertices, edges, page_of=self._kernel.owners_of)
+        self._stored.write(branch.snapshot, self.program, vertices, edges, page_of=pages_of)
 
     # Watching
 
@@ -571,9 +575,7 @@ class MainLoop:
         """Each worker gets the records whose target it owns."""
         if self.workers == 1:
             return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
-        owners, namers = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
-        self._kernel.owners_of(batch.dst, self.workers, owners)
-        self._kernel.owners_of(batch.src, self.workers, namers)
+        owners, namers = self.partition.owners_of(batch.dst), self.partition.owners_of(batch.src)
         shares = []
         for worker in range(self.workers):
             own = owners == worker

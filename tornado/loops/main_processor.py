@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from . import graph_columns
+from ..graph import EvolvingGraph, PartitionMap
+from ..graph.graph_columns import EDGES
 from . import loop_columns as names
 from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
-from .graph import EvolvingGraph
 from .loop_columns import NEVER, SUBSCRIBE
 from .part import Traffic
 from .processor import FUEL, SelectiveProcessor
-from .record_kernel import RECORD_COST
 from .selective_state import LoopState
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class MainProcessor(SelectiveProcessor):
     ) -> None:
         super().__init__(
             kernel=kernel,
-            graph=EvolvingGraph(kernel),
+            graph=EvolvingGraph(PartitionMap.even(workers), worker),
             arguments=arguments,
             worker=worker,
             workers=workers,
@@ -174,25 +173,15 @@ class MainProcessor(SelectiveProcessor):
     def _apply(self, share: Share, records: int) -> bool:
         """Apply up to so many records of a share; whether all of them are."""
         self._stop_scans()
-        first = share.following
-        self.graph.make_room(min(len(share.sources) - first, FUEL) + len(share.mentioned))
-        self._set_floor()
+        first, stop = share.following, min(share.following + records, len(share.sources))
         if len(share.mentioned):
-            self.kernel.apply_mentions(
-                self.graph.addresses, *self.state.addresses, self.arguments, share.mentioned
-            )
+            self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
-        share.following = self.kernel.apply_records(
-            self.graph.addresses,
-            *self.state.addresses,
-            self.arguments,
-            share.sources,
-            share.targets,
-            share.weights,
-            share.operations,
-            first,
-            records * RECORD_COST,
+        share.following = self.graph.apply(
+            share.sources, share.targets, share.weights, share.operations, first, stop
         )
+        self._set_floor()
+        self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, self.arguments)
         finished = share.following == len(share.sources)
         self._on_applied(share.following - first)
         return finished
@@ -325,4 +314,4 @@ class MainProcessor(SelectiveProcessor):
 
     def edge_count(self) -> int:
         """Live edges on this worker."""
-        return int(self.graph.columns.counters[graph_columns.EDGES])
+        return int(self.graph.columns.counters[EDGES])

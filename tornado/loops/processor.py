@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..graph import EvolvingGraph
 from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed, Scope, Time, Token, Wake
 from . import loop_columns as names
 from .bundle import Bundle, Messages
-from .graph import EvolvingGraph
-from .loop_columns import INVALIDATE, KNOWN, NEVER, OUTBOX, UPDATE
+from .loop_columns import INVALIDATE, NEVER, OUTBOX, UPDATE
 from .part import PartStatistics
 from .selective_state import LoopState
 from .values import LocalValues
@@ -113,17 +113,16 @@ class SelectiveProcessor:
 
     def held_values(self) -> LocalValues:
         """The values of this worker's vertices, as they are at the time."""
-        return LocalValues(self.kernel, self.graph, self.state)
+        return LocalValues(self.graph, self.state)
 
     def statistics(self) -> PartStatistics:
         """The part of this worker in numbers."""
         state, graph = self.state, self.graph.statistics()
         counters = state.counters
-        known = state.columns.flags[: counters[names.ROWS_SEEN]] & KNOWN
         return replace(
             state.progress(),
             pending=int(counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]),
-            vertices=int(np.count_nonzero(known)),
+            vertices=graph.vertices,
             edges=graph.edges,
             missing_removals=graph.missing_removals,
             waves=int(counters[names.WAVES]),

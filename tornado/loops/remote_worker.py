@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from ..engine import Member, MemberConfig, WireType, described
 from ..errors import InvalidArgument, TornadoError
+from ..kernel_modules import load_module
 from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
-from .compile import load_module
 from .general_main import GeneralMain
 from .general_wire import LETTER_TYPES
 from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns import addresses_of
+from ..graph.arena import reserve
+from ..graph.evolving_graph import MOST_ROWS
+from ..graph.graph_columns import ANY_VERSION
 from ..protocol.session_kernel import SESSION_COUNTERS, SessionColumns
 from . import loop_columns as names
-from .arena import reserve
-from .graph import MOST_ROWS
-from .graph_columns import ANY_VERSION
 from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
 from .part import PartStatistics
 

@@ -43,8 +43,8 @@ _FORMAT = 1
 _DIGESTS = b"digests"
 _SHOWN_VERSIONS = 20
 
-# Writes the page of each vertex id, for a number of pages.
-PageOf = Callable[[NDArray[np.int64], int, NDArray[np.int64]], None]
+# The page of each vertex id, for a number of pages.
+PageOf = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -310,9 +310,7 @@ def _split(
     prefix: bytes, keys: NDArray[np.int64], columns: tuple[NDArray[Any], ...], pages: int, page_of: PageOf
 ) -> Iterator[tuple[bytes, bytes]]:
     """The pages that entries fall to by their key, entries of one page in the order given; empty pages are left out."""
-    places = np.zeros(len(keys), np.int64)
-    page_of(np.ascontiguousarray(keys, np.int64), pages, places)
-    narrow = places.astype(np.uint16)  # sorted by radix: linear
+    narrow = page_of(keys, pages).astype(np.uint16)  # sorted by radix: linear
     order = np.argsort(narrow, kind="stable")
     bounds = np.searchsorted(narrow[order], np.arange(pages + 1))
     for page in range(pages):

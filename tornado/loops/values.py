@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..graph import EvolvingGraph
+from ..graph.graph_columns import ANY_VERSION
 from . import loop_columns as names
-from .graph import EvolvingGraph
-from .loop_columns import KNOWN
 from .selective_state import LoopState
 
 Ids = NDArray[np.int64]
@@ -49,10 +48,10 @@ class PartValues(Protocol):
 class LocalValues:
     """Those of a compiled part. Rows are only ever added to a graph, so the first `rows` of them stay what they are."""
 
-    kernel: ModuleType
     graph: EvolvingGraph
     state: LoopState
     rows: int | None = None  # None: as many as there are at the time
+    version: int = ANY_VERSION  # of the graph: vertices that were seen by then
 
     @property
     def is_final(self) -> bool:
@@ -62,12 +61,11 @@ class LocalValues:
     def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
         """See `PartValues`."""
         values, known = np.full(len(ids), np.inf), np.zeros(len(ids), np.bool_)
-        columns = self.graph.columns
-        rows = np.empty(len(ids), np.int64)
-        self.kernel.find_rows(columns.ids, columns.table, np.ascontiguousarray(ids, np.int64), rows)
+        rows = self.graph.rows_of(ids)
         found = (rows >= 0) & (rows < self._rows())
         rows = rows[found]
-        own = (self.state.columns.flags[rows] & KNOWN) != 0
+        since = self.graph.columns.known_since[rows]
+        own = (since > 0) & (since <= self.version)
         places = np.flatnonzero(found)[own]
         values[places] = self.state.columns.value[rows[own]]
         known[places] = True
@@ -75,7 +73,7 @@ class LocalValues:
 
     def count(self) -> int:
         """See `PartValues`."""
-        return int(np.count_nonzero(self._own()))
+        return len(self._own())
 
     def best(self, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
         """See `PartValues`."""
@@ -83,15 +81,14 @@ class LocalValues:
 
     def arrays(self) -> tuple[Ids, Floats]:
         """See `PartValues`."""
-        rows = np.flatnonzero(self._own())
+        rows = self._own()
         return self.graph.columns.ids[rows], self.state.columns.value[rows]
 
     def _rows(self) -> int:
         return int(self.state.counters[names.ROWS_SEEN]) if self.rows is None else self.rows
 
-    def _own(self) -> NDArray[np.bool_]:
-        owned: NDArray[np.bool_] = (self.state.columns.flags[: self._rows()] & KNOWN) != 0
-        return owned
+    def _own(self) -> NDArray[np.int64]:
+        return self.graph.known_rows(self._rows(), self.version)
 
 
 @dataclass(frozen=True, slots=True)
