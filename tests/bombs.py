@@ -44,12 +44,15 @@ def long_name_in_every_row(rows=1_000_000, name_bytes=100_000):
     return stream(pa.record_batch([ids, ids], names=["src", "dst"]), compression="zstd")
 
 
-def growing_dictionary(steps=100, names=100_000):
-    """Each batch adds to the dictionary, of which every batch before keeps the older half."""
-    words = [f"{number:08}" for number in range(steps * names)]
+def growing_dictionary(steps=10, names=1_000_000):
+    """Each batch adds to the dictionary, of which every batch before keeps the older part."""
+    numbers = np.arange(steps * names)
+    digits = (numbers[:, None] // 10 ** np.arange(7, -1, -1) % 10 + ord("0")).astype(np.uint8)
+    places = np.arange(len(numbers) + 1, dtype=np.int32) * 8
+    words = pa.StringArray.from_buffers(len(numbers), pa.py_buffer(places), pa.py_buffer(digits))
     batches = []
     for step in range(1, steps + 1):
-        dictionary = pa.array(words[: step * names])
+        dictionary = words[: step * names]
         ids = pa.DictionaryArray.from_arrays(pa.array([step * names - 1], pa.int32()), dictionary)
         batches.append(pa.record_batch([ids, ids], names=["src", "dst"]))
     return stream(*batches, compression="zstd", deltas=True)

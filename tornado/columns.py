@@ -12,6 +12,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+Int8s = Annotated[NDArray[np.int8], "int8"]
 Int32s = Annotated[NDArray[np.int32], "int32"]
 Int64s = Annotated[NDArray[np.int64], "int64"]
 Uint8s = Annotated[NDArray[np.uint8], "uint8"]
@@ -45,6 +46,7 @@ def _pointer_to(item: types.Type) -> Any:
     return pointer
 
 
+pointer_to_int8 = _pointer_to(types.int8)
 pointer_to_int32 = _pointer_to(types.int32)
 pointer_to_int64 = _pointer_to(types.int64)
 pointer_to_uint8 = _pointer_to(types.uint8)

@@ -482,11 +482,11 @@ class _Simulation:
             return
         least = iteration
         for peer in peers:
-            if peer._token.is_live:
+            if peer.operator.token.is_live:
                 # A part of a branch that has not started keeps its first token, and begins further on.
                 begins = peer._begins_at if isinstance(peer, BranchProcessor) and not peer.is_started else 0
-                least = min(least, max(begins, peer._token.time[1]))
-        number = processor._outlet.dataflow.number
+                least = min(least, max(begins, peer.operator.timestamp))
+        number = processor.operator.outlet.dataflow.number
         for lanes in self.engine.fabric._lanes:
             for queue in lanes.values():
                 for dataflow, _, time, payload in queue:

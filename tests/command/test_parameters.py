@@ -34,6 +34,7 @@ class Every:
     norm: Literal["l1", "l2"] = "l1"
     colour: Colour = Colour.RED
     seeds: tuple[int, ...] = ()
+    sources: tuple[int, ...] = ()
     workers: int = 3
     derived: int = dataclasses.field(default=0, init=False)
 
@@ -75,8 +76,8 @@ def test_a_parameter_named_like_an_option_has_a_longer_name(command):
 
 
 def test_where_ids_are_strings_a_vertex_is_given_by_its_name(command):
-    program, _ = command("every", "--source", "Rome", "--ids", "string")
-    assert program.source == 17
+    program, _ = command("every", "--source", "Rome", "--ids", "string", "--sources", "Rome, Rome")
+    assert (program.source, program.sources) == (17, (17, 17))
 
 
 def test_an_unknown_parameter_is_answered_with_the_valid_ones(command):

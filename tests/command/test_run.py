@@ -57,6 +57,20 @@ def test_a_dash_writes_csv_to_standard_output_and_all_else_is_json_lines_on_stan
     assert result["certificate"] == {"kind": "exact"}
 
 
+def test_a_set_of_sources_is_given_separated_by_commas(tornado, edges):
+    done = tornado(
+        *["run", "reachability", "--sources", "4,2", "--workers", "2", "--store", "memory:"],
+        *["--edges", "edges.csv", "--output", "-"],
+    )
+    assert (done.code, done.err.count("error")) == (0, 0)
+    assert _rows(done.out) == {"1": "1.0", "2": "1.0", "3": "1.0", "4": "1.0", "5": "1.0"}
+    done = tornado(
+        *["run", "reachability", "--sources", "5", "--ids", "string", "--workers", "2", "--store", "memory:"],
+        *["--edges", "edges.csv", "--output", "-"],
+    )
+    assert _rows(done.out) == {"1": "", "2": "", "3": "", "4": "", "5": "1.0"}
+
+
 def test_edges_come_from_standard_input_as_well(tornado):
     done = _run(tornado, "--edges", "-", "--output", "-", stdin=_EDGES)
     assert (done.code, _rows(done.out)) == (0, _DISTANCES)

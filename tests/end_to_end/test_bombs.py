@@ -66,7 +66,7 @@ class healthy:  # noqa: N801 - reads as what it is
 
 
 def part(service, content, number=0):
-    path = f"/v1/loops/sssp/batches/spark/{number}/parts/one/0"
+    path = f"/v1/loops/sssp/batches/spark:b/{number}/parts/one/0"
     return service.client.put(path, content=content, headers=ARROW)
 
 
@@ -102,7 +102,7 @@ def test_objects_nested_ten_thousand_deep_cost_only_themselves(service):
     assert response.status_code == 202
     assert (response.json()["accepted"], response.json()["rejected"]) == (0, 2)
     question = b'{"loop": "sssp", "parameters": ' + b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"}"
-    for path in ("/v1/queries", "/v1/loops/sssp/batches/spark/0"):
+    for path in ("/v1/queries", "/v1/loops/sssp/batches/spark:b/0"):
         answer = service.client.post(path, content=question, headers={"content-type": "application/json"})
         assert answer.status_code in {400, 422}
         assert answer.headers["content-type"] == "application/problem+json"

@@ -15,8 +15,8 @@ from tests.engine import cramped_worker
 from tests.engine.places import SOURCE, Placed, eventually, master_at, runs, stream
 from tests.loops.test_recovery import judge
 from tornado.errors import InvalidArgument, NotSupported
+from tornado.graph import GraphTooLarge
 from tornado.loops import BranchState, engines, graph
-from tornado.loops.graph import GraphTooLarge
 from tornado.storage import MemoryStore
 from tornado.testing import exact_distances, random_multigraph
 

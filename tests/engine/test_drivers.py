@@ -15,6 +15,7 @@ from apps.sssp import ShortestPaths
 from tests.end_to_end.running import CHECKOUT, Service
 from tests.engine.places import PLACES, SOURCE, eventually, runs, stream
 from tests.loops.test_recovery import judge
+from tests.promised import within
 from tornado.loops import Master
 from tornado.storage import open_store
 
@@ -66,7 +67,7 @@ def test_a_driver_that_is_killed_leaves_no_worker_and_a_store_to_go_on_from(plac
         process.kill()
         killed = time.monotonic()
         process.wait()
-        eventually(lambda: not any(map(runs, family)), NOBODY_AFTER_S[place.partition(":")[0]])
+        eventually(lambda: not any(map(runs, family)), within(NOBODY_AFTER_S[place.partition(":")[0]]))
         print(
             f"\n{place}: {len(family)} processes are gone {time.monotonic() - killed:.1f} s after the driver"
         )
@@ -106,5 +107,6 @@ def test_a_service_that_is_told_to_end_does_so_as_on_threads(place, tmp_path, co
         assert service.signal(signal.SIGTERM) == 130
         print(f"\n{place}: ended after {time.monotonic() - begun:.1f} s")
         eventually(
-            lambda: not any(runs(child.pid) for child in family), NOBODY_AFTER_S[place.partition(":")[0]]
+            lambda: not any(runs(child.pid) for child in family),
+            within(NOBODY_AFTER_S[place.partition(":")[0]]),
         )

@@ -49,8 +49,8 @@ columns = st.sampled_from(
         lambda count: pa.array(np.random.default_rng(1).integers(0, 1 << 60, count)),
         lambda count: pa.array([None] * count, pa.int32()),
         pa.nulls,
-        lambda count: pa.array(["name"] * count),
-        lambda count: pa.array(["name"] * count).dictionary_encode(),
+        lambda count: pa.array(["name"] * count, pa.string()),
+        lambda count: pa.array(["name"] * count, pa.string()).dictionary_encode(),
         lambda count: pa.array([[1, 2]] * count, pa.list_(pa.int8())),
         lambda count: pa.array([{"a": True}] * count, pa.struct([("a", pa.bool_())])),
     ]

@@ -16,6 +16,7 @@ from tornado.protocol.laws import LawBroken
 from tornado.simulation import LeastSums
 
 _ITEMS = {
+    "int8": (ctypes.c_int8, "b"),
     "int32": (ctypes.c_int32, "i"),
     "int64": (ctypes.c_int64, "q"),
     "uint8": (ctypes.c_uint8, "B"),

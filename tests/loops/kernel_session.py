@@ -20,8 +20,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.loops import loop_columns as names
-from tornado.loops.graph import EvolvingGraph
 from tornado.loops.loop_columns import NEVER, OUTBOX, UNBOUNDED
 from tornado.loops.selective_state import LoopState
 from tornado.protocol.clock import Stamp
@@ -49,16 +49,14 @@ _NOTHING_STARTS = -1
 
 
 @lru_cache
-def identities(kernel, workers):
+def identities(workers):
     """A vertex id for every worker, and a root's, ascending from worker to worker."""
     found = []
     candidate = 0
     for worker in range(workers):
         own = []
         while len(own) < 2:
-            owner = np.empty(1, np.int64)
-            kernel.owners_of(np.array([candidate], np.int64), workers, owner)
-            if owner[0] == worker:
+            if PartitionMap.even(workers).owner_of(candidate) == worker:
                 own.append(candidate)
             candidate += 1
         found.append(tuple(own))
@@ -80,11 +78,11 @@ class KernelSession:
         self.program = program
         self.delay_bound = delay_bound
         self.fuel = fuel
-        pairs = identities(kernel, len(workers))
+        pairs = identities(len(workers))
         self.ids = {name: pair[0] for name, pair in zip(workers, pairs, strict=True)}
         self.vertices = {identity: name for name, identity in self.ids.items()}
         self.root = pairs[workers.index(worker)][1]
-        self.graph = EvolvingGraph(kernel)
+        self.graph = EvolvingGraph(PartitionMap.even(len(workers)), workers.index(worker))
         self.state = LoopState(
             worker=workers.index(worker),
             workers=len(workers),
@@ -102,10 +100,10 @@ class KernelSession:
         self.gathers_input_early = False
         # it held a commit and kept a producer pending, which it does not tell of it.
         self.acknowledges_below_held = False
-        self.graph.make_room(2)
         own = np.array([self.ids[worker], self.root], np.int64)
         self._set_floor(0)
-        kernel.apply_mentions(self.graph.addresses, *self.state.addresses, (self.root,), own)
+        self.graph.mention(own)
+        kernel.hear_edges(self.graph.addresses, *self.state.addresses, (self.root,))
         self._advance(others=NEVER, horizon=NEVER)
         self._know_limit()
         self.row = next(row for row in range(2) if self.graph.columns.ids[row] == own[0])
@@ -172,13 +170,10 @@ class KernelSession:
         self.state.counters[names.LIMIT] = self.frontier.tau + bound
 
     def _insert(self, producer, consumer, weight):
-        self.graph.make_room(1)
         records = [np.array([item], np.int64) for item in (producer, consumer)]
-        arguments = (*records, np.array([weight], np.float64), np.array([1], np.int8), 0, self.fuel)
-        applied = self.kernel.apply_records(
-            self.graph.addresses, *self.state.addresses, (self.root,), *arguments
-        )
+        applied = self.graph.apply(*records, np.array([weight], np.float64), np.array([1], np.int8), 0, 1)
         assert applied == 1
+        self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, (self.root,))
 
     def _start(self):
         """What is dirty and inside the bound: with one vertex a worker that is the one that the schedule names."""

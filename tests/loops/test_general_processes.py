@@ -25,11 +25,11 @@ from tests.loops.general_programs import (
 from tests.loops.test_general_programs import Graph, batches, chain, values_of
 from tornado.engine import Wire, cluster
 from tornado.errors import InvalidArgument, NotSupported
+from tornado.graph import PartitionMap
 from tornado.ingest.records import EdgeBatch
 from tornado.loops import BranchState, Master
 from tornado.loops.general_processor import Letter
 from tornado.loops.general_vertices import Emission, Said
-from tornado.loops.partition import owner_of
 from tornado.loops.program_modules import import_file, reference_of
 from tornado.loops.remote_worker import WIRE_TYPES
 from tornado.protocol.clock import Stamp
@@ -154,7 +154,8 @@ def test_a_branch_can_be_capped_stopped_and_cancelled(master):
 
 
 def test_what_was_told_once_is_not_told_again_when_it_travels_again(master):
-    consumer = next(name for name in range(2, 99) if owner_of(name, 2) != owner_of(1, 2))
+    owner_of = PartitionMap.even(2).owner_of
+    consumer = next(name for name in range(2, 99) if owner_of(name) != owner_of(1))
     loop = master.start(Once(), "once")
     loop.admit(EdgeBatch.of([1], [consumer]), "s", 1)
     assert loop.wait_idle(WAIT_S)

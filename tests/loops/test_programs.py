@@ -1,45 +1,19 @@
-"""Other selective programs than shortest paths, written here, equal oracles of their own."""
+"""Other selective programs than shortest paths come to the fixed point of a plain relaxation."""
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
+from apps.widest_path import WidestPath
 from tests.loops.streaming import TIMEOUT_S
 from tornado import EdgeBatch, SelectiveProgram
 from tornado.engine import SimulationEngine
 from tornado.errors import ConnectionLost, InvalidArgument, UnknownField
 from tornado.loops import BranchState, Master
 from tornado.testing import GraphModel, batches, mixed, random_multigraph
-
-
-@dataclass(frozen=True)
-class WidestPaths(SelectiveProgram):
-    """The greatest weight w such that a path from `source` has no edge below w."""
-
-    source: int
-    rank: ClassVar[str] = "highest"
-    worst: ClassVar[float] = -math.inf
-
-    @staticmethod
-    def initial(vertex, source):
-        return math.inf if vertex == source else -math.inf
-
-    @staticmethod
-    def offer(value, weight):
-        return min(value, weight)
-
-    @staticmethod
-    def better(value, other):
-        return value > other
-
-    @staticmethod
-    def priority(value):
-        return -value
 
 
 @dataclass(frozen=True)
@@ -77,7 +51,7 @@ def fixed_point(program, edges):
     return values
 
 
-PROGRAMS = [WidestPaths(source=0), LeastLabel()]  # each is compiled once, in 15 s or so
+PROGRAMS = [WidestPath(source=0), LeastLabel()]  # each is compiled once, in 15 s or so
 
 
 @pytest.mark.parametrize("bound", [1, 64, None])
@@ -118,38 +92,38 @@ def check_top(found, ids, values, program):
 def test_a_branch_with_other_parameters_has_its_own_answer():
     stream = random_multigraph(40, 200, seed=3)
     with Master(workers=2) as master:
-        loop = master.start(WidestPaths(source=0), "widest")
+        loop = master.start(WidestPath(source=0), "widest")
         loop.admit(stream.records(), "stream", len(stream))
         for source in (1, 2, 3):
             branch = loop.fork(parameters={"source": source})
             assert branch.wait(TIMEOUT_S)
-            expected = fixed_point(WidestPaths(source=source), stream)
+            expected = fixed_point(WidestPath(source=source), stream)
             ids, values = branch.values().arrays()
             assert values.tolist() == [expected[vertex] for vertex in ids.tolist()]
-        with pytest.raises(UnknownField, match="WidestPaths has no parameter 'target'"):
+        with pytest.raises(UnknownField, match="WidestPath has no parameter 'target'"):
             loop.fork(parameters={"target": 2})
 
 
 def test_a_delay_bound_below_one_is_refused():
     with Master() as master, pytest.raises(InvalidArgument, match="delay bound 0 is not possible"):
-        master.start(WidestPaths(source=0), "widest", 0)
+        master.start(WidestPath(source=0), "widest", 0)
 
 
 @pytest.mark.parametrize("delay_bound", [2**70, 1.5, True, "4"])
 def test_a_delay_bound_that_is_no_whole_number_of_iterations_is_refused_before_anything_starts(delay_bound):
     with Master() as master, pytest.raises(InvalidArgument, match="must be a whole number from 1 to"):
-        master.start(WidestPaths(source=0), "widest", delay_bound)
+        master.start(WidestPath(source=0), "widest", delay_bound)
 
 
 @pytest.mark.parametrize("source", [2**64, -(2**63) - 1, 1.5, True, "1"])
 def test_a_parameter_that_is_not_what_its_field_declares_is_refused_before_anything_starts(source):
     with Master() as master, pytest.raises(InvalidArgument, match=r"source is .* but must be an integer"):
-        master.start(WidestPaths(source=source), "widest")
+        master.start(WidestPath(source=source), "widest")
 
 
 def test_a_closed_loop_admits_nothing_and_says_so():
     with Master() as master:
-        loop = master.start(WidestPaths(source=0), "widest")
+        loop = master.start(WidestPath(source=0), "widest")
     with pytest.raises(ConnectionLost, match="loop widest was closed"):
         loop.admit(EdgeBatch.of([0], [1], [1.0]), "pushed", 1)
 

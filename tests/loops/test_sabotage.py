@@ -15,11 +15,14 @@ import pytest
 
 from tests.loops.interpreted import around, interpreted, judged, on_kernel
 from tornado.errors import InternalError
+from tornado.graph import EvolvingGraph
+from tornado.graph.graph_columns import LEASED
 from tornado.loops import bundle, waves
 from tornado.loops import loop_columns as names
 from tornado.loops.branch_processor import BranchProcessor
 from tornado.loops.loop_columns import INVALIDATE, NEVER, UPDATE
 from tornado.loops.main_processor import MainProcessor
+from tornado.protocol.cut import Cut
 from tornado.protocol.laws import LawBroken
 from tornado.simulation import simulate
 
@@ -46,8 +49,8 @@ def takes_any_offer_during_a_wave(kernel, patch):
 
 @sabotage
 def does_not_recheck_after_a_removal(kernel, patch):
-    @around(kernel, "apply_removal")
-    def apply_removal(call):
+    @around(kernel, "hear_lost_edge")
+    def hear_lost_edge(call):
         queued = call.loop.counters[names.RECHECKS]
         call.do()
         call.loop.counters[names.RECHECKS] = queued
@@ -177,7 +180,13 @@ def leaves_messages_under_way_out_of_the_snapshot(kernel, patch):
 
 @sabotage
 def takes_messages_from_after_the_cut_into_the_snapshot(kernel, patch):
-    patch.setattr(BranchProcessor, "awaits", lambda self, sender: True)
+    patch.setattr(Cut, "_awaits", lambda self, channel, fork: True)
+
+
+@sabotage
+def takes_in_what_came_behind_a_marker_too_early(kernel, patch):
+    """A marker that comes before the own record stops its channel; here it is put off, and the rest is not."""
+    patch.setattr(Cut, "_must_hold", lambda self, channel, marker: marker > self.recorded)
 
 
 @sabotage
@@ -190,7 +199,14 @@ def keeps_invalidations_out_of_the_snapshot(kernel, patch):
 @sabotage
 def buries_no_edge(kernel, patch):
     """Edges that are removed after the fork are gone for the branch too."""
-    kernel.bury = lambda graph, producer, slot: None
+    lease = EvolvingGraph.lease
+
+    def unheard(graph):
+        found = lease(graph)
+        graph.columns.counters[LEASED] = 0
+        return found
+
+    patch.setattr(EvolvingGraph, "lease", unheard)
 
 
 @sabotage

@@ -19,9 +19,9 @@ from tests.loops.snapshot_writer import SOURCE, stream
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
-from tornado.loops import BranchState, Master, edge_reader, snapshot_pages, stored_snapshot
+from tornado.graph import EdgeReader, edge_reader, pages_of
+from tornado.loops import BranchState, Master, snapshot_pages, stored_snapshot
 from tornado.loops import master as master_module
-from tornado.loops.edge_reader import EdgeReader
 from tornado.loops.snapshot_pages import SnapshotPages
 from tornado.loops.stored_loop import StoredLoop
 from tornado.loops.stored_snapshot import StoredSnapshots, identity_of
@@ -457,21 +457,17 @@ def test_edges_are_read_whole_while_the_graph_changes(monkeypatch):
         feed(loop, records.slice(0, 2000))
         assert loop.wait_idle(WAIT_S)
         main = master._hosts[0].loop(loop.number)
-        graph, state = main.graph, main.state
+        graph = main.graph
     # The worker has ended: this thread owns the graph now.
-    kernel = ShortestPaths.kernel()
     lease, version = graph.lease()
     expected = graph.edges(version)
     order = np.argsort(expected[3], kind="stable")
-    reader = EdgeReader(kernel, graph, version)
+    reader = EdgeReader(graph, version)
     following = 2000
     while not reader.step():
         part = records.slice(following, following + 40)
         following += 40
-        graph.make_room(len(part))
-        kernel.apply_records(
-            graph.addresses, *state.addresses, (SOURCE,), part.src, part.dst, part.weight, part.op, 0, 1 << 20
-        )
+        assert graph.apply(part.src, part.dst, part.weight, part.op, 0, len(part)) == len(part)
     assert following > 2400
     producers, consumers, weights, born = reader.columns()
     found, ids = np.argsort(born), graph.columns.ids
@@ -490,20 +486,17 @@ def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pa
         assert loop.wait_idle(WAIT_S)
         main = master._hosts[0].loop(loop.number)
         graph, state = main.graph, main.state
-    kernel = ShortestPaths.kernel()
     lease, version = graph.lease()
-    reader = EdgeReader(kernel, graph, version)
+    reader = EdgeReader(graph, version)
     while not reader.step():
         pass
-    arranged = SnapshotPages(kernel, graph, state, graph.rows, reader)
+    arranged = SnapshotPages(graph, state, graph.vertices, reader)
     while not arranged.arrange(pages):
         pass
     ids = graph.columns.ids[: graph.rows]
-    page_of = np.zeros(graph.rows, np.int64)
-    kernel.owners_of(ids, pages, page_of)
+    page_of = pages_of(ids, pages)
     sources, targets, weights, born = graph.edges(version)
-    target_page = np.zeros(len(targets), np.int64)
-    kernel.owners_of(targets, pages, target_page)
+    target_page = pages_of(targets, pages)
     assert arranged.sizes() == (graph.rows, len(targets))
     for page in range(pages):
         order = np.flatnonzero(target_page == page)

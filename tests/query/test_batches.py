@@ -95,6 +95,25 @@ def test_a_commit_of_what_was_never_sent_is_refused_and_may_come_again(client):
     assert commit(client, 0, ("0.a", 2)).json()["accepted"] == 2
 
 
+def test_a_part_that_is_named_twice_is_refused_and_nothing_of_the_batch_is_in(client):
+    put(client, 0, "0.a", body([1], [8]))
+    document = problem(commit(client, 0, ("0.a", 1), ("0.a", 1)), 422, "invalid-argument")
+    assert "names the part '0.a' twice" in document["detail"]
+    assert commit(client, 0, ("0.a", 1)).json()["accepted"] == 1
+
+
+def test_a_commit_costs_what_lies_here_however_many_chunks_it_claims(client):
+    put(client, 0, "0.a", body([1], [8]))
+    parts = [(f"0.{name}", 1_000_001) for name in "abcdefgh"]
+    tracemalloc.start()
+    document = problem(commit(client, 0, *parts), 422, "invalid-argument")
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "lacks 8000007 of its 8000008 chunks, the first is chunk 1 of part '0.a'" in document["detail"]
+    assert peak_bytes < 32 << 20
+    problem(commit(client, 0, *((str(number), 0) for number in range(10_001))), 422, "invalid-argument")
+
+
 def test_a_batch_that_is_given_up_is_gone_and_one_that_is_in_stays(client):
     put(client, 0, "0.a", body([1], [8]))
     path = f"/v1/loops/roads/batches/{SOURCE}/0"

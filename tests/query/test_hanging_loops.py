@@ -29,7 +29,7 @@ def ask(client, **fields):
 
 
 def batch(number):
-    return f"/v1/loops/roads/batches/b/{number}"
+    return f"/v1/loops/roads/batches/spark:b/{number}"
 
 
 # Whatever asks a loop, by what it asks for.

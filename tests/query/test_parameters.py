@@ -21,6 +21,7 @@ class Program:
     loud: bool = False
     label: str = ""
     shape: tuple[int, ...] = ()
+    sources: tuple[int, ...] = ()
 
 
 @pytest.fixture
@@ -39,6 +40,7 @@ def cities():
         ({"rounds": None}, {"rounds": None}),
         ({"rounds": 3}, {"rounds": 3}),
         ({"loud": True, "label": "x", "shape": (1, 2)}, {"loud": True, "label": "x", "shape": (1, 2)}),
+        ({"sources": [3, np.int64(1)], "shape": []}, {"sources": (3, 1), "shape": ()}),
     ],
 )
 def test_values_get_exactly_the_declared_type(given, inside):
@@ -60,6 +62,10 @@ def test_values_get_exactly_the_declared_type(given, inside):
         ({"rounds": 1.5}, "rounds is 1.5"),
         ({"loud": 1}, "loud is 1 but must be true or false"),
         ({"label": 1}, "label is 1 but must be a string"),
+        ({"sources": 1}, "sources is 1 but must be a list"),
+        ({"sources": "12"}, "sources is '12' but must be a list"),
+        ({"sources": [1, True]}, r"sources\[1\] is True but must be a whole number"),
+        ({"shape": [2**63]}, r"shape\[0\] is .*, which does not fit"),
     ],
 )
 def test_a_value_of_another_type_is_refused_and_named(given, message):
@@ -79,6 +85,15 @@ def test_a_vertex_is_named_where_ids_are_strings(cities):
         check_parameters(Program(), {"source": 1}, cities)
 
 
+def test_several_vertices_are_named_where_ids_are_strings(cities):
+    given = {"sources": ["Oslo", "Rome"], "shape": [7]}
+    assert parameters_inside(Program(), given, cities) == {"sources": (1, 0), "shape": (7,)}
+    with pytest.raises(InvalidArgument, match=r"sources\[0\] is 1, but the ids of this loop are strings"):
+        check_parameters(Program(), {"sources": [1]}, cities)
+    with pytest.raises(UnknownVertex, match=r"sources\[1\] is 'Atlantis'"):
+        parameters_inside(Program(), {"sources": ["Rome", "Atlantis"]}, cities)
+
+
 def test_a_name_that_was_never_seen_is_unknown_only_when_it_is_needed(cities):
     check_parameters(Program(), {"source": "Atlantis"}, cities)
     with pytest.raises(UnknownVertex, match="'Atlantis', which the input never named"):
@@ -87,6 +102,8 @@ def test_a_name_that_was_never_seen_is_unknown_only_when_it_is_needed(cities):
 
 def test_a_program_with_names_gets_numbers_and_others_stay_as_they_are(cities):
     assert with_interned_vertices(Program(source="Oslo"), cities.interner) == Program(source=1)
+    several = with_interned_vertices(Program(sources=("Oslo", "Bonn")), cities.interner)
+    assert several == Program(sources=(1, 2))
     program = Program(source=5)
     assert with_interned_vertices(program, cities.interner) is program
 

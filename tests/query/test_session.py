@@ -84,7 +84,7 @@ def test_edges_come_as_a_data_frame_too(paths, library):
 def test_a_weight_that_a_data_frame_lacks_is_refused_on_insertion_and_means_any_edge_on_removal(
     paths, weights
 ):
-    with pytest.raises(InvalidArgument, match=r"weight\[1\] is nan, but an insertion needs a number"):
+    with pytest.raises(InvalidArgument, match=r"weight\[1\] is nan, but an insertion needs a finite number"):
         paths.insert([1, 2], [2, 3], weights)
     paths.insert([1, 2], [2, 3], [1.0, 4.0])
     paths.remove([1, 2], [2, 3], weights)

@@ -7,9 +7,9 @@ import pytest
 from tornado.timely import OperatorBuilder, Routed, ThreadFabric, Wake, Worker
 from tornado.timely import dataflow as dataflow_module
 from tornado.timely.antichain import Antichain
+from tornado.timely.context import Context
 from tornado.timely.dataflow import Dataflow
 from tornado.timely.execute import run_simulated, run_threads
-from tornado.timely.operator import Context
 from tornado.timely.operators import inspect, new_input, probe
 from tornado.timely.tracker import Tracker
 

@@ -106,7 +106,9 @@ def program_options(entry: ProgramEntry, *, taken: set[str], string_ids: bool = 
     for field in dataclasses.fields(entry.kind):
         if not field.init:
             continue
-        hint = str if string_ids and is_vertex(field) else hints[field.name]
+        hint = hints[field.name]
+        if string_ids and is_vertex(field):
+            hint = tuple[str, ...] if typing.get_origin(hint) is tuple else str
         option = _option(field, hint, taken=taken)
         if option is not None:
             options.append(option)
@@ -140,7 +142,9 @@ def make_program(
     }
     if intern is not None:
         vertices = {field.name for field in dataclasses.fields(entry.kind) if is_vertex(field)}
-        given = {name: intern(value) if name in vertices else value for name, value in given.items()}
+        for name, value in given.items():
+            if name in vertices:
+                given[name] = tuple(map(intern, value)) if isinstance(value, tuple) else intern(value)
     try:
         return entry.kind(**given)
     except TypeError as error:

@@ -169,6 +169,7 @@ class Member:
             frame = self._commands.recv(copy=False)
             kind, *body = self._read([frame.buffer]) or ("",)
             if kind == "peers":
+                self._breaks.taken()  # a stranger's connection may have had that file descriptor before
                 self._driver = int(frame.get(zmq.SRCFD))
                 self.fabric.connect(body[0])
                 return True

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -248,13 +248,15 @@ def open_sources(
 def source_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Names for paths: the file name, with as many folders before it as it takes to be different.
 
-    The same path twice gets a number. Names depend on the set of paths alone (and on order only for equal paths), so that a
-    restart finds its offsets again.
+    The same path twice gets a number that no other file has in its name. Names depend on the set of paths alone (and on order only
+    for equal paths), so that a restart finds its offsets again.
 
     Examples
     --------
     >>> source_names(["/data/edges.csv", "more/edges.csv", "other.csv", "other.csv"])
     ['data/edges.csv', 'more/edges.csv', 'other.csv', 'other.csv#2']
+    >>> source_names(["x.csv", "x.csv", "x.csv#2"])
+    ['x.csv', 'x.csv#3', 'x.csv#2']
     """
     texts = [os.fspath(path) for path in paths]
     parts = [
@@ -267,11 +269,14 @@ def source_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
         while depth < len(one) and any(other != one and other[-depth:] == one[-depth:] for other in distinct):
             depth += 1
         short[one] = "/".join(part.strip("/") for part in one[-depth:]).strip("/")
-    seen: Counter[str] = Counter()
-    names = []
-    for one in parts:
-        seen[short[one]] += 1
-        names.append(short[one] if seen[short[one]] == 1 else f"{short[one]}#{seen[short[one]]}")
+    names: list[str] = []
+    taken = set(short.values())
+    for place, one in enumerate(parts):
+        name = short[one]
+        if one in parts[:place]:
+            name = next(other for number in count(2) if (other := f"{name}#{number}") not in taken)
+            taken.add(name)
+        names.append(name)
     return names
 
 

@@ -9,15 +9,14 @@ from collections.abc import Callable
 from types import ModuleType
 
 from ..errors import InternalError
+from ..graph import EdgeReader, EvolvingGraph
 from . import loop_columns as names
 from .bundle import Bundle, Messages
-from .edge_reader import EdgeReader
-from .graph import EvolvingGraph
 from .loop_columns import NEVER
-from .processor import SelectiveProcessor, _Arrived, concatenated
+from .processor import Arrived, SelectiveProcessor, concatenated
 from .selective_state import LoopState
+from .selective_values import LocalValues
 from .snapshot_pages import SnapshotPages
-from .values import LocalValues
 
 
 class BranchProcessor(SelectiveProcessor):
@@ -52,9 +51,8 @@ class BranchProcessor(SelectiveProcessor):
         self.reader: EdgeReader | None = None
         self._pages: SnapshotPages | None = None
         self.version = -1
-        self.rows = 0
+        self.vertices = 0  # of this worker that had been seen at the cut
         self.first_iteration = 0
-        self.missing_markers = 0
         self.was_stopped = False
         self.is_cancelled = False
         self.is_recorded = False
@@ -63,8 +61,8 @@ class BranchProcessor(SelectiveProcessor):
         self._max_iterations = max_iterations
         self._kept: list[list[Messages]] = [[] for _ in range(workers)]
         self._begins_at = 0  # the iteration of its token when it starts
-        self._marked = [False] * workers
         self._awaits_limit = False
+        self._has_cut = False
         self.is_started = False
 
     @property
@@ -93,42 +91,38 @@ class BranchProcessor(SelectiveProcessor):
         else:
             self.kernel.fork(main.addresses[1], *self.state.addresses)
             counters[names.ITERATION] = main.counters[names.ITERATION]
-        self.rows = int(counters[names.ROWS_SEEN])
+        self.vertices = graph.vertices
         self.is_recorded = True
 
-    def awaits(self, sender: int) -> bool:
-        """Whether what comes from a worker now was sent before that worker's record."""
-        return not self._marked[sender]
-
-    def keep(self, sender: int, messages: Messages, iteration: int) -> None:
+    def keep(self, bundle: Bundle, iteration: int) -> None:
         """Messages that were under way when the snapshot was taken, in a bundle stamped with an iteration."""
         if not self._fresh:
             self._begins_at = min(self._begins_at, iteration)
-        kept = messages.for_snapshot()
+        kept = bundle.messages.for_snapshot()
         if len(kept.kinds):
-            self._kept[sender].append(kept.in_first_wave())
+            self._kept[bundle.sender].append(kept.in_first_wave())
 
-    def marker_came(self, sender: int) -> None:
-        """Everything that belongs to the snapshot has come from a worker."""
-        self._marked[sender] = True
-        self.missing_markers -= 1
+    def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
+        """All of the snapshot is here."""
+        del markers
+        self._has_cut = True
+        self._start_if_ready()
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all of the snapshot is here, and nothing keeps the branch from starting."""
-        return self.missing_markers == 0 and (self.is_cancelled or not self._awaits_limit)
+    def _start_if_ready(self) -> None:
+        if self._has_cut and not self.is_started and (self.is_cancelled or not self._awaits_limit):
+            self._start()
 
-    def start(self) -> None:
-        """All of the snapshot is here. Workers that started earlier may have sent already: that comes after."""
+    def _start(self) -> None:
+        """Begin with what was kept. Workers that started earlier may have sent already: that comes after."""
         for sender, parts in enumerate(self._kept):
             if parts:
                 messages = concatenated(parts)
                 if self._fresh:
                     messages = messages.without_values(self.kernel.WORST)
-                self._arrived.appendleft(_Arrived(Bundle(sender, messages), self._begins_at))
+                self._arrived.appendleft(Arrived(Bundle(sender, messages), self._begins_at))
         self._kept.clear()
         self.is_started = True
-        self._context.activate()
+        self.operator.activate()
 
     @property
     def reusable(self) -> LoopState:
@@ -137,7 +131,7 @@ class BranchProcessor(SelectiveProcessor):
 
     def held_values(self) -> LocalValues:
         """Of a branch that is over: the values of this worker's vertices."""
-        return LocalValues(self.kernel, self.graph, self.state, self.rows)
+        return LocalValues(self.graph, self.state, self.vertices)
 
     def pages(self) -> SnapshotPages:
         """Of a branch that was forked to be stored, and is over: its vertices and edges."""
@@ -146,8 +140,14 @@ class BranchProcessor(SelectiveProcessor):
                 raise InternalError(
                     f"branch {self.number} was not forked to be stored, its edges were not read"
                 )
-            self._pages = SnapshotPages(self.kernel, self.graph, self.state, self.rows, self.reader)
+            self._pages = SnapshotPages(self.graph, self.state, self.vertices, self.reader)
         return self._pages
+
+    def read_edges(self) -> bool:
+        """Read a stretch of the edges at this branch's version; whether that was all."""
+        if self.reader is None:
+            self.reader = EdgeReader(self.graph, self.version)
+        return self.reader.step()
 
     def limit(self, iteration: int) -> None:
         """The snapshot's iteration is known: commit no more than the iterations allowed above it."""
@@ -156,23 +156,28 @@ class BranchProcessor(SelectiveProcessor):
         cap = (0 if self._fresh else iteration) + self._max_iterations
         counters[names.CAP] = min(int(counters[names.CAP]), cap)
         self._awaits_limit = False
+        self._start_if_ready()
+
+    def cancel(self) -> None:
+        """Nobody wants it any more; it goes when all of the snapshot is here."""
+        self.is_cancelled = True
+        self._start_if_ready()
 
     def stop(self) -> None:
         """Commit nothing more; what is under way arrives, and then the values are a consistent cut."""
         self.was_stopped = True
         if self.is_recorded:
             self.state.counters[names.CAP] = -1
-        self._context.activate()
+        self.operator.activate()
 
     def step(self) -> None:
         """Take in messages and work off what is pending; give the token up when there is nothing to come of this worker."""
-        self._pull()
+        self.operator.pull(self._accept)
         if not self.is_started:
             return
-        if not self._token.is_live and not self._arrived:
+        if not self.operator.token.is_live and not self._arrived:
             return
-        if self._token.is_live and self._token.time[1] < self._begins_at:
-            self._token.downgrade((self._token.time[0], self._begins_at))
+        self.operator.move_token(self._begins_at, stays=True)
         received = self._receive()
         finished = self._advance()
         self._flush()
@@ -189,4 +194,4 @@ class BranchProcessor(SelectiveProcessor):
         unsettled = bool(self.state.counters[names.MARKS]) or not self.is_drained()
         self._move_token(stays=waves_open or unsettled or bool(self._arrived))
         if not finished or (unsettled and self.workers == 1):
-            self._context.activate()
+            self.operator.activate()

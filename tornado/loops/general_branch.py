@@ -5,19 +5,13 @@ It has come to its fixed point when its dataflow is complete: no token and no me
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
+from ..errors import NotSupported
 from ..protocol.messages import Message, Send
-from ..protocol.resumption import Cut
+from ..protocol.resumption import Cut, ResumableSession, is_of_a_cut
 from .general_edges import GeneralEdges
-from .general_processor import GeneralProcessor
+from .general_processor import GeneralProcessor, Letter
 from .general_program import GeneralProgram, LoopView
 from .general_vertices import GeneralVertices
-from .partition import owner_of
-
-if TYPE_CHECKING:
-    from .general_main import GeneralMain
 
 
 class GeneralBranch(GeneralProcessor):
@@ -50,7 +44,6 @@ class GeneralBranch(GeneralProcessor):
         self.number = number
         self.first_iteration = 0
         self.version = -1
-        self.missing_markers = 0
         self.was_stopped = False
         self.is_cancelled = False
         self.is_recorded = False
@@ -60,7 +53,6 @@ class GeneralBranch(GeneralProcessor):
         self._max_iterations = max_iterations
         self._is_resumed = False
         self._last = -1  # the greatest iteration that any worker committed before its record
-        self._marked = [False] * workers
         self._kept: list[Message] = []
         self._cut: Cut | None = None
         self._copies: GeneralVertices | None = None
@@ -77,47 +69,55 @@ class GeneralBranch(GeneralProcessor):
         """Whether this worker's part came to its end with nothing left to commit."""
         return self.session.pending() is None
 
-    def record(self, main: GeneralMain) -> None:
+    def record(
+        self,
+        *,
+        version: int,
+        iteration: int,
+        edges: GeneralEdges,
+        session: ResumableSession,
+        vertices: GeneralVertices,
+    ) -> None:
         """Copy the main loop's state, as it is after the last batch applied."""
-        self.version = main.applied_version
-        self.first_iteration = self._last = main.iteration
-        self.edge_count = main.edges.count
+        self.version = version
+        self.first_iteration = self._last = iteration
+        self.edge_count = edges.count
         if self._fresh:
-            self._edges = main.edges.copied()
-            self._names = sorted(main.vertices.vertices)
+            self._edges = edges.copied()
+            self._names = sorted(vertices.vertices)
         else:
-            self._cut = main.session.record()
-            self._copies = main.vertices.copied()
+            self._cut = session.record()
+            self._copies = vertices.copied()
         self.is_recorded = True
 
-    def awaits(self, sender: int) -> bool:
-        """Whether what comes from a worker now was sent before that worker's record."""
-        return not self._marked[sender]
-
-    def keep(self, messages: Iterable[Message]) -> None:
-        """Messages that were under way when the snapshot was taken."""
+    def keep(self, letter: Letter, time: int) -> None:
+        """A letter that was under way when the snapshot was taken."""
+        del time
         if not self._fresh:
-            self._kept.extend(messages)
+            self._kept.extend(message for message in letter.messages if is_of_a_cut(message))
 
-    def marker_came(self, sender: int, iteration: int) -> None:
-        """Everything that belongs to the snapshot has come from a worker, which had committed up to `iteration`."""
-        self._marked[sender] = True
-        self._last = max(self._last, iteration)
-        self.missing_markers -= 1
-
-    def start(self) -> None:
-        """All of the snapshot is here; workers that started earlier may have sent already."""
+    def cut_is_complete(self, markers: tuple[Letter, ...]) -> None:
+        """All of the snapshot is here, and how far each worker had committed; those that started may have sent already."""
+        self._last = max([self._last, *(marker.iteration for marker in markers)])
         self.is_started = True
-        self._context.activate()
+        self.operator.activate()
 
     def limit(self, iteration: int) -> None:
         """The markers say it, to every worker the same."""
+
+    def cancel(self) -> None:
+        """Nobody wants it any more; it goes when all of the snapshot is here."""
+        self.is_cancelled = True
+
+    def read_edges(self) -> bool:
+        """Not for general programs, of which no snapshots are stored."""
+        raise NotSupported(f"branch {self.number} is of a general program, of which no snapshots are stored")
 
     def stop(self) -> None:
         """Begin no more sessions; those under way end, what is under way arrives, and the values are a consistent cut."""
         self.was_stopped = True
         self.cap = -1
-        self._context.activate()
+        self.operator.activate()
 
     def step(self) -> None:
         """Take in messages and begin sessions; give the token up when there is nothing to come of this worker."""
@@ -125,8 +125,8 @@ class GeneralBranch(GeneralProcessor):
             return
         if not self._is_resumed:
             self._resume()
-        self._pull()
-        if not self._token.is_live:
+        self.operator.pull(self._accept)
+        if not self.operator.token.is_live:
             return
         self._flush()
         moved = self._move_token(stays=False)
@@ -134,8 +134,8 @@ class GeneralBranch(GeneralProcessor):
         started = self._start()
         self._flush()
         moved = self._move_token(stays=False) or moved
-        if started or (moved and self._token.is_live):
-            self._context.activate()
+        if started or (moved and self.operator.token.is_live):
+            self.operator.activate()
 
     def _resume(self) -> None:
         self._is_resumed = True
@@ -165,7 +165,7 @@ class GeneralBranch(GeneralProcessor):
         edges = list(self._edges)
         for source, target, weights in edges:
             if self.owns(source):
-                consumers.setdefault(source, set()).add(owner_of(target, self.workers))
+                consumers.setdefault(source, set()).add(self.partition.owner_of(target))
             if self.owns(target):
                 heard.setdefault(source, {})[target] = list(weights)
         session.establish(

@@ -13,10 +13,9 @@ from .general_main import GeneralMain
 from .general_program import GeneralProgram
 from .host import PartPlan
 from .main_loop import MainLoop
-from .main_processor import Share
-from .partition import owners_of
 from .program_modules import reference_of
 from .restoration import Restored
+from .share import Share
 
 
 class GeneralLoop(MainLoop):
@@ -78,7 +77,7 @@ class GeneralLoop(MainLoop):
     def _shares(self, batch: EdgeBatch) -> list[Share]:
         """Each worker gets the records of which it owns an end: targets have their edges, sources know their targets."""
         nothing = batch.src[:0]
-        consumers, producers = owners_of(batch.dst, self.workers), owners_of(batch.src, self.workers)
+        consumers, producers = self.partition.owners_of(batch.dst), self.partition.owners_of(batch.src)
         shares = []
         for worker in range(self.workers):
             part = batch.take((consumers == worker) | (producers == worker))

@@ -1,6 +1,6 @@
 """The main loop of a general program on one worker: admits batches, keeps the approximation up to date, lets branches be forked.
 
-The ingress is part of the processor, and forks are consistent cuts by markers, both as in `main_processor.py`.
+The ingress is part of the processor, as in `main_processor.py`.
 """
 
 from __future__ import annotations
@@ -8,23 +8,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..protocol.messages import AddEdge, RemoveEdge, Touch
 from ..protocol.messages import Input as EdgeInput
-from ..protocol.resumption import is_of_a_cut
+from .forks import Forks
 from .general_branch import GeneralBranch
 from .general_edges import GeneralEdges
 from .general_processor import HOPS, GeneralProcessor, Letter
 from .general_program import GeneralProgram, LoopView
 from .general_vertices import GeneralVertices, Named, TargetAdded, TargetRemoved
-from .loop_columns import NEVER
-from .main_processor import Share
 from .part import PartStatistics, Traffic
-
-if TYPE_CHECKING:
-    from .host import Fork
-    from .selective_state import LoopState
+from .share import Share
 
 _RECORDS = 512  # applied in one activation
 
@@ -57,11 +51,7 @@ class GeneralMain(GeneralProcessor):
         self._begin(GeneralVertices(program, LoopView("main", 0, 0)), 0)
         self._named: set[int] = set()
         self._commands: deque[Share | GeneralBranch] = deque()
-        self._forking: deque[GeneralBranch] = deque()  # recorded here, markers still missing
-        self._behind_markers: list[deque[tuple[Letter, int]]] = [deque() for _ in range(workers)]
-        # By sender: a marker that came before this worker's own record.
-        self._markers: list[Letter | None] = [None] * workers
-        self._recorded = -1
+        self._forks = Forks(self.operator, marker=self._marker_of, deliver=self._accept)
         self._on_applied = on_applied
 
     def tidy(self) -> None:
@@ -71,7 +61,7 @@ class GeneralMain(GeneralProcessor):
         """A share to apply, or a branch to record the state for; in the order of admission."""
         self.is_idle = False
         self._commands.append(command)
-        self._context.activate()
+        self.operator.activate()
 
     def traffic(self) -> Traffic:
         """See `MainView`."""
@@ -80,7 +70,7 @@ class GeneralMain(GeneralProcessor):
 
     def step(self) -> None:
         """Take in messages, then commands, then begin sessions."""
-        self._pull()
+        self.operator.pull(self._take)
         more = self._obey()
         self._flush()
         moved = self._move_token(stays=True)
@@ -88,9 +78,9 @@ class GeneralMain(GeneralProcessor):
         started = self._start()
         self._flush()
         moved = self._move_token(stays=True) or moved
-        self.is_idle = not self._commands and self._held_least() == NEVER and self.session.is_at_rest()
+        self.is_idle = not self._commands and not self._forks.is_holding and self.session.is_at_rest()
         if more or started or moved:
-            self._context.activate()
+            self.operator.activate()
 
     def statistics(self) -> PartStatistics:
         """The part of this worker in numbers."""
@@ -100,22 +90,26 @@ class GeneralMain(GeneralProcessor):
 
     # Branches
 
-    def fork(self, command: Fork, spare: list[LoopState]) -> GeneralBranch:
+    def fork(
+        self, *, number: int, arguments: tuple[GeneralProgram], fresh: bool, max_iterations: int | None
+    ) -> GeneralBranch:
         """The part of this worker of a new branch."""
-        del spare
-        (program,) = command.arguments
+        (program,) = arguments
         return GeneralBranch(
-            number=command.number,
+            number=number,
             program=program,
             delay_bound=self.delay_bound,
             worker=self.worker,
             workers=self.workers,
-            fresh=command.fresh,
-            max_iterations=command.max_iterations,
+            fresh=fresh,
+            max_iterations=max_iterations,
         )
 
     def forget(self, branch: GeneralBranch) -> None:
         """A branch is over; it has copies of everything."""
+
+    def take_back(self, reusable: None) -> None:
+        """A branch leaves nothing that another could use."""
 
     # Commands
 
@@ -138,7 +132,7 @@ class GeneralMain(GeneralProcessor):
 
     def _apply(self, share: Share, most: int) -> int:
         """Apply up to so many records of a share; how many."""
-        time = self._token.time[1]
+        time = self.operator.timestamp
         iteration = self.session.first_iteration - (
             -time // HOPS
         )  # the first that begins at the token or later
@@ -170,54 +164,23 @@ class GeneralMain(GeneralProcessor):
     # Snapshots
 
     def _record(self, branch: GeneralBranch) -> None:
-        """Record this worker's state for a branch, and send the markers behind what was sent before."""
+        """Record this worker's state for a branch."""
         self._flush()
-        branch.record(self)
-        self._recorded = branch.number
-        for target in range(self.workers):
-            if target != self.worker:
-                marker = Letter(self.worker, marker=branch.number, iteration=self.iteration)
-                self._send(target, marker, None)
-        branch.missing_markers += self.workers - 1
-        self._forking.append(branch)
-        for sender, marker_before in enumerate(self._markers):
-            if marker_before is not None and marker_before.marker == branch.number:
-                self._markers[sender] = None
-                branch.marker_came(sender, marker_before.iteration)
-                self._take_waiting(sender)
-        self.start_complete_forks()
+        branch.record(
+            version=self.applied_version,
+            iteration=self.iteration,
+            edges=self.edges,
+            session=self.session,
+            vertices=self.vertices,
+        )
+        self._forks.record(branch)
 
-    def _take_waiting(self, sender: int) -> None:
-        """Take in what came behind a marker, up to the next one."""
-        waiting, self._behind_markers[sender] = self._behind_markers[sender], deque()
-        while waiting and self._markers[sender] is None:
-            self._accept(*waiting.popleft())
-        self._behind_markers[sender].extend(waiting)
+    def _marker_of(self, fork: int) -> Letter:
+        return Letter(self.worker, marker=fork, iteration=self.iteration)
 
-    def _accept(self, letter: Letter, time: int) -> None:
-        """A letter from another worker, in the order of its channel; markers say which snapshots it belongs to."""
-        sender = letter.sender
+    def _take(self, letter: Letter, time: int) -> None:
         self.is_idle = False
-        if self._markers[sender] is not None or self._behind_markers[sender]:
-            self._behind_markers[sender].append((letter, time))  # from after a snapshot not recorded here yet
-        elif letter.marker < 0:
-            kept = [message for message in letter.messages if is_of_a_cut(message)]
-            for branch in self._forking:
-                if branch.awaits(sender):
-                    branch.keep(kept)
-            super()._accept(letter, time)
-        elif letter.marker <= self._recorded:
-            for branch in self._forking:
-                if branch.number == letter.marker:
-                    branch.marker_came(sender, letter.iteration)
-            self.start_complete_forks()
-        else:
-            self._markers[sender] = letter
-
-    def start_complete_forks(self) -> None:
-        """Start the branches whose snapshots are complete."""
-        while self._forking and self._forking[0].missing_markers == 0:
-            self._forking.popleft().start()
+        self._forks.take(letter, time)
 
     def _held_least(self) -> int:
-        return min((time for waiting in self._behind_markers for _, time in waiting), default=NEVER)
+        return self._forks.held_least()

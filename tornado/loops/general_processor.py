@@ -1,7 +1,6 @@
-"""One worker's part of a general loop: the plain session inside an operator of the timely core.
+"""One worker's part of a general loop: the plain session inside a loop operator (`loop_operator.py`).
 
-The operator's output feeds back to its own input, and it holds one token, as `processor.py` says. What differs is time. An UPDATE
-committed at k is work at k + 1, and the feedback adds that one. SUBSCRIBE and its answer are work at the iteration of the input
+A timestamp is not an iteration here. An UPDATE committed at k is work at k + 1, and the feedback adds that one. SUBSCRIBE and its answer are work at the iteration of the input
 that caused them, and a message that goes round a loop must advance. So an iteration has `HOPS` timestamps: iteration i begins at
 timestamp ``HOPS * i``, a SUBSCRIBE arrives at the first after that, its answer at the second. PREPARE and ACKNOWLEDGE are no work
 of their own (whoever prepares holds a token for it) and travel at any time.
@@ -11,15 +10,13 @@ Source: the coordination of Tornado (SIGMOD 2016, section 4) over timestamp toke
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NotSupported, ProtocolViolation
+from ..errors import NotSupported
+from ..graph import PartitionMap
 from ..protocol.messages import (
     Committed,
     Event,
@@ -35,16 +32,15 @@ from ..protocol.messages import (
     work_at,
 )
 from ..protocol.resumption import ResumableSession
-from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed, Scope, Time, Token, Wake
+from ..timely import Scope
 from .general_vertices import GeneralVertices
 from .loop_columns import HISTORY, NEVER
+from .loop_operator import LoopOperator
 from .part import PartStatistics
-from .partition import owner_of
 from .values import ColumnValues
 
 HOPS = 4
 _STARTS = 256  # sessions begun in one activation
-_GENERATION = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +81,8 @@ class GeneralProcessor:
         self.delay_bound = delay_bound
         self.worker = worker
         self.workers = workers
+        self.partition = PartitionMap.even(workers)
+        self.operator: LoopOperator[Letter] = LoopOperator(worker, workers)
         self.cap = NEVER
         self.iteration = 0
         self.updates = 0
@@ -94,35 +92,15 @@ class GeneralProcessor:
         self._history = np.zeros((HISTORY, 4))
         self._history[:, 0] = -1
         self._outbox: list[list[Message]] = [[] for _ in range(workers)]
-        self._inlet: Input
-        self._outlet: Output
-        self._token: Token
-        self._context: Context
 
     def build(self, scope: Scope) -> GeneralProcessor:
         """Put the processor into a loop context of a new dataflow."""
-        loop = scope.loop("iterations", lexicographic=True)
-        again = loop.feedback()
-        builder = OperatorBuilder(loop, "processor")
-        self._inlet = builder.input(again.stream, Routed())
-        self._outlet, stream = builder.output()
-        again.connect(stream)
-
-        def construct(tokens: list[Token], context: Context) -> Callable[[], None]:
-            self._token = tokens[0]
-            self._context = context
-            return self.step
-
-        builder.build(construct, wake=Wake.POINTSTAMPS if self.workers > 1 else Wake.MESSAGES)
+        self.operator.build(scope, self.step)
         return self
 
     def step(self) -> None:
         """One activation; see the two kinds of loops."""
         raise NotImplementedError
-
-    def activate(self) -> None:
-        """Have the processor called soon; from any thread."""
-        self._context.activator.activate()
 
     def history(self) -> NDArray[np.float64]:
         """float64[HISTORY, 4], a copy: iteration (-1 in rows without one), updates, prepares, residual."""
@@ -152,7 +130,7 @@ class GeneralProcessor:
 
     def owns(self, vertex: int) -> bool:
         """Whether a vertex lives here."""
-        return owner_of(vertex, self.workers) == self.worker
+        return self.partition.owner_of(vertex) == self.worker
 
     def _begin(self, vertices: GeneralVertices, first_iteration: int) -> None:
         self.vertices = vertices
@@ -160,24 +138,14 @@ class GeneralProcessor:
             self.worker,
             vertices,
             delay_bound=self.delay_bound,
-            owner=partial(owner_of, workers=self.workers),
+            owner=self.partition.owner_of,
             first_iteration=first_iteration,
         )
 
     # Receiving
 
-    def _pull(self) -> None:
-        """Take in what has arrived; the token goes back where a letter needs it to."""
-        for received, letter in self._inlet.pull():
-            if not self._token.is_live:
-                self._token = received.retain()
-            elif received.time < self._token.time:
-                earlier = received.retain()
-                self._token.drop()
-                self._token = earlier
-            self._accept(letter, received.time[1])
-
     def _accept(self, letter: Letter, time: int) -> None:
+        """Tell the session what a letter says."""
         del time
         self.bundles_received += bool(letter.messages)
         for message in letter.messages:
@@ -217,26 +185,17 @@ class GeneralProcessor:
         """Tell the session how far the loop is. What is to be sent was sent, and the token is where the work is."""
         if self.delay_bound is None:
             return
-        own = [self._token] if self._token.is_live else []
-        held = self._held_least()
-        times = [token.time[1] for token in own]
-        arriving: list[int] = []
-        if held != NEVER:
-            times.append(held)
-            arriving.append(held)
-        if self.workers > 1:
-            elsewhere = self._context.output_frontier_excluding(own)
-            coming = self._context.input_frontier_excluding(own)
-            times += _timestamps(elsewhere)
-            arriving += _timestamps(coming)
-        if not times:
+        operator, held = self.operator, self._held_least()
+        own = operator.timestamp if operator.token.is_live else NEVER
+        least = min(own, held, operator.sending())
+        if least == NEVER:
             return
         first, known = self.session.frontier, self.session.first_iteration
-        tau = max(first.tau, min(times) // HOPS + known)
+        tau = max(first.tau, least // HOPS + known)
         closed = tau
         if self.delay_bound == 1:
-            rounds = [_round_of(time) + known for time in arriving]
-            closed = max(first.closed, min([tau + 1, *rounds]))
+            arriving = min(held, operator.arriving())
+            closed = max(first.closed, min(tau + 1, _round_of(arriving) + known))
         if (tau, closed) != (first.tau, first.closed):
             self._tell(Frontier(tau, closed))
 
@@ -289,61 +248,32 @@ class GeneralProcessor:
                 arrivals = [time for message in messages if (time := self._time_of(message)) is not None]
                 letter = Letter(self.worker, tuple(messages))
                 try:
-                    self._send(target, letter, min(arrivals) - 1 if arrivals else None)
+                    self.operator.send(target, letter, min(arrivals) - 1 if arrivals else None)
                 except NotSupported as error:
                     name = type(self.vertices.program).__name__
                     raise NotSupported(
                         f"{name} said what others cannot hear: {error.message}", hint=error.hint
                     ) from error
+                self.bundles_sent += 1
                 messages.clear()
-
-    def _send(self, target: int, letter: Letter, time: int | None) -> None:
-        now = self._token.time[1]
-        self.bundles_sent += bool(letter.messages)
-        if time is None or time == now:
-            self._outlet.send(self._token, letter, target=target)
-            return
-        if time < now:
-            raise ProtocolViolation(
-                f"worker {self.worker} would send {letter} at timestamp {time}, and its token is at {now}"
-            )
-        token = self._token.delayed((_GENERATION, time))
-        self._outlet.send(token, letter, target=target)
-        token.drop()
 
     # The token
 
     def _move_token(self, *, stays: bool) -> bool:
         """Downgrade the token to where work is pending; whether it moved.
 
-        A token that stays (input can come at any time) follows the others while there is no work. With a delay bound it stays
-        below it also when the work waits beyond: what is admitted at it must not be beyond the bound.
+        With a delay bound a token that stays is kept below it also when the work waits beyond: what is admitted at it must not be
+        beyond the bound.
         """
-        if not self._token.is_live:
-            return False
-        least = self._work_least()
-        held = self._held_least()
-        now = self._token.time[1]
-        goal = NEVER if least is None else HOPS * (least - self.session.first_iteration)
-        if goal == NEVER and held == NEVER and not stays:
-            self._token.drop()
-            return True
-        if stays and self.workers > 1:
-            if goal == NEVER:
-                goal = min(_timestamps(self._context.output_frontier_beside(self._token)), default=now)
-            elif self.delay_bound is not None and self.delay_bound > 1:
-                for other in _timestamps(self._context.output_frontier_excluding([self._token])):
-                    goal = min(goal, HOPS * (other // HOPS + self.delay_bound - 1))
-        goal = min(goal, held)
-        if goal == NEVER or goal <= now:
-            return False
-        self._token.downgrade((_GENERATION, goal))
-        return True
-
-
-def _timestamps(frontier: Time | Antichain | None) -> list[int]:
-    """The timestamp of a frontier in a total order, without the generation; none where nothing is to come."""
-    return [] if frontier is None else [cast("Time", frontier)[1]]
+        least = self._held_least()
+        work = self._work_least()
+        if work is not None:
+            least = min(least, HOPS * (work - self.session.first_iteration))
+        if stays and least != NEVER and self.delay_bound is not None and self.delay_bound > 1:
+            sending = self.operator.sending()
+            if sending != NEVER:
+                least = min(least, HOPS * (sending // HOPS + self.delay_bound - 1))
+        return self.operator.move_token(least, stays=stays)
 
 
 def _round_of(time: int) -> int:

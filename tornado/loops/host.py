@@ -14,13 +14,8 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from ..timely import Dataflow, Fabric, Worker
-from .branch_processor import BranchProcessor
-from .edge_reader import EdgeReader
-from .main_processor import Share
 from .part import BranchPart, BranchView, MainPart, MainView
-from .selective_state import LoopState
-
-_SPARE_STATES = 4
+from .share import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +95,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Take the columns of a finished branch back."""
+    """Take back what a finished branch leaves for later ones."""
 
     loop: int
     state: Any  # `BranchPart.reusable`
@@ -169,7 +164,6 @@ class WorkerHost:
         self._loops: dict[int, MainPart] = {}
         self._dataflows: dict[int, Dataflow] = {}
         self._branches: dict[int, _Branch] = {}
-        self._spare: dict[int, list[LoopState]] = {}
         self._ending: set[int] = set()
 
     def prepare(self, plan: PartPlan) -> None:
@@ -243,15 +237,14 @@ class WorkerHost:
                 branch = self._branches.get(command.number)
                 if branch is not None and branch.command.max_iterations is not None:
                     branch.processor.limit(command.iteration)
-                    self._loops[branch.command.loop].start_complete_forks()
             case Cancel():
                 branch = self._branches.get(command.number)
                 if branch is not None:
-                    branch.processor.is_cancelled = True
-                    self._loops[branch.command.loop].start_complete_forks()
+                    branch.processor.cancel()
             case Release():
-                if command.state is not None:
-                    self._keep_spare(command.loop, command.state)
+                main = self._loops.get(command.loop)
+                if main is not None:
+                    main.take_back(command.state)
             case StartLoop():
                 self._start(command)
             case Place():
@@ -268,7 +261,6 @@ class WorkerHost:
             on_applied=lambda records: command.on_applied(index, records),
         )
         self._loops[command.loop] = processor
-        self._spare[command.loop] = []
         self._dataflows[command.loop] = self._worker.dataflow(
             processor.build, name=f"main loop {command.loop}"
         )
@@ -284,7 +276,12 @@ class WorkerHost:
 
     def _fork(self, command: Fork) -> None:
         main = self._loops[command.loop]
-        processor = main.fork(command, self._spare[command.loop])
+        processor = main.fork(
+            number=command.number,
+            arguments=command.arguments,
+            fresh=command.fresh,
+            max_iterations=command.max_iterations,
+        )
         dataflow = self._worker.dataflow(processor.build, name=f"branch loop {command.number}")
         self._branches[command.number] = _Branch(command, dataflow, processor)
         main.command(processor)
@@ -305,24 +302,16 @@ class WorkerHost:
                 branch.dataflow.cancel()
                 main.forget(processor)
                 del self._branches[number]
-                if isinstance(processor, BranchProcessor):
-                    self._keep_spare(branch.command.loop, processor.state)
+                main.take_back(processor.reusable)
                 processor.free()
             elif branch.dataflow.is_complete:
-                if branch.command.reads_edges and not self._read_edges(processor):
+                if branch.command.reads_edges and not processor.read_edges():
                     more = True
                     continue
                 main.forget(processor)
                 del self._branches[number]
                 branch.command.on_finished(self.index, processor)
         return more
-
-    def _read_edges(self, processor: BranchPart) -> bool:
-        """Read a stretch of the edges at the branch's version; whether that was all."""
-        assert isinstance(processor, BranchProcessor)
-        if processor.reader is None:
-            processor.reader = EdgeReader(processor.kernel, processor.graph, processor.version)
-        return processor.reader.step()
 
     def _end_loops(self) -> None:
         """Remove loops that are to end and have no branch left; a branch of a loop that failed will never come to its end."""
@@ -338,9 +327,4 @@ class WorkerHost:
             dataflow.cancel()
             self._ending.remove(number)
             self._loops.pop(number).free()
-            self._spare.pop(number).clear()  # its branches know this list
             del self._dataflows[number]
-
-    def _keep_spare(self, loop: int, state: LoopState) -> None:
-        if len(self._spare[loop]) < _SPARE_STATES:
-            self._spare[loop].append(state)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from ..errors import TornadoError
 from .host import Fork
-from .main_processor import Share
+from .share import Share
 
 _log = logging.getLogger(__name__)
 

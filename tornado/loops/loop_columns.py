@@ -13,7 +13,6 @@ MARKED = 4  # was made worse by a wave that has not ended
 REGATHER = 8  # got an input while it was preparing
 SUBSCRIBED = 16  # ghost: the producer's broadcasts arrive
 ASKED = 32  # ghost: a subscription is under way
-KNOWN = 64  # own vertex that a record of an applied batch has named
 
 # Kinds of messages between the workers of a loop; `number` is an iteration, a clock or a wave.
 PREPARE, ACKNOWLEDGE, UPDATE, INVALIDATE, SUBSCRIBE, UNSUBSCRIBE, SUBSCRIBED_REPLY = 1, 2, 3, 4, 5, 6, 7

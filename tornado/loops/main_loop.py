@@ -15,6 +15,7 @@ from typing import Any, ClassVar, cast
 
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError, WorkerLost
+from ..graph import PartitionMap
 from ..ingest.records import EdgeBatch
 from ..storage import VersionedStore
 from .admission_order import AdmissionOrder
@@ -22,11 +23,12 @@ from .branch import Branch
 from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
 from .journal import Journal
-from .main_processor import MainProcessor, Share, shares_of
+from .main_processor import MainProcessor
 from .part import MainView, PartView, StorableView
 from .parts import BACKLOG_LIMIT_RECORDS, Parts
 from .program import SelectiveProgram, first_refused
 from .restoration import RestorableProcessor, Restoration, Restored
+from .share import Share, shares_of
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import StoredSnapshot, StoredSnapshots, identity_of
@@ -45,6 +47,8 @@ class MainLoop:
     ----------
     name, program, delay_bound, workers
         As it was started.
+    partition
+        Which worker a vertex belongs to.
     restored
         What it began with, or None where it began with nothing.
     on_full_journal
@@ -71,6 +75,7 @@ class MainLoop:
         self.program = program
         self.delay_bound = delay_bound
         self.workers = len(hosts)
+        self.partition = PartitionMap.even(len(hosts))
         self.restored: Restored | None = None
         self.on_full_journal: Callable[[], object] = self.checkpoint
         self._is_closed = False
@@ -236,8 +241,7 @@ class MainLoop:
             if stored.program != identity_of(program):
                 return self._fork_stored(self, program, stored, max_iterations)
             vertices = stored.vertices()
-        with self._order:
-            branch = self._branch(stored.snapshot)
+        branch = self._branch(stored.snapshot)
         branch.answer(
             Values([ColumnValues(vertices.ids, vertices.values)], rank=program.rank, worst=self._worst)
         )
@@ -329,7 +333,8 @@ class MainLoop:
                     raise self._not_stored(branch)
                 if before_write is not None:
                     before_write()
-                self._write(branch)
+                parts = [cast("StorableView", part).pages() for _, part in branch.states()]
+                self._stored.write(branch.snapshot, self.program, parts)
             finally:
                 branch.cancel()
                 branch.release()
@@ -394,7 +399,7 @@ class MainLoop:
             number=self.number,
             hosts=self._hosts,
             engine=self._engine,
-            kernel=self._kernel,
+            partition=self.partition,
             wait=lambda condition: self._parts.wait(condition, losses),
         )
         restoration.place_vertices(with_values=converged)
@@ -421,10 +426,6 @@ class MainLoop:
         if error is not None:
             return RuntimeError(f"loop {self.name} failed, no snapshot was stored: {error!r}")
         return InvalidArgument(f"loop {self.name!r} was closed before its snapshot was stored")
-
-    def _write(self, branch: Branch) -> None:
-        parts = [cast("StorableView", part).pages() for _, part in branch.states()]
-        self._stored.write(branch.snapshot, self.program, parts)
 
     # Watching
 
@@ -571,7 +572,6 @@ class MainLoop:
 
     @property
     def _worst(self) -> float:
-        """The value of vertices that were not reached."""
         return float(self._kernel.WORST)
 
     def _values(self, parts: Sequence[PartView]) -> Values:
@@ -580,7 +580,7 @@ class MainLoop:
 
     def _shares(self, batch: EdgeBatch) -> list[Share]:
         """What each worker gets of a batch."""
-        return shares_of(batch, self.workers, self._kernel)
+        return shares_of(batch, self.partition)
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it

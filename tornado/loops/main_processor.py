@@ -8,27 +8,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..ingest.records import EdgeBatch
-from . import graph_columns
+from ..graph import EvolvingGraph, PartitionMap
+from ..graph.graph_columns import EDGES
 from . import loop_columns as names
 from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
-from .graph import EvolvingGraph
-from .loop_columns import NEVER, SUBSCRIBE
+from .forks import Forks
+from .loop_columns import SUBSCRIBE
 from .part import Traffic
 from .processor import FUEL, SelectiveProcessor
-from .record_kernel import RECORD_COST
 from .selective_state import LoopState
-
-if TYPE_CHECKING:
-    from .host import Fork
+from .share import Share
 
 # Dirty vertices beyond which the loop catches up before it admits: what it leaves undone, every branch has to do. With
 # sixteen times as many it admits a tenth faster, and an exact query under full load takes four times as long.
@@ -40,19 +34,7 @@ _RECORDS_BESIDE_BRANCHES = (
 )  # they go first: each message between workers costs them an activation of this loop
 _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle loop compacts them
-
-
-@dataclass(slots=True)
-class Share:
-    """One worker's part of an admission batch."""
-
-    version: int
-    sources: NDArray[np.int64]
-    targets: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    operations: NDArray[np.int8]
-    mentioned: NDArray[np.int64]  # own vertices that records of other workers' shares name
-    following: int = 0  # index of the first record that was not applied
+_SPARE_STATES = 4
 
 
 class MainProcessor(SelectiveProcessor):
@@ -76,7 +58,7 @@ class MainProcessor(SelectiveProcessor):
     ) -> None:
         super().__init__(
             kernel=kernel,
-            graph=EvolvingGraph(kernel),
+            graph=EvolvingGraph(PartitionMap.even(workers), worker),
             arguments=arguments,
             worker=worker,
             workers=workers,
@@ -85,18 +67,16 @@ class MainProcessor(SelectiveProcessor):
         self.branches: list[BranchProcessor] = []
         self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
         self._commands: deque[Share | BranchProcessor] = deque()
-        self._forking: deque[BranchProcessor] = deque()  # recorded here, markers still missing
-        self._behind_markers: list[deque[tuple[Bundle, int]]] = [deque() for _ in range(workers)]
-        self._markers: list[int] = [
-            -1
-        ] * workers  # the fork whose marker came before this worker's own record
-        self._recorded = -1
+        self._forks = Forks(
+            self.operator, marker=lambda number: Bundle(worker, marker=number), deliver=self._accept
+        )
+        self._spare: list[LoopState] = []  # columns of branches that are over
         self._on_applied = on_applied
 
     def command(self, command: Share | BranchProcessor) -> None:
         """A share to apply, or a branch to record the state for; in the order of admission."""
         self._commands.append(command)
-        self._context.activate()
+        self.operator.activate()
 
     @property
     def is_idle(self) -> bool:
@@ -106,7 +86,7 @@ class MainProcessor(SelectiveProcessor):
             not self._is_stepping
             and not self._commands
             and not self._arrived
-            and not any(self._behind_markers)
+            and not self._forks.is_holding
             and counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND] == 0
             and counters[names.MARKS] == 0
             and self.is_drained()
@@ -120,7 +100,7 @@ class MainProcessor(SelectiveProcessor):
     def step(self) -> None:
         """Take in messages, then commands, then work off what is pending, each up to its fuel."""
         self._is_stepping = True
-        self._pull()
+        self.operator.pull(self._forks.take)
         self._receive()
         more = self._obey()
         finished = self._advance(FUEL // 4 if self.branches else FUEL)
@@ -130,7 +110,7 @@ class MainProcessor(SelectiveProcessor):
         self._move_token(stays=True)
         # A loop that is behind and can do nothing now waits for another worker, and is called when that has come further.
         if not finished or (more and (self.workers == 1 or not self._is_behind())):
-            self._context.activate()
+            self.operator.activate()
         self._is_stepping = False
 
     # Commands
@@ -160,7 +140,7 @@ class MainProcessor(SelectiveProcessor):
 
     def _is_behind(self) -> bool:
         # What the sender of a marker sent since waits for the fork, which waits for the records before it.
-        if max(self._markers) >= 0:
+        if self._forks.is_awaited:
             return False
         counters = self.state.counters
         pending = counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]
@@ -175,25 +155,15 @@ class MainProcessor(SelectiveProcessor):
     def _apply(self, share: Share, records: int) -> bool:
         """Apply up to so many records of a share; whether all of them are."""
         self._stop_scans()
-        first = share.following
-        self.graph.make_room(min(len(share.sources) - first, FUEL) + len(share.mentioned))
-        self._set_floor()
+        first, stop = share.following, min(share.following + records, len(share.sources))
         if len(share.mentioned):
-            self.kernel.apply_mentions(
-                self.graph.addresses, *self.state.addresses, self.arguments, share.mentioned
-            )
+            self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
-        share.following = self.kernel.apply_records(
-            self.graph.addresses,
-            *self.state.addresses,
-            self.arguments,
-            share.sources,
-            share.targets,
-            share.weights,
-            share.operations,
-            first,
-            records * RECORD_COST,
+        share.following = self.graph.apply(
+            share.sources, share.targets, share.weights, share.operations, first, stop
         )
+        self._set_floor()
+        self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, self.arguments)
         finished = share.following == len(share.sources)
         self._on_applied(share.following - first)
         return finished
@@ -203,7 +173,7 @@ class MainProcessor(SelectiveProcessor):
         changed_much = self.graph.changed_since_compaction() > self.edge_count() // 8
         if changed_much and self.graph.waste() > _WASTE_IDLE and not self.graph.is_compacting:
             self.graph.compact(steps=_COMPACTION_STEPS)
-            self._context.activate()
+            self.operator.activate()
 
     # Snapshots
 
@@ -215,32 +185,15 @@ class MainProcessor(SelectiveProcessor):
         return bool(finished)
 
     def _record(self, branch: BranchProcessor) -> None:
-        """Record this worker's state for a branch, and send the markers behind what was sent before."""
+        """Record this worker's state for a branch, and what was delivered and is not in the state yet."""
         self._flush()
-        branch.record(self.graph, self.state, self._token.time[1])
+        branch.record(self.graph, self.state, self.operator.timestamp)
         self.branches.append(branch)
-        for arrived in self._arrived:  # came in before this record, is not in the state
-            branch.keep(
-                arrived.bundle.sender,
-                arrived.bundle.messages.from_index(arrived.following),
-                arrived.iteration,
-            )
+        for arrived in self._arrived:
+            messages = arrived.bundle.messages.from_index(arrived.following)
+            branch.keep(Bundle(arrived.bundle.sender, messages), arrived.iteration)
         self._keep_held_subscriptions(branch)
-        self._recorded = branch.number
-        for target in range(self.workers):
-            if target != self.worker:
-                self._send(target, Bundle(self.worker, marker=branch.number), None)
-        branch.missing_markers += self.workers - 1
-        self._forking.append(branch)
-        for sender in range(self.workers):
-            if self._markers[sender] == branch.number:
-                self._markers[sender] = -1
-                branch.marker_came(sender)
-                waiting, self._behind_markers[sender] = self._behind_markers[sender], deque()
-                while waiting and self._markers[sender] < 0:
-                    self._accept(*waiting.popleft())
-                self._behind_markers[sender].extend(waiting)
-        self.start_complete_forks()
+        self._forks.record(branch)
 
     def _keep_held_subscriptions(self, branch: BranchProcessor) -> None:
         columns = self.state.columns
@@ -248,52 +201,33 @@ class MainProcessor(SelectiveProcessor):
         for row, sender in zip(columns.held_row[:held], columns.held_worker[:held], strict=True):
             ids = self.graph.columns.ids[row : row + 1].copy()
             message = Messages(np.array([SUBSCRIBE], np.uint8), ids, np.zeros(1), np.zeros(1, np.int64))
-            branch.keep(int(sender), message, self._token.time[1])
+            branch.keep(Bundle(int(sender), message), self.operator.timestamp)
 
-    def _accept(self, bundle: Bundle, iteration: int) -> None:
-        """A bundle from another worker, in the order of its channel; markers say which snapshots it belongs to."""
-        sender = bundle.sender
-        if self._markers[sender] >= 0 or self._behind_markers[sender]:
-            self._behind_markers[sender].append(
-                (bundle, iteration)
-            )  # from after a snapshot not recorded here yet
-            return
-        if bundle.marker < 0:
-            for branch in self._forking:
-                if branch.awaits(sender):
-                    branch.keep(sender, bundle.messages, iteration)
-            super()._accept(bundle, iteration)
-        elif bundle.marker <= self._recorded:
-            for branch in self._forking:
-                if branch.number == bundle.marker:
-                    branch.marker_came(sender)
-            self.start_complete_forks()
-        else:
-            self._markers[sender] = bundle.marker
-
-    def fork(self, command: Fork, spare: list[LoopState]) -> BranchProcessor:
+    def fork(
+        self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
+    ) -> BranchProcessor:
         """The part of this worker of a new branch."""
         return BranchProcessor(
-            number=command.number,
+            number=number,
             kernel=self.kernel,
             graph=self.graph,
-            take_state=lambda: self._take_state(spare),
-            arguments=command.arguments,
+            take_state=self._take_state,
+            arguments=arguments,
             worker=self.worker,
             workers=self.workers,
-            fresh=command.fresh,
-            max_iterations=command.max_iterations,
+            fresh=fresh,
+            max_iterations=max_iterations,
         )
 
-    def _take_state(self, spare: list[LoopState]) -> LoopState:
+    def _take_state(self) -> LoopState:
         """Columns for a branch over the graph as it is now: used ones where they are large enough."""
         rows, edges = self.graph.rows, self.edge_count()
-        for place, state in enumerate(spare):
+        for place, state in enumerate(self._spare):
             if state.fits(rows, edges):
-                del spare[place]
+                del self._spare[place]
                 state.reset(delay_bound=self.state.delay_bound)
                 return state
-        spare.clear()
+        self._spare.clear()
         room = 1.5  # so that the columns fit the next branches too while the graph grows
         return LoopState(
             worker=self.worker,
@@ -304,17 +238,20 @@ class MainProcessor(SelectiveProcessor):
             edges=int(edges * room),
         )
 
-    def start_complete_forks(self) -> None:
-        """Start the branches whose snapshots are complete."""
-        for branch in [branch for branch in self._forking if branch.is_complete]:
-            self._forking.remove(branch)
-            branch.start()
-
     def _held_least(self) -> int:
-        behind = (iteration for waiting in self._behind_markers for _, iteration in waiting)
-        return min(super()._held_least(), min(behind, default=NEVER))
+        return min(super()._held_least(), self._forks.held_least())
 
     # Leaving
+
+    def take_back(self, reusable: LoopState) -> None:
+        """Columns of a branch that is over."""
+        if len(self._spare) < _SPARE_STATES:
+            self._spare.append(reusable)
+
+    def free(self) -> None:
+        """Let go of what takes memory, when this is over and nobody reads it any more."""
+        super().free()
+        self._spare.clear()
 
     def forget(self, branch: BranchProcessor) -> None:
         """A branch is over: its lease ends."""
@@ -326,19 +263,4 @@ class MainProcessor(SelectiveProcessor):
 
     def edge_count(self) -> int:
         """Live edges on this worker."""
-        return int(self.graph.columns.counters[graph_columns.EDGES])
-
-
-def shares_of(batch: EdgeBatch, workers: int, kernel: ModuleType) -> list[Share]:
-    """Return each worker's share: the records whose target it owns, and the sources that are its own of the others."""
-    if workers == 1:
-        return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
-    owners, namers = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
-    kernel.owners_of(batch.dst, workers, owners)
-    kernel.owners_of(batch.src, workers, namers)
-    shares = []
-    for worker in range(workers):
-        own = owners == worker
-        mentioned = batch.src[(namers == worker) & ~own]
-        shares.append(Share(0, batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned))
-    return shares
+        return int(self.graph.columns.counters[EDGES])

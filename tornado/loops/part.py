@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..timely import Scope
-
-if TYPE_CHECKING:
-    from .host import Fork
-    from .main_processor import Share
-    from .selective_state import LoopState
-    from .values import PartValues
+from .share import Share
+from .values import PartValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +130,13 @@ class BranchPart(BranchView, Protocol):
 
     Attributes
     ----------
+    number
+        Of the fork: the same on all workers, growing.
     is_recorded, is_started, is_cancelled
         Where it is on its way.
     """
 
+    number: int
     is_recorded: bool
     is_started: bool
     is_cancelled: bool
@@ -152,6 +151,14 @@ class BranchPart(BranchView, Protocol):
 
     def stop(self) -> None:
         """Come to an early, consistent end."""
+        ...
+
+    def cancel(self) -> None:
+        """Nobody wants it any more."""
+        ...
+
+    def read_edges(self) -> bool:
+        """When it is over: read a stretch of the edges at its version, for `StorableView.edges`; whether that was all."""
         ...
 
 
@@ -174,14 +181,16 @@ class MainPart(MainView, Protocol):
         """A share to apply, or a branch of `fork` to record the state for; in the order of admission."""
         ...
 
-    def fork(self, command: Fork, spare: list[LoopState]) -> Any:
-        """The part of a new branch, a `BranchPart`; columns to be used again may be taken from `spare`."""
-        ...
-
-    def start_complete_forks(self) -> None:
-        """Start the branches that have all they need."""
+    def fork(
+        self, *, number: int, arguments: tuple[Any, ...], fresh: bool, max_iterations: int | None
+    ) -> Any:
+        """The part of a new branch, a `BranchPart`; see `host.Fork`."""
         ...
 
     def forget(self, branch: Any) -> None:
         """A branch is over."""
+        ...
+
+    def take_back(self, reusable: Any) -> None:
+        """What a branch that is over has left for later ones, its `reusable`."""
         ...

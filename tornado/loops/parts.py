@@ -9,8 +9,8 @@ from typing import TypeVar
 from ..engine import Engine
 from ..errors import TornadoError, WorkerLost
 from .host import Admit, Command, LoopHost, PartPlan, StartLoop
-from .main_processor import Share
 from .part import MainView
+from .share import Share
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
 _RESTORED_WITHIN_S = 60.0

@@ -1,9 +1,6 @@
-"""A processor: one worker's part of a selective loop, as an operator of the timely core.
+"""A processor: one worker's part of a selective loop, whose kernel works inside a loop operator (`loop_operator.py`).
 
-Its output feeds back to its own input over a loop context that adds one to the iteration. It holds one token, at the least
-iteration at which it may still commit; iterations of single updates live inside the bundles, which are stamped with the least of
-them ("Fine-grained timestamps", Timestamp tokens, section 6.2). So coordination costs per bundle, and who wants to know how far
-the loop is asks the frontier.
+A timestamp is an iteration: the token is at the least one at which this worker may still commit.
 """
 
 from __future__ import annotations
@@ -11,31 +8,28 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError
-from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed, Scope, Time, Token, Wake
+from ..graph import EvolvingGraph
+from ..timely import Scope
 from . import loop_columns as names
 from .bundle import Bundle, Messages
-from .graph import EvolvingGraph
-from .loop_columns import INVALIDATE, KNOWN, NEVER, OUTBOX, UPDATE
+from .compile import compiled_arguments
+from .loop_columns import INVALIDATE, NEVER, OUTBOX, UPDATE
+from .loop_operator import LoopOperator
 from .part import PartStatistics
 from .selective_state import LoopState
-from .values import LocalValues
+from .selective_values import LocalValues
 from .waves import WaveProgress
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
-_GENERATION = 0
 
 
 @dataclass(slots=True)
-class _Arrived:
+class Arrived:
     """A bundle that is being worked off."""
 
     bundle: Bundle
@@ -44,7 +38,7 @@ class _Arrived:
 
 
 class SelectiveProcessor:
-    """What main loops and branches have in common: messages in and out, sessions, waves, and the one token."""
+    """What main loops and branches have in common: messages in and out, sessions and waves."""
 
     def __init__(
         self,
@@ -57,42 +51,23 @@ class SelectiveProcessor:
     ) -> None:
         self.kernel = kernel
         self.graph = graph
-        self.arguments = arguments
+        self.arguments = compiled_arguments(arguments)
         self.worker = worker
         self.workers = workers
+        self.operator: LoopOperator[Bundle] = LoopOperator(worker, workers)
         self.bundles_sent = 0  # those with messages
         self.bundles_received = 0
         self.waves = WaveProgress(workers) if workers > 1 else None
         self.state: LoopState
-        self._inlet: Input
-        self._outlet: Output
-        self._token: Token
-        self._context: Context
-        self._arrived: deque[_Arrived] = deque()
+        self._arrived: deque[Arrived] = deque()
         self._unfinished_waves: list[
             int
         ] = []  # of bundles taken in, whose invalidations are still being worked off
 
     def build(self, scope: Scope) -> SelectiveProcessor:
         """Put the processor into a loop context of a new dataflow."""
-        loop = scope.loop("iterations", lexicographic=True)
-        again = loop.feedback()
-        builder = OperatorBuilder(loop, "processor")
-        self._inlet = builder.input(again.stream, Routed())
-        self._outlet, stream = builder.output()
-        again.connect(stream)
-
-        def construct(tokens: list[Token], context: Context) -> Callable[[], None]:
-            self._token = tokens[0]
-            self._context = context
-            return self.step
-
-        builder.build(construct, wake=Wake.POINTSTAMPS if self.workers > 1 else Wake.MESSAGES)
+        self.operator.build(scope, self.step)
         return self
-
-    def activate(self) -> None:
-        """Have the processor called soon; from any thread."""
-        self._context.activator.activate()
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""
@@ -114,17 +89,16 @@ class SelectiveProcessor:
 
     def held_values(self) -> LocalValues:
         """The values of this worker's vertices, as they are at the time."""
-        return LocalValues(self.kernel, self.graph, self.state)
+        return LocalValues(self.graph, self.state)
 
     def statistics(self) -> PartStatistics:
         """The part of this worker in numbers."""
         state, graph = self.state, self.graph.statistics()
         counters = state.counters
-        known = state.columns.flags[: counters[names.ROWS_SEEN]] & KNOWN
         return replace(
             state.progress(),
             pending=int(counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]),
-            vertices=int(np.count_nonzero(known)),
+            vertices=graph.vertices,
             edges=graph.edges,
             missing_removals=graph.missing_removals,
             waves=int(counters[names.WAVES]),
@@ -134,23 +108,13 @@ class SelectiveProcessor:
 
     # Receiving
 
-    def _pull(self) -> None:
-        """Take what has arrived off the input; the token goes back where a bundle needs it to."""
-        for received, bundle in self._inlet.pull():
-            if not self._token.is_live:
-                self._token = received.retain()
-            elif received.time < self._token.time:
-                earlier = received.retain()
-                self._token.drop()
-                self._token = earlier
-            self._accept(bundle, received.time[1])
-
     def _accept(self, bundle: Bundle, iteration: int) -> None:
+        """Take a bundle off the input, for `_receive`."""
         if self.waves is not None:
             self.waves.take(bundle.wave_changes)
         if len(bundle):
             self.bundles_received += 1
-            self._arrived.append(_Arrived(bundle, iteration))
+            self._arrived.append(Arrived(bundle, iteration))
 
     def _receive(self) -> bool:
         """Give the kernel the messages that have arrived; whether all of them are taken in.
@@ -158,7 +122,7 @@ class SelectiveProcessor:
         A synchronous loop keeps updates of an iteration waiting until this worker has done its own round of it. They, and what
         the same sender sent after them, must not hold that round back, so they count for the iteration that they cause.
         """
-        waiting: deque[_Arrived] = deque()
+        waiting: deque[Arrived] = deque()
         kept: dict[int, int] = {}  # sender -> iteration of what is kept waiting
         while self._arrived:
             arrived = self._arrived.popleft()
@@ -191,7 +155,7 @@ class SelectiveProcessor:
                 messages.numbers[following], counters[names.CAP]
             )
             if following > first or not awaits_round:
-                self._context.activate()
+                self.operator.activate()
         self._arrived = waiting
         return not waiting
 
@@ -209,7 +173,7 @@ class SelectiveProcessor:
 
     def _set_floor(self, iteration: int | None = None) -> None:
         """The kernel must cause no work before an iteration for which this worker has a token."""
-        held = self._token.time[1] if self._token.is_live else iteration
+        held = self.operator.timestamp if self.operator.token.is_live else iteration
         least = held if iteration is None else iteration if held is None else min(held, iteration)
         assert least is not None
         self.state.counters[names.FLOOR] = least - 1
@@ -220,14 +184,9 @@ class SelectiveProcessor:
         """Let the kernel work off what is pending; whether it has come to an end of what it may do now."""
         others = horizon = NEVER
         if self.workers > 1:
-            own = [self._token] if self._token.is_live else []
-            elsewhere = self._context.output_frontier_excluding(own)
-            arriving = self._context.input_frontier_excluding(own)
-            others = _iteration_of(elsewhere)
-            horizon = _iteration_of(arriving)
             held = self._held_least()
-            others = min(others, held)
-            horizon = min(horizon, held)
+            others = min(self.operator.sending(), held)
+            horizon = min(self.operator.arriving(), held)
         self._set_floor()
         self.state.counters[names.SENT_LEAST] = min(self.state.columns.out_least)
         updates = self.state.counters[names.UPDATES]
@@ -235,7 +194,7 @@ class SelectiveProcessor:
             self.graph.addresses, *self.state.addresses, self.arguments, others, horizon, fuel
         )
         if self._arrived and self.state.counters[names.UPDATES] != updates:
-            self._context.activate()  # a synchronous round may have kept messages of the next one waiting
+            self.operator.activate()  # a synchronous round may have kept messages of the next one waiting
         return bool(left > 0)
 
     def pending_least(self) -> int:
@@ -274,6 +233,7 @@ class SelectiveProcessor:
     def _flush(self) -> None:
         """Send what the kernel has put into its outboxes, each bundle stamped with the least iteration it can cause work at."""
         columns = self.state.columns
+        now = self.operator.timestamp
         for target in range(self.workers):
             length = int(columns.out_length[target])
             if length:
@@ -292,26 +252,17 @@ class SelectiveProcessor:
                 if wave:
                     assert self.waves is not None
                     self.waves.add(wave, 1)
-                self._send(target, Bundle(self.worker, messages, wave), int(columns.out_least[target]) - 1)
+                # What is no work of its own has the floor that it was made at, and the token may have moved on since.
+                iteration = max(now, int(columns.out_least[target]) - 1)
+                self.operator.send(target, Bundle(self.worker, messages, wave), iteration)
+                self.bundles_sent += 1
                 columns.out_length[target] = 0
                 columns.out_least[target] = NEVER
         self.state.counters[names.SENT_LEAST] = NEVER
         if self.waves is not None:
             changes = self.waves.unsent()
             if changes:
-                for target in range(self.workers):
-                    if target != self.worker:
-                        self._send(target, Bundle(self.worker, wave_changes=changes), None)
-
-    def _send(self, target: int, bundle: Bundle, iteration: int | None) -> None:
-        time = self._token.time
-        self.bundles_sent += bool(len(bundle))
-        if iteration is not None and iteration > time[1]:
-            token = self._token.delayed((time[0], iteration))
-            self._outlet.send(token, bundle, target=target)
-            token.drop()
-        else:
-            self._outlet.send(self._token, bundle, target=target)
+                self.operator.send_to_others(Bundle(self.worker, wave_changes=changes))
 
     # Waves
 
@@ -331,49 +282,24 @@ class SelectiveProcessor:
         if moves_on and is_waited_for and waves.token is not None and waves.frontier() == waves.token:
             waves.advance_token(waves.token + 1)
             counters[names.NEXT_WAVE] = waves.token
-            self._context.activate()
+            self.operator.activate()
         if counters[names.MARKS]:
             frontier = waves.frontier()
             ended = NEVER if frontier is None else frontier - 1
             if int(self.state.columns.wave[self.state.columns.marks[: counters[names.MARKS]]].min()) <= ended:
                 self.kernel.end_waves(self.state.addresses[1], ended)
-                self._context.activate()
+                self.operator.activate()
 
     # The token
 
     def _move_token(self, *, stays: bool) -> None:
-        """Downgrade the token to the least iteration that work is pending at.
-
-        Without pending work a token that stays (more can come at any time) follows the others, so as not to hold them back,
-        and one that need not stay is dropped.
-        """
-        if not self._token.is_live:
+        """Downgrade the token to the least iteration that work is pending at; without work, see `LoopOperator.move_token`."""
+        if not self.operator.token.is_live:
             return
         least = self.pending_least()
         if least > self.state.counters[names.CAP]:
             least = NEVER
-        least = min(least, self._held_least())
-        generation, iteration = self._token.time
-        if least == NEVER:
-            if not stays:
-                self._token.drop()
-                return
-            if self.workers == 1:
-                return
-            waiting = self._context.output_frontier_beside(self._token)
-            if waiting is None:
-                return
-            least = _iteration_of(waiting)
-        if least > iteration:
-            self._token.downgrade((generation, least))
-
-
-def _iteration_of(time: Time | Antichain | None) -> int:
-    """The iteration of a frontier of a loop, whose times are in total order."""
-    if time is None:
-        return NEVER
-    assert isinstance(time, tuple)
-    return time[1]
+        self.operator.move_token(min(least, self._held_least()), stays=stays)
 
 
 def concatenated(parts: list[Messages]) -> Messages:

@@ -66,18 +66,23 @@ class VertexProgram:
         Raises
         ------
         InvalidArgument
-            For an ``int`` field with anything but a 64-bit integer, or a ``float`` field with anything but a number.
+            For an ``int`` field with anything but a 64-bit integer, a ``float`` field with anything but a number, or a
+            ``tuple[int, ...]`` field with anything but a tuple of 64-bit integers.
         """
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            declared = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
-            is_bool = isinstance(value, bool | np.bool_)
-            if declared == "int" and (
-                is_bool or not isinstance(value, int | np.integer) or not -(2**63) <= value < 2**63
-            ):
+            declared = field.type.__name__ if isinstance(field.type, type) else str(field.type)
+            if declared == "int" and not _is_int64(value):
                 raise InvalidArgument(
                     f"{type(self).__name__}.{field.name} is {value!r} but must be an integer from -2^63 to 2^63-1"
                 )
+            if declared == "tuple[int, ...]" and not (
+                isinstance(value, tuple) and all(map(_is_int64, value))
+            ):
+                raise InvalidArgument(
+                    f"{type(self).__name__}.{field.name} is {value!r} but must be a tuple of integers from -2^63 to 2^63-1"
+                )
+            is_bool = isinstance(value, bool | np.bool_)
             if declared == "float" and (is_bool or not isinstance(value, int | float | np.number)):
                 raise InvalidArgument(f"{type(self).__name__}.{field.name} is {value!r} but must be a number")
 
@@ -107,7 +112,8 @@ class VertexProgram:
 class SelectiveProgram(VertexProgram):
     """A value is chosen among offers: shortest paths, breadth-first search, components, widest paths.
 
-    The four functions are compiled: they may use their arguments, numbers of their module, ``np`` and ``math``. Laws:
+    The four functions are compiled: they may use their arguments, numbers of their module, ``np`` and ``math``. Parameters are
+    numbers, or tuples of whole numbers, which `initial` gets as int64 arrays. Laws:
     `better` is a strict total order of values; ``offer(v, w)`` is never better than ``v`` (*monotone*), and a better value
     never makes a worse offer (*isotone*). Then the fixed point is unique, whatever the order of updates.
     """
@@ -157,3 +163,9 @@ def first_refused(program: VertexProgram, batch: EdgeBatch) -> tuple[int, str, s
         return None
     first = int(np.flatnonzero(refused)[0])
     return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
+
+
+def _is_int64(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return -(2**63) <= int(value) < 2**63

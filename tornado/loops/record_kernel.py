@@ -1,11 +1,10 @@
-"""What comes into the compiled loop: records of an admission batch, messages of the other workers."""
+"""What comes into the compiled loop: edges that came and went in the graph, messages of the other workers."""
 
 import numba as nb
 import numpy as np
 
+from ..graph.graph_columns import ANY_VERSION, DELTAS, SEQUENCE
 from ..protocol.session_kernel import CLOCK, OPEN_RECORDS, open_session, push_if_ready, withdraw
-from .graph_columns import ANY_VERSION, BURIED_FIRST, BURIED_NEXT, GRAVE_MASK, LEASED, SEQUENCE
-from .graph_kernel import count_missing, find_edge, insert_edge, remove_edge
 from .loop_columns import (
     ACKNOWLEDGE,
     ASKED,
@@ -15,7 +14,6 @@ from .loop_columns import (
     HELD,
     IMPOSSIBLE,
     INVALIDATE,
-    KNOWN,
     NEXT_WAVE,
     OWN,
     PREPARE,
@@ -29,35 +27,29 @@ from .loop_columns import (
     UNSUBSCRIBE,
     UPDATE,
     VERSION,
-    WORKERS,
 )
 from .queue_kernel import least_pending, outbox_is_full, send
 from .scan_kernel import answer_subscription, drain, offer_along, settle_producer
 from .selective_program import WORST
-from .vertex_kernel import consider_input, owner_of, recheck, row_for, set_cursor
+from .vertex_kernel import admit_rows, consider_input, recheck, row_for, set_cursor
 
 RECORD_COST = 8  # fuel for a record or a message, beside the edges it makes the loop visit
 
 
 @nb.njit(cache=True)
-def apply_insert(graph, session, loop, producer, consumer, weight):
-    """Add an edge, subscribe to its producer if it is the first one here, and make its offer."""
-    insert_edge(graph, producer, consumer, weight)
+def hear_new_edge(graph, session, loop, producer, consumer, weight):
+    """Subscribe to an edge's producer if it is the first one here, and weigh its offer."""
     flags = loop.flags[producer]
     if flags & OWN == 0 and flags & (SUBSCRIBED | ASKED) == 0:
         loop.flags[producer] |= ASKED
-        owner = owner_of(graph.ids[producer], loop.counters[WORKERS])
-        send(loop, owner, SUBSCRIBE, graph.ids[producer], 0.0, 0)
+        send(loop, np.int64(graph.owner[producer]), SUBSCRIBE, graph.ids[producer], 0.0, 0)
     elif producer != consumer:
         consider_input(session, loop, consumer, producer, weight)
 
 
 @nb.njit(cache=True)
-def apply_removal(graph, session, loop, producer, slot):
-    """Take an edge away; its consumer is rechecked if it may have lived on it."""
-    consumer = np.int64(graph.edge_consumer[slot])
-    born = graph.edge_born[slot]
-    remove_edge(graph, producer, slot)
+def hear_lost_edge(graph, session, loop, producer, consumer, born):
+    """The consumer is rechecked if it may have lived on the edge, and a producer without edges here is not heard any more."""
     if producer != consumer:
         entry = session.record[producer] - 1
         if entry >= 0 and born <= session.born[entry] and withdraw(session, producer, consumer):
@@ -73,58 +65,19 @@ def unsubscribe(graph, loop, row):
     """A ghost has no edges left."""
     loop.flags[row] &= ~np.uint8(SUBSCRIBED)
     loop.value[row] = WORST
-    owner = owner_of(graph.ids[row], loop.counters[WORKERS])
-    send(loop, owner, UNSUBSCRIBE, graph.ids[row], 0.0, 0)
+    send(loop, np.int64(graph.owner[row]), UNSUBSCRIBE, graph.ids[row], 0.0, 0)
 
 
 @nb.njit(cache=True, nogil=True)
-def apply_mentions(graph, session, loop, parameters, identifiers):
-    """Own vertices that records of the batch name as producers, while their edges belong to other workers."""
-    for i in range(identifiers.size):
-        loop.flags[row_for(graph, session, loop, identifiers[i], parameters)] |= KNOWN
-
-
-@nb.njit(cache=True, nogil=True)
-def apply_records(graph, session, loop, parameters, sources, targets, weights, operations, first, fuel):
-    """Apply records ``first ..`` of an admission batch; returns the index of the first one that was not applied.
-
-    It stops early when the fuel is used up, the outbox is full, or the ring of graves is (the caller enlarges it). No scan may
-    be under way.
-    """
-    room = graph.counters[GRAVE_MASK] - 8
-    for i in range(first, sources.size):
-        if fuel <= 0 or outbox_is_full(loop):
-            return i
-        if graph.counters[LEASED] and graph.counters[BURIED_NEXT] - graph.counters[BURIED_FIRST] > room:
-            return i
-        fuel -= RECORD_COST
-        consumer = row_for(graph, session, loop, targets[i], parameters)
-        producer = row_for(graph, session, loop, sources[i], parameters)
-        graph.counters[SEQUENCE] += 1
-        loop.flags[consumer] |= KNOWN
-        if loop.flags[producer] & OWN:
-            loop.flags[producer] |= KNOWN
-        operation = operations[i]
-        if operation == 1:
-            apply_insert(graph, session, loop, producer, consumer, weights[i])
-        elif operation == -1:
-            slot = find_edge(graph, producer, consumer, weights[i])
-            if slot < 0:
-                count_missing(graph)
-            else:
-                apply_removal(graph, session, loop, producer, slot)
+def hear_edges(graph, session, loop, parameters):
+    """Take in the rows and edges that came, and the edges that went, by the last records applied. No scan may be under way."""
+    admit_rows(graph, session, loop, parameters)
+    for i in range(graph.counters[DELTAS]):
+        producer, consumer = np.int64(graph.delta_producer[i]), np.int64(graph.delta_consumer[i])
+        if graph.delta_sign[i] > 0:
+            hear_new_edge(graph, session, loop, producer, consumer, graph.delta_weight[i])
         else:
-            slot = find_edge(graph, producer, consumer, np.nan)
-            while slot >= 0:
-                if (
-                    graph.counters[LEASED]
-                    and graph.counters[BURIED_NEXT] - graph.counters[BURIED_FIRST] > room
-                ):
-                    return i
-                apply_removal(graph, session, loop, producer, slot)
-                slot = find_edge(graph, producer, consumer, np.nan)
-            apply_insert(graph, session, loop, producer, consumer, weights[i])
-    return sources.size
+            hear_lost_edge(graph, session, loop, producer, consumer, graph.delta_born[i])
 
 
 @nb.njit(cache=True)
@@ -141,6 +94,9 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
         set_cursor(loop, SCAN_PREPARE, row, 0)
     elif kind == ACKNOWLEDGE:
         entry = session.record[row] - 1
+        if entry < 0 or session.waiting[entry] == 0:  # nobody was asked
+            loop.counters[IMPOSSIBLE] += 1
+            return
         session.waiting[entry] -= 1
         session.reached[entry] = max(session.reached[entry], number)
         push_if_ready(session, row)

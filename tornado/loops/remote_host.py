@@ -291,4 +291,5 @@ def plan_fields(plan: PartPlan) -> tuple[Any, ...]:
 
 
 def _argument(value: Any) -> Any:
-    return reference_of(value) if isinstance(value, GeneralProgram) else value
+    """An argument of a fork as it travels. What refers to a program is told from a tuple of numbers by its name."""
+    return {"program": reference_of(value)} if isinstance(value, GeneralProgram) else value

@@ -11,16 +11,16 @@ from typing import Any, cast
 
 from ..engine import Member, MemberConfig, WireType, described
 from ..errors import InvalidArgument, TornadoError
+from ..kernel_modules import load_module
 from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
-from .compile import load_module
 from .general_main import GeneralMain
 from .general_wire import LETTER_TYPES
 from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost
-from .main_processor import Share
 from .part import BranchPart, BranchView
 from .program_modules import Programs
 from .restoration import RestorableProcessor
+from .share import Share
 from .stored_loop import StoredProcessor
 from .warm import warm
 
@@ -132,15 +132,17 @@ class RemoteWorker:
         """See `plan_fields`."""
         if kind == GeneralMain.__name__:
             program, delay_bound = fields
-            return PartPlan(GeneralMain, {"program": self._argument(program), "delay_bound": delay_bound})
+            return PartPlan(
+                GeneralMain, {"program": self._programs.program(program), "delay_bound": delay_bound}
+            )
         text, arguments, delay_bound = fields
         kernel = load_module(text)
         warm(kernel, arguments)
         return PartPlan(_KINDS[kind], {"kernel": kernel, "arguments": arguments, "delay_bound": delay_bound})
 
     def _argument(self, value: Any) -> Any:
-        """An argument of a fork or plan: a number, or a program, which was imported before."""
-        return self._programs.program(value) if isinstance(value, tuple) else value
+        """An argument of a fork: a number, a tuple of them, or a program, which was imported before."""
+        return self._programs.program(value["program"]) if isinstance(value, dict) else value
 
     def _recorded(self, number: int, part: BranchPart) -> None:
         for other, found in list(self._branches.items()):
@@ -198,6 +200,6 @@ def serve(config: MemberConfig) -> None:
     member.run(RemoteWorker(config.index, config.workers, member))
 
 
-def prepare(text: str, arguments: Sequence[float]) -> None:
+def prepare(text: str, arguments: Sequence[float | Sequence[int]]) -> None:
     """Load a kernel, for workers that are forked of this process."""
     warm(load_module(text), tuple(arguments))

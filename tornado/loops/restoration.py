@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..engine import Engine
 from ..errors import StoreCorrupt
+from ..graph import PartitionMap
 from . import loop_columns as names
 from .host import LoopHost, Place
 from .loop_columns import DIRTY, NO_PARENT, SELF_PARENT
@@ -59,9 +59,9 @@ class RestorableProcessor(MainProcessor):
             When a vertex is there twice.
         """
         first = self.graph.rows
-        self.graph.make_room(len(ids))
         self._set_floor()
-        self.kernel.apply_mentions(self.graph.addresses, *self.state.addresses, self.arguments, ids)
+        self.graph.mention(ids)
+        self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, self.arguments)
         if self.graph.rows != first + len(ids):
             raise StoreCorrupt(
                 f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows - first} different ones"
@@ -86,7 +86,7 @@ class RestorableProcessor(MainProcessor):
         StoreCorrupt
             When a producer has no edge here.
         """
-        rows, producers = self._rows_of(ids), self._rows_of(parents)
+        rows, producers = self.graph.rows_of(ids), self.graph.rows_of(parents)
         missing = np.flatnonzero((rows < 0) | (producers < 0))
         if missing.size:
             raise StoreCorrupt(
@@ -96,11 +96,6 @@ class RestorableProcessor(MainProcessor):
         alone = np.where(unreached, NO_PARENT, SELF_PARENT)
         self.state.columns.parent[rows] = np.where(rows == producers, alone, producers)
 
-    def _rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        rows = np.empty(len(ids), np.int64)
-        self.kernel.find_rows(self.graph.columns.ids, self.graph.columns.table, ids, rows)
-        return rows
-
 
 class Restoration:
     """Hands the vertices of a stored snapshot to the workers of a loop, each those that it owns, and waits for them.
@@ -109,7 +104,7 @@ class Restoration:
     ----------
     vertices
         All of them; only read.
-    number, hosts, engine, kernel
+    number, hosts, engine, partition
         Of the loop, which is installed and has admitted nothing.
     wait
         Waits for what the workers bring about, or raises where they or the loop are lost.
@@ -122,7 +117,7 @@ class Restoration:
         number: int,
         hosts: Sequence[LoopHost],
         engine: Engine,
-        kernel: ModuleType,
+        partition: PartitionMap,
         wait: Callable[[Callable[[], bool]], None],
     ) -> None:
         self._vertices = vertices
@@ -130,8 +125,7 @@ class Restoration:
         self._hosts = hosts
         self._engine = engine
         self._wait = wait
-        owners = np.zeros(len(vertices.ids), np.int64)
-        kernel.owners_of(vertices.ids, len(hosts), owners)
+        owners = partition.owners_of(vertices.ids)
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
 
     def place_vertices(self, *, with_values: bool) -> None:

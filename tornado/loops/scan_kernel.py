@@ -7,6 +7,7 @@ ends in a choice, a reading pass in a commit or a PREPARE, a PREPARE in readines
 import numba as nb
 import numpy as np
 
+from ..graph.graph_columns import ANY_VERSION, BURIED_FIRST, GRAVE_MASK, SEQUENCE
 from ..protocol.session_kernel import (
     CLOCK,
     OPEN_RECORDS,
@@ -17,7 +18,6 @@ from ..protocol.session_kernel import (
     pop_pending,
     push_if_ready,
 )
-from .graph_columns import ANY_VERSION, BURIED_FIRST, GRAVE_MASK, SEQUENCE
 from .loop_columns import (
     ACKNOWLEDGE,
     BLOCKED,
@@ -60,7 +60,6 @@ from .loop_columns import (
     UPDATES,
     VERSION,
     WAVES,
-    WORKERS,
 )
 from .queue_kernel import note_history, outbox_is_full, push_heap, send, send_all
 from .selective_program import WORST, better, initial, offer, priority
@@ -70,7 +69,6 @@ from .vertex_kernel import (
     feasible_below,
     mark_clean,
     mark_dirty,
-    owner_of,
     raise_reached,
     recheck,
     set_cursor,
@@ -378,8 +376,7 @@ def settle_producer(graph, session, loop, row):
     if loop.flags[row] & OWN:
         push_if_ready(session, row)
     elif session.pended_on[entry] == 0:
-        owner = owner_of(graph.ids[row], loop.counters[WORKERS])
-        send(loop, owner, ACKNOWLEDGE, graph.ids[row], 0.0, session.reached[entry])
+        send(loop, np.int64(graph.owner[row]), ACKNOWLEDGE, graph.ids[row], 0.0, session.reached[entry])
 
 
 @nb.njit(cache=True)

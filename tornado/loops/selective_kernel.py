@@ -18,8 +18,8 @@ module of this file and those it imports from.
 import numba as nb
 import numpy as np
 
+from ..graph.graph_columns import SEQUENCE
 from ..protocol.session_kernel import OPEN_RECORDS, pop_ready, push_if_ready
-from .graph_columns import SEQUENCE
 from .loop_columns import (
     ALWAYS_PREPARES,
     ASKED,
@@ -31,7 +31,6 @@ from .loop_columns import (
     EDGES_VISITED,
     FLOOR,
     HEAP,
-    KNOWN,
     LIMIT,
     MARKED,
     MARKS,
@@ -294,7 +293,7 @@ def fork_fresh(graph, loop, branch_session, branch, parameters):
     rows = loop.counters[ROWS_SEEN]
     branch.counters[ROWS_SEEN] = rows
     for row in range(rows):
-        flags = loop.flags[row] & np.uint8(OWN | SUBSCRIBED | ASKED | KNOWN)
+        flags = loop.flags[row] & np.uint8(OWN | SUBSCRIBED | ASKED)
         branch.flags[row] = flags
         branch.value[row] = WORST
         branch.candidate[row] = WORST

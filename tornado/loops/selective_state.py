@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns import addresses_of
+from ..graph.arena import reserve
+from ..graph.evolving_graph import MOST_ROWS
+from ..graph.graph_columns import ANY_VERSION
 from ..protocol.session_kernel import SESSION_COUNTERS, SessionColumns
 from . import loop_columns as names
-from .arena import reserve
-from .graph import MOST_ROWS
-from .graph_columns import ANY_VERSION
 from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
 from .part import PartStatistics
 
@@ -165,6 +165,11 @@ class LoopState:
         return int(self.counters[names.ROWS_SEEN]) * (
             8 + 4 + 8 + 1 + 8 * several + 8 + 8 + 8 + 4 * several + 4 * several
         )
+
+    @property
+    def rows_seen(self) -> int:
+        """How many rows of the graph this loop has columns for."""
+        return int(self.counters[names.ROWS_SEEN])
 
     @property
     def counters(self) -> np.ndarray:

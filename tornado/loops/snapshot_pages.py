@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .edge_reader import EdgeReader
-from .graph import EvolvingGraph
-from .loop_columns import KNOWN
+from ..graph import EdgeReader, EvolvingGraph, pages_of
+from ..graph.graph_module import graph_module
 from .selective_state import LoopState
 
 _STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
@@ -41,23 +39,21 @@ class SnapshotPages:
 
     Parameters
     ----------
-    kernel
-        The module with the compiled functions of `page_kernel`.
-    graph, state, rows
-        Of the branch. Rows are only ever added to a graph, so the first `rows` of them stay what they are.
+    graph, state
+        Of the branch.
+    vertices
+        How many had been seen at its cut; the first of them stay what they are.
     reader
         Has read the edges.
     """
 
-    def __init__(
-        self, kernel: ModuleType, graph: EvolvingGraph, state: LoopState, rows: int, reader: EdgeReader
-    ) -> None:
-        self._kernel = kernel
+    def __init__(self, graph: EvolvingGraph, state: LoopState, vertices: int, reader: EdgeReader) -> None:
+        self._kernel = graph_module()
         self._ids = graph.columns.ids
         self._state = state
-        self._vertices = np.flatnonzero(state.columns.flags[:rows] & KNOWN).astype(np.int32)
+        self._vertices = graph.known_rows(vertices).astype(np.int32)
         self._producers, self._consumers, self._weights, self._born = reader.columns()
-        self._rows = max(rows, reader.rows)
+        self._rows = max(state.rows_seen, reader.rows)
         self._arranging: Iterator[None] | None = None
         self._vertices_by_page: _ByPage
         self._edges_by_page: _ByPage
@@ -88,9 +84,7 @@ class SnapshotPages:
     def _arranged(self, pages: int) -> Iterator[None]:
         page_of_row = np.empty(self._rows, np.uint16)
         for stretch in _stretches(self._rows):
-            places = np.zeros(stretch.stop - stretch.start, np.int64)
-            self._kernel.owners_of(self._ids[stretch], pages, places)
-            page_of_row[stretch] = places
+            page_of_row[stretch] = pages_of(self._ids[stretch], pages)
             yield
         self._vertices_by_page = yield from self._by_page(page_of_row, self._vertices, pages)
         self._edges_by_page = yield from self._by_page(page_of_row, self._consumers, pages)

@@ -17,7 +17,8 @@ from . import loop_columns as names
 from .branch import Branch
 from .host import EndLoop
 from .main_loop import MainLoop
-from .main_processor import MainProcessor, Share
+from .main_processor import MainProcessor
+from .share import Share
 from .stored_snapshot import StoredSnapshot
 
 
@@ -70,8 +71,7 @@ class StoredLoop(MainLoop):
 
     def _name(self, ids: np.ndarray) -> None:
         """Make vertices known, those without an edge too."""
-        owners = np.zeros(len(ids), np.int64)
-        self._kernel.owners_of(ids, self.workers, owners)
+        owners = self.partition.owners_of(ids)
         nothing = EdgeBatch.empty()
         none = (nothing.src, nothing.dst, nothing.weight, nothing.op)
         shares = [Share(0, *none, ids[owners == worker]) for worker in range(self.workers)]

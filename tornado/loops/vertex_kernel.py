@@ -3,8 +3,8 @@
 import numba as nb
 import numpy as np
 
-from .graph_columns import ROWS, TABLE_MASK
-from .graph_kernel import add_row, find_row, hash_id
+from ..graph.graph_columns import ROWS
+from ..graph.rows_kernel import row_of
 from .loop_columns import (
     CURSOR_KIND,
     CURSOR_NUMBER,
@@ -22,25 +22,9 @@ from .loop_columns import (
     ROWS_SEEN,
     SELF_PARENT,
     WORKER,
-    WORKERS,
 )
 from .queue_kernel import count_pending, discount_pending, push_heap
 from .selective_program import WORST, better, initial, offer, priority
-
-
-@nb.njit(cache=True)
-def owner_of(identifier, workers):
-    """The worker that a vertex belongs to (the first content of the partition map: a hash)."""
-    if workers == 1:
-        return np.int64(0)
-    return np.int64((hash_id(identifier) >> np.uint64(40)) % np.uint64(workers))
-
-
-@nb.njit(cache=True, nogil=True)
-def owners_of(identifiers, workers, owners):
-    """Write the worker of each vertex id."""
-    for i in range(identifiers.size):
-        owners[i] = owner_of(identifiers[i], workers)
 
 
 @nb.njit(cache=True)
@@ -56,7 +40,7 @@ def admit_rows(graph, session, loop, parameters):
         session.record[row] = 0
         session.preparing_producers[row] = 0
         loop.counters[ROWS_SEEN] = row + 1
-        if owner_of(graph.ids[row], loop.counters[WORKERS]) == loop.counters[WORKER]:
+        if graph.owner[row] == loop.counters[WORKER]:
             loop.flags[row] = OWN
             value = initial(graph.ids[row], *parameters)
             if better(value, WORST):
@@ -67,10 +51,8 @@ def admit_rows(graph, session, loop, parameters):
 
 @nb.njit(cache=True)
 def row_for(graph, session, loop, identifier, parameters):
-    """The row of a vertex id, made if there is none."""
-    row = find_row(graph.ids, graph.table, graph.counters[TABLE_MASK], identifier)
-    if row < 0:
-        row = add_row(graph, identifier)
+    """The row of a vertex id, made if there is none; this loop has columns for it."""
+    row = row_of(graph, identifier)
     if row >= loop.counters[ROWS_SEEN]:
         admit_rows(graph, session, loop, parameters)
     return row

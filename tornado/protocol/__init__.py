@@ -2,7 +2,8 @@
 
 Source: Tornado (SIGMOD 2016), sections 4.2 and 4.4. `session.py` is the plain, readable machine and states the laws;
 `session_kernel.py` is its compiled twin. `world.py`, `simulation.py` and `exploration.py` run whole graphs of sessions under
-random, recorded and all schedules; `laws.py` judges them. Diagram and glossary: `docs/protocol.md`.
+random, recorded and all schedules; `laws.py` judges them. `cut.py` is the consistent cut that a branch begins from. Diagram and
+glossary: `docs/protocol.md`.
 """
 
 from .clock import LamportClock, Stamp

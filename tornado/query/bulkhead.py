@@ -136,17 +136,17 @@ class Bulkhead:
             raise
         try:
             await asyncio.wait([made.future], timeout=within_s)
+            if not made.future.done() and self._abandon(made):
+                raise Unresponsive(
+                    f"{self.name} did not come to an end within {within_s:g} s: a worker may hang, or loops are being "
+                    "restored",
+                    self._hint,
+                )
+            return await made.future
         except asyncio.CancelledError:
             if not self._abandon(made):
                 Thread(target=made.clear_up, name=f"tornado-http {self.name}", daemon=True).start()
             raise
-        if not made.future.done() and self._abandon(made):
-            raise Unresponsive(
-                f"{self.name} did not come to an end within {within_s:g} s: a worker may hang, or loops are being "
-                "restored",
-                self._hint,
-            )
-        return await made.future
 
     def late(self) -> int:
         """How many threads hang, with nobody waiting for them."""

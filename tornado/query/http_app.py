@@ -82,6 +82,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _framework_error)
     app.add_exception_handler(RequestValidationError, _parameter_error)
     app.add_exception_handler(Exception, _error)
+    app.openapi()  # built now: at the first request for it the event loop would stand still
     return app
 
 

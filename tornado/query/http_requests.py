@@ -27,8 +27,8 @@ class HttpLimits:
 
     Attributes
     ----------
-    query_body_bytes, edges_body_bytes : int
-        The largest body of a question and of pushed edges.
+    query_body_bytes, small_body_bytes, edges_body_bytes : int
+        The largest body of a question or commit, of what is read on the event loop, and of pushed edges.
     body_timeout_s : float
         How long a body may take to arrive.
     max_wait_s : float
@@ -45,6 +45,7 @@ class HttpLimits:
     """
 
     query_body_bytes: int = 4 << 20
+    small_body_bytes: int = 1 << 16
     edges_body_bytes: int = BODY_LIMIT_BYTES
     body_timeout_s: float = 60.0
     max_wait_s: float = 300.0

@@ -38,6 +38,9 @@ _CHUNK_BODY = {
     }
 }
 
+MOST_PARTS = 10_000
+"""The most parts of a batch: a task of Spark sends one."""
+
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 SourceName = Annotated[
     str, PathParameter(description="Who numbers the batches: spark:QUERY or spark-write:NAME.")
@@ -61,7 +64,7 @@ class CommitBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    parts: list[PartBody] = Field(fail_fast=True)
+    parts: list[PartBody] = Field(max_length=MOST_PARTS, fail_fast=True)
 
 
 class StagedBody(BaseModel):
@@ -119,7 +122,7 @@ def batch_routes(
         check_batch_source(source)
         loop = service.loop(name)
         body = await read_body(
-            request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
+            request, accepted=[JSON], limit_bytes=limits.small_body_bytes, timeout_s=limits.body_timeout_s
         )
         said = parse_body(SenderBody, body, "what a sender says", '{"rejected": 3, "lag_records": 17}')
         told = SenderReport(**said.model_dump())

@@ -68,7 +68,7 @@ def reader_routes(
         refuse_unknown_parameters(request, [])
         loop = service.loop(name).name
         body = await read_body(
-            request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
+            request, accepted=[JSON], limit_bytes=limits.small_body_bytes, timeout_s=limits.body_timeout_s
         )
         query = service.get(
             parse_body(KeepBody, body, "which answer to keep", '{"query": "8eeb5bcdfc3249fb"}').query

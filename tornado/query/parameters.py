@@ -12,6 +12,7 @@ import operator
 import types
 import typing
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument, UnknownField, UnknownVertex
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def is_vertex(field: dataclasses.Field[Any]) -> bool:
-    """Return whether a parameter names a vertex: `field(metadata={"vertex": True})`, or it is called `source`."""
-    return bool(field.metadata.get("vertex", field.name == "source"))
+    """Return whether a parameter names vertices: `field(metadata={"vertex": True})`, or it is called `source` or `sources`."""
+    return bool(field.metadata.get("vertex", field.name in {"source", "sources"}))
 
 
 def check_parameters(program: Any, given: Mapping[str, Any], codec: IdCodec) -> None:
@@ -57,12 +58,15 @@ def with_interned_vertices(program: Any, interner: Interner) -> Any:
     """Return the program with every vertex that it names by a string as a number; the names count as seen from now on."""
     if not dataclasses.is_dataclass(program) or isinstance(program, type):
         return program
-    named = {
-        field.name: getattr(program, field.name)
-        for field in dataclasses.fields(program)
-        if field.init and is_vertex(field) and isinstance(getattr(program, field.name), str)
-    }
-    numbers = {name: int(interner.intern([vertex])[0]) for name, vertex in named.items()}
+    numbers: dict[str, Any] = {}
+    for field in dataclasses.fields(program):
+        value = getattr(program, field.name)
+        if not (field.init and is_vertex(field)):
+            continue
+        if isinstance(value, str):
+            numbers[field.name] = int(interner.intern([value])[0])
+        elif isinstance(value, tuple) and value and all(isinstance(vertex, str) for vertex in value):
+            numbers[field.name] = tuple(map(int, interner.intern(list(value))))
     return dataclasses.replace(program, **numbers) if numbers else program
 
 
@@ -78,14 +82,20 @@ def _converted(program: Any, given: Mapping[str, Any], codec: IdCodec, *, look_u
     hints = _hints(type(program))
     converted = {}
     for name, value in given.items():
-        if is_vertex(fields[name]):
-            converted[name] = _vertex(name, value, codec, look_up=look_up)
+        convert = partial(_vertex, codec=codec, look_up=look_up) if is_vertex(fields[name]) else _value
+        hint, several = hints.get(name), typing.get_args(hints.get(name))
+        if several[1:] != (...,):
+            converted[name] = convert(name, value, hint)
+        elif isinstance(value, list | tuple):
+            converted[name] = tuple(
+                convert(f"{name}[{index}]", item, several[0]) for index, item in enumerate(value)
+            )
         else:
-            converted[name] = _value(name, value, hints.get(name))
+            raise InvalidArgument(f"parameter {name} is {value!r} but must be a list")
     return converted
 
 
-def _vertex(name: str, value: Any, codec: IdCodec, *, look_up: bool) -> Any:
+def _vertex(name: str, value: Any, _: Any, *, codec: IdCodec, look_up: bool) -> Any:
     if codec.kind == "int":
         return _value(name, value, int)
     if not isinstance(value, str):

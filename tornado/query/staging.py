@@ -216,15 +216,26 @@ class Staging:
 
 
 def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], _Chunk]) -> list[_Chunk]:
-    wanted = [(part.name, chunk) for part in parts for chunk in range(part.chunks)]
-    missing = [name for name in wanted if name not in here]
-    if missing:
+    """The chunks of the parts, in their order. It costs what lies here, however many chunks are claimed."""
+    claimed: dict[str, int] = {}
+    for part in parts:
+        if part.name in claimed:
+            raise InvalidArgument(
+                f"batch {key.number} of {key.source!r} names the part {part.name!r} twice",
+                hint="Name each part once: a part is admitted once.",
+            )
+        claimed[part.name] = part.chunks
+    wanted = sum(claimed.values())
+    found = sum(chunk < claimed.get(name, 0) for name, chunk in here)
+    names = ((name, chunk) for name, chunks in claimed.items() for chunk in range(chunks))
+    if found < wanted:
+        name, chunk = next(one for one in names if one not in here)
         raise InvalidArgument(
-            f"batch {key.number} of {key.source!r} lacks {len(missing)} of its {len(wanted)} chunks, the first is "
-            f"chunk {missing[0][1]} of part {missing[0][0]!r}",
+            f"batch {key.number} of {key.source!r} lacks {wanted - found} of its {wanted} chunks, the first is "
+            f"chunk {chunk} of part {name!r}",
             hint="Send the batch again: this service was restarted since, or waited too long for the commit.",
         )
-    return [here[name] for name in wanted]
+    return [here[one] for one in names]
 
 
 def _assembled(chunks: Sequence[_Chunk]) -> tuple[EdgeBatch, tuple[Rejection, ...]]:

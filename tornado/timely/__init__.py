@@ -1,20 +1,22 @@
 """Timely dataflow: logical time, progress tracking, and loops.
 
 The core that iterations stand on (Naiad, SOSP 2013; "Timestamp tokens", Lattuada and McSherry). One noun of the theory is one
-file; read them in this order: order, antichain, change_batch, path_summary, reachability, tracker, token, operator, channel,
-scope, builder, dataflow, fabric, worker, then notificator, operators and execute, which are libraries on the rest.
+file; read them in this order, in which each imports only those before it: order, antichain, change_batch, path_summary,
+reachability, tracker, token, operator, context, fabric, channel, dataflow, scope, builder, worker, then notificator, operators
+and execute, which are libraries on the rest.
 """
 
 from .antichain import Antichain
 from .builder import OperatorBuilder
-from .channel import Exchange, Message, Pipeline, Routed
+from .channel import Exchange, Pipeline, Routed
+from .context import Activator, Context
 from .dataflow import Dataflow
-from .fabric import Fabric, SimulatedFabric, ThreadFabric
-from .operator import Activator, Context, Input, Output, Wake
+from .fabric import Fabric, Message, SimulatedFabric, ThreadFabric
+from .operator import Input, Output, Received, Wake
 from .order import Lexicographic, Order, Product, Time
 from .path_summary import PathSummary
 from .scope import Feedback, Loop, Scope, Stream
-from .token import Received, Token
+from .token import Token
 from .worker import Worker
 
 __all__ = [

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..errors import InvalidDataflow
 from .channel import Pact, Pipeline
-from .operator import Context, Input, Operator, Output, Wake
+from .context import Context
+from .operator import Input, Operator, Output, Wake
 from .path_summary import PathSummary
 from .scope import Scope, Stream
 from .token import Token
@@ -54,7 +55,7 @@ class OperatorBuilder:
         location = scope.dataflow.graph.location(operator.name, scope.order)
         port = Input(operator, len(operator.inputs), location, scope.order)
         operator.inputs.append(port)
-        scope.dataflow.add_edge(stream, port, Pipeline() if pact is None else pact)
+        scope.dataflow.add_edge(stream.resolved, port, Pipeline() if pact is None else pact)
         return port
 
     def output(self, connection: Connection | Mapping[int, Connection] = _UNCHANGED) -> tuple[Output, Stream]:

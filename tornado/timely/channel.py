@@ -11,21 +11,13 @@ it must not write to it at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import InvalidArgument
+from .operator import Input
 from .order import Time
-
-if TYPE_CHECKING:
-    from .operator import Input
-
-PROGRESS = -1
-"""The channel number of progress updates."""
-
-Message = tuple[int, int, Time, Any]
-"""(dataflow, channel, time, payload) on the way between two workers."""
 
 
 class Pact(Protocol):

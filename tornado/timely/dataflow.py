@@ -10,25 +10,52 @@ Guaranteed: an idle dataflow is not touched at all; a dataflow is complete, on i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .change_batch import ChangeBatch
-from .channel import PROGRESS, Channel, Pact
-from .operator import Input, Operator, Wake
+from .channel import Channel, Pact
+from .fabric import PROGRESS, Fabric
+from .operator import Input, Operator, Output, Wake
 from .order import Time
+from .path_summary import PathSummary
 from .reachability import ReachabilityBuilder
 from .tracker import Pointstamp, Tracker
 
-if TYPE_CHECKING:
-    from .scope import Stream
-    from .worker import Worker
-
 Updates = list[tuple[Pointstamp, int]]
+
+Resolver = Callable[[], tuple[Output, PathSummary]]
+"""Finds the output that an edge begins at, and what happens to times on the way, once the graph is closed."""
 
 HOLD_STEPS = 4
 """For how many steps progress is held back at most, where the rule allows it."""
+
+
+class Scheduler(Protocol):
+    """The worker, as its dataflows see it."""
+
+    @property
+    def index(self) -> int:
+        """Which worker."""
+
+    @property
+    def peers(self) -> int:
+        """How many there are."""
+
+    @property
+    def fabric(self) -> Fabric:
+        """How to reach the others."""
+
+    def schedule(self, dataflow: Dataflow) -> None:
+        """Step a dataflow in the next step."""
+
+    def activate_from_outside(self, dataflow: Dataflow, operator: Operator) -> None:
+        """Have an operator called in the next step; from any thread."""
+
+    def forget(self, dataflow: Dataflow) -> None:
+        """Remove a dataflow that is complete or cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +95,7 @@ class Dataflow:
         What an operator raised. A dataflow that failed is not stepped any more; cancel it.
     """
 
-    def __init__(self, worker: Worker, number: int, name: str) -> None:
+    def __init__(self, worker: Scheduler, number: int, name: str) -> None:
         self.number = number
         self.name = name
         self.result: Any = None
@@ -83,7 +110,7 @@ class Dataflow:
         # What operators and handles changed since the last settlement: (location, time, delta).
         self.changes: list[tuple[int, Time, int]] = []
         self.is_scheduled = False
-        self._edges: list[tuple[Stream, Input | int, Pact | None]] = []
+        self._edges: list[tuple[Resolver, Input | int, Pact | None]] = []
         self._inputs: list[Input] = []  # by channel
         self._arrived: list[Updates] = []
         self._outgoing: ChangeBatch[Pointstamp] = ChangeBatch()
@@ -105,16 +132,16 @@ class Dataflow:
         self.operators.append(operator)
         return operator
 
-    def add_edge(self, stream: Stream, target: Input | int, pact: Pact | None) -> None:
-        """Connect a stream to an input port, or to a bare location where only its frontier is of interest."""
-        self._edges.append((stream, target, pact))
+    def add_edge(self, resolve: Resolver, target: Input | int, pact: Pact | None) -> None:
+        """Connect an output to an input port, or to a bare location where only its frontier is of interest."""
+        self._edges.append((resolve, target, pact))
 
     def finish(self) -> None:
         """Close the graph: resolve feedback, compute reachability, and place the first tokens of all workers."""
         worker = self.worker
         channels: dict[int, list[Channel]] = {}
-        for stream, target, pact in self._edges:
-            output, summary = stream.resolved()
+        for resolve, target, pact in self._edges:
+            output, summary = resolve()
             location = target if isinstance(target, int) else target.location
             self.graph.link(output.location, location, summary)
             if isinstance(target, Input) and pact is not None:

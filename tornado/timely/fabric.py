@@ -12,10 +12,16 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..errors import InvalidDataflow
-from .channel import Message
+from .order import Time
+
+PROGRESS = -1
+"""The channel number of progress updates."""
+
+Message = tuple[int, int, Time, Any]
+"""(dataflow, channel, time, payload) on the way between two workers."""
 
 
 @dataclass(frozen=True, slots=True)

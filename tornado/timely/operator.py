@@ -1,4 +1,4 @@
-"""An operator as it runs on one worker: its ports, its turn, and what it may ask about progress.
+"""An operator as it runs on one worker: its ports and its turn.
 
 An operator is a function that the worker calls when there is something for it: messages, a frontier that moved, or a wish of its
 own. In a call it pulls messages, sends with tokens, and returns; returning is *yielding*, and only then do the messages it
@@ -8,20 +8,54 @@ consumed and the token changes count, all at once (so that nobody ever sees the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..errors import InvalidDataflow, TokenMisuse
-from .antichain import Antichain
 from .order import Order, Time
-from .token import Received, Token
-
-if TYPE_CHECKING:
-    from .channel import Channel
-    from .dataflow import Dataflow
+from .token import Ledger, Token
+from .tracker import Tracker
 
 Summary = Callable[[Time], Time] | None
+
+
+class Runtime(Ledger, Protocol):
+    """A dataflow while it runs, as its operators and channels see it."""
+
+    changes: list[tuple[int, Time, int]]
+    """What was recorded since the last settlement."""
+
+    @property
+    def number(self) -> int:
+        """Which dataflow; the same on all workers."""
+
+    @property
+    def loops_back(self) -> bool:
+        """Whether a worker's messages to itself are sent as well."""
+
+    @property
+    def tracker(self) -> Tracker:
+        """What this worker knows of progress."""
+
+    def activate(self, operator: Operator) -> None:
+        """Call an operator: in this step if its turn is still to come, else in the next."""
+
+    def activate_from_outside(self, operator: Operator) -> None:
+        """Have an operator called; from any thread."""
+
+    def settle(self, author: Operator | None) -> None:
+        """Apply what was recorded to this worker's own view, and keep it for the others."""
+
+    def send(self, receiver: int, channel: int, time: Time, payload: Any) -> None:
+        """Put a message for a worker on its way."""
+
+
+class Outgoing(Protocol):
+    """A channel, as the output that sends through it sees it."""
+
+    def push(self, time: Time, payload: Any, worker: int | None) -> None:
+        """Send a batch at the sender's `time`; `worker` is the target the sender named, if any."""
 
 
 class Wake(Enum):
@@ -34,6 +68,72 @@ class Wake(Enum):
     POINTSTAMPS = "pointstamps"
     """Any count changed, by another operator or worker, that could show in a frontier at its ports, even behind its own tokens.
     For operators that ask for frontiers without their own tokens."""
+
+
+class Received:
+    """The time of a message that an operator has pulled, valid until the operator yields.
+
+    Attributes
+    ----------
+    time : tuple of int
+        When the message is at its input.
+    """
+
+    __slots__ = ("_input", "_turn", "time")
+
+    def __init__(self, source: Input, time: Time) -> None:
+        self._input = source
+        self._turn = source.operator.turn
+        self.time = time
+
+    def retain(self, output: Output | None = None, time: Time | None = None) -> Token:
+        """A token for an output that this input is connected to.
+
+        Parameters
+        ----------
+        output : Output, optional
+            Which one; may be left out by an operator with a single output.
+        time : tuple of int, optional
+            A later time than the message allows. Left out: the least that it allows.
+
+        Raises
+        ------
+        TokenMisuse
+            When the operator has yielded since, when the input is not connected to the output, or when `time` is not at or
+            after what the message allows.
+        """
+        operator = self._input.operator
+        if operator.turn != self._turn:
+            raise TokenMisuse(
+                f"{operator.name} cannot retain {self.time}: it has yielded since it pulled the message",
+                hint="Retain while handling the message.",
+            )
+        if output is None:
+            output = operator.outputs[0]
+        if output.operator is not operator:
+            raise TokenMisuse(
+                f"{operator.name} cannot retain a token for {output.name}, which is not its output"
+            )
+        allowed = [
+            self.time if summary is None else summary(self.time)
+            for summary in self._input.connections[output.index]
+        ]
+        if not allowed:
+            raise TokenMisuse(f"{self._input.name} is not connected to {output.name}: nothing to retain")
+        if time is None:
+            if len(allowed) > 1:
+                raise TokenMisuse(
+                    f"{self._input.name} allows {output.name} the times {allowed}: name the one to retain"
+                )
+            time = allowed[0]
+        elif not output.order.is_time(time) or not any(
+            output.order.less_equal(least, time) for least in allowed
+        ):
+            raise TokenMisuse(f"a message at {self.time} does not allow {output.name} to send at {time}")
+        return Token.minted(output, time)
+
+    def __repr__(self) -> str:
+        return f"Received({self.time})"
 
 
 class Input:
@@ -113,7 +213,7 @@ class Output:
         self.index = index
         self.location = location
         self.order = order
-        self.channels: tuple[Channel, ...] | None = None
+        self.channels: tuple[Outgoing, ...] | None = None
         self.held = 0  # live tokens on this worker
 
     @property
@@ -167,7 +267,7 @@ class Operator:
         "wake",
     )
 
-    def __init__(self, dataflow: Dataflow, index: int, name: str) -> None:
+    def __init__(self, dataflow: Runtime, index: int, name: str) -> None:
         self.dataflow = dataflow
         self.index = index
         self.name = name
@@ -179,127 +279,6 @@ class Operator:
         # Messages pulled in this turn: they count as under way until the operator yields.
         self.consumed: list[tuple[int, Time]] = []
         self.turn = 0
-
-
-class Activator:
-    """Makes the worker call an operator soon. The one thing here that any thread may use."""
-
-    __slots__ = ("_operator",)
-
-    def __init__(self, operator: Operator) -> None:
-        self._operator = operator
-
-    def activate(self) -> None:
-        """Have the operator called in the worker's next step, waking the worker if it waits."""
-        self._operator.dataflow.activate_from_outside(self._operator)
-
-
-class Context:
-    """What an operator may ask: who it is, and how far the others are.
-
-    Attributes
-    ----------
-    worker : int
-        Index of the worker it runs on.
-    peers : int
-        Number of workers.
-    name : str
-        The operator's name.
-    activator : Activator
-        To be handed to other threads.
-    """
-
-    __slots__ = ("_operator", "activator", "name", "peers", "worker")
-
-    def __init__(self, operator: Operator, worker: int, peers: int) -> None:
-        self._operator = operator
-        self.worker = worker
-        self.peers = peers
-        self.name = operator.name
-        self.activator = Activator(operator)
-
-    def activate(self) -> None:
-        """Be called again in the next step; from the worker's own thread."""
-        self._operator.dataflow.activate(self._operator)
-
-    def output_frontier_excluding(self, tokens: Iterable[Token], output: int = 0) -> Time | Antichain | None:
-        """At which times somebody else may still send through this output, on any worker.
-
-        Counted are all pointstamps that this worker knows of, of all workers, through all minimal paths; *not* counted are
-        `tokens` and what this operator has in its hands: messages pulled in this call. What the operator did in this call so
-        far (sends, token changes) is counted.
-
-        Parameters
-        ----------
-        tokens : iterable of Token
-            Live tokens of this operator.
-        output : int
-            Which output.
-
-        Returns
-        -------
-        tuple of int, Antichain or None
-            In total orders the least time, or None when there is nothing else; in partial orders the antichain. Never later
-            than the truth.
-        """
-        port = self._operator.outputs[output]
-        return self._without(tokens, port.location, port.order)
-
-    def output_frontier_beside(self, token: Token) -> Time | Antichain | None:
-        """At which times somebody may send through a token's output, leaving out all tokens at that very time.
-
-        An operator that has nothing to do and only keeps a token for what may come asks this to see whether somebody is
-        waiting ahead: it cannot tell others that idle at the same time from itself, and need not.
-
-        Parameters
-        ----------
-        token : Token
-            A live token of this operator.
-
-        Returns
-        -------
-        tuple of int, Antichain or None
-            As of `output_frontier_excluding`.
-        """
-        port = token.output
-        if port is None or port.operator is not self._operator:
-            raise TokenMisuse(
-                f"{self._operator.name} asks for a frontier beside {token}, which it does not hold"
-            )
-        dataflow = self._operator.dataflow
-        if dataflow.changes:
-            dataflow.settle(self._operator)
-        frontier = dataflow.tracker.frontier_beside(port.location, token.time)
-        if port.order.is_total:
-            return frontier[0] if frontier else None
-        return Antichain(port.order, frontier)
-
-    def input_frontier_excluding(self, tokens: Iterable[Token], input: int = 0) -> Time | Antichain | None:  # noqa: A002
-        """At which times messages may still come to this input because of others; see `output_frontier_excluding`."""
-        port = self._operator.inputs[input]
-        return self._without(tokens, port.location, port.order)
-
-    def _without(self, tokens: Iterable[Token], location: int, order: Order) -> Time | Antichain | None:
-        operator = self._operator
-        dataflow = operator.dataflow
-        if dataflow.changes:
-            dataflow.settle(operator)
-        taken: dict[int, dict[Time, int]] = {}
-        for token in tokens:
-            port = token.output
-            if port is None or port.operator is not operator:
-                raise TokenMisuse(
-                    f"{operator.name} asks for a frontier without {token}, which it does not hold"
-                )
-            times = taken.setdefault(port.location, {})
-            times[token.time] = times.get(token.time, 0) + 1
-        for place, time in operator.consumed:
-            times = taken.setdefault(place, {})
-            times[time] = times.get(time, 0) + 1
-        frontier = dataflow.tracker.frontier_without(location, taken)
-        if order.is_total:
-            return frontier[0] if frontier else None
-        return Antichain(order, frontier)
 
 
 def _nothing() -> None:

@@ -15,8 +15,9 @@ import numpy as np
 from ..errors import InvalidDataflow
 from .builder import OperatorBuilder
 from .channel import Exchange, Pact, Pipeline
+from .context import Context
 from .notificator import Notificator
-from .operator import Context, Input, Output, Wake
+from .operator import Input, Output, Wake
 from .order import Time
 from .scope import Scope, Stream
 from .token import Token
@@ -77,7 +78,7 @@ class Probe:
         self._order = scope.order
         self._dataflow = scope.dataflow
         self._location = scope.dataflow.graph.location("probe", scope.order)
-        scope.dataflow.add_edge(stream, self._location, None)
+        scope.dataflow.add_edge(stream.resolved, self._location, None)
 
     def frontier(self) -> tuple[Time, ...]:
         """The least times that may still appear, empty when none will."""

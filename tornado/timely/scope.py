@@ -8,15 +8,13 @@ itself as a path summary, so they cost no operator and no message: a batch gets 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from ..errors import InvalidDataflow
+from .dataflow import Dataflow
+from .operator import Output
 from .order import Lexicographic, Order
 from .path_summary import PathSummary
-
-if TYPE_CHECKING:
-    from .dataflow import Dataflow
-    from .operator import Output
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,13 +10,44 @@ token nobody dropped is reported with the operator's name when its worker closes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..errors import TokenMisuse
-from .order import Time
+from .order import Order, Time
 
-if TYPE_CHECKING:
-    from .operator import Input, Output
+
+class Ledger(Protocol):
+    """Counts pointstamps."""
+
+    def record(self, location: int, time: Time, delta: int) -> None:
+        """Note a change of a pointstamp's count."""
+
+
+class TokenPort(Protocol):
+    """An output port, as its tokens see it."""
+
+    held: int
+    """Live tokens on this worker."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+
+    @property
+    def operator(self) -> object:
+        """Whose port it is."""
+
+    @property
+    def dataflow(self) -> Ledger:
+        """Where the tokens are counted."""
+
+    @property
+    def location(self) -> int:
+        """Under which location they are counted."""
+
+    @property
+    def order(self) -> Order:
+        """Of the times that they may have."""
 
 
 class Token:
@@ -27,14 +58,14 @@ class Token:
 
     __slots__ = ("_output", "_time")
 
-    def __init__(self, output: Output, time: Time) -> None:
+    def __init__(self, output: TokenPort, time: Time) -> None:
         # The count of this token is recorded by whoever makes it; see `minted`.
-        self._output: Output | None = output
+        self._output: TokenPort | None = output
         self._time = time
         output.held += 1
 
     @classmethod
-    def minted(cls, output: Output, time: Time) -> Token:
+    def minted(cls, output: TokenPort, time: Time) -> Token:
         """Make a token and count it; for those who know that something earlier allows it."""
         token = cls(output, time)
         output.dataflow.record(output.location, time, 1)
@@ -51,7 +82,7 @@ class Token:
         return self._output is not None
 
     @property
-    def output(self) -> Output | None:
+    def output(self) -> TokenPort | None:
         """For which output it is; None once dropped."""
         return self._output
 
@@ -84,13 +115,13 @@ class Token:
         output.held -= 1
         output.dataflow.record(output.location, self._time, -1)
 
-    def _live(self, what: str) -> Output:
+    def _live(self, what: str) -> TokenPort:
         output = self._output
         if output is None:
             raise TokenMisuse(f"cannot {what} the token at {self._time}: it was dropped before")
         return output
 
-    def _check_later(self, output: Output, time: Time) -> None:
+    def _check_later(self, output: TokenPort, time: Time) -> None:
         if not output.order.is_time(time):
             raise TokenMisuse(
                 f"{output.name} has times of {output.order.arity} counters, {time!r} is none of them",
@@ -102,69 +133,3 @@ class Token:
     def __repr__(self) -> str:
         owner = "dropped" if self._output is None else self._output.name
         return f"Token({self._time}, {owner})"
-
-
-class Received:
-    """The time of a message that an operator has pulled, valid until the operator yields.
-
-    Attributes
-    ----------
-    time : tuple of int
-        When the message is at its input.
-    """
-
-    __slots__ = ("_input", "_turn", "time")
-
-    def __init__(self, source: Input, time: Time) -> None:
-        self._input = source
-        self._turn = source.operator.turn
-        self.time = time
-
-    def retain(self, output: Output | None = None, time: Time | None = None) -> Token:
-        """A token for an output that this input is connected to.
-
-        Parameters
-        ----------
-        output : Output, optional
-            Which one; may be left out by an operator with a single output.
-        time : tuple of int, optional
-            A later time than the message allows. Left out: the least that it allows.
-
-        Raises
-        ------
-        TokenMisuse
-            When the operator has yielded since, when the input is not connected to the output, or when `time` is not at or
-            after what the message allows.
-        """
-        operator = self._input.operator
-        if operator.turn != self._turn:
-            raise TokenMisuse(
-                f"{operator.name} cannot retain {self.time}: it has yielded since it pulled the message",
-                hint="Retain while handling the message.",
-            )
-        if output is None:
-            output = operator.outputs[0]
-        if output.operator is not operator:
-            raise TokenMisuse(
-                f"{operator.name} cannot retain a token for {output.name}, which is not its output"
-            )
-        allowed = [
-            self.time if summary is None else summary(self.time)
-            for summary in self._input.connections[output.index]
-        ]
-        if not allowed:
-            raise TokenMisuse(f"{self._input.name} is not connected to {output.name}: nothing to retain")
-        if time is None:
-            if len(allowed) > 1:
-                raise TokenMisuse(
-                    f"{self._input.name} allows {output.name} the times {allowed}: name the one to retain"
-                )
-            time = allowed[0]
-        elif not output.order.is_time(time) or not any(
-            output.order.less_equal(least, time) for least in allowed
-        ):
-            raise TokenMisuse(f"a message at {self.time} does not allow {output.name} to send at {time}")
-        return Token.minted(output, time)
-
-    def __repr__(self) -> str:
-        return f"Received({self.time})"

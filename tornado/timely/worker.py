@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import TokenMisuse
-from .channel import Message
 from .dataflow import Dataflow
-from .fabric import Fabric
+from .fabric import Fabric, Message
 from .operator import Operator
 from .scope import Scope
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns import Float64s, Int32s, Int64s
+from ..columns import Float64s, Int8s, Int32s, Int64s, Uint8s
 
 ROWS = 0  # rows in use
 SEQUENCE = 1  # records applied so far; a version of the graph is a value of this counter
@@ -24,9 +24,15 @@ MISSING = 10  # removals that found no edge
 COMPACTING = 13  # 1 while lists are being slid together: blocks that get free are found by that
 TABLE_MASK = 11  # entries of the id table - 1
 GRAVE_MASK = 12  # entries of the ring of graves - 1
-GRAPH_COUNTERS = 16
+DELTAS = 14  # edges that came and went by the last call that applied records
+KNOWN_ROWS = 15  # vertices of this worker that were seen
+PART = 16  # the worker whose part of the graph this is
+GRAPH_COUNTERS = 24
 
 SIZE_CLASSES = 80
+BUCKETS = 1 << 12  # of a partition map
+BUCKET_SHIFT = 64 - 12  # the highest bits of the hash of an id are its bucket
+MOST_DELTAS = 1 << 14
 ANY_VERSION = np.iinfo(np.int64).max  # reads the newest state: every edge in the lists, no graves
 
 
@@ -39,6 +45,10 @@ class GraphColumns(NamedTuple):
     """
 
     ids: Int64s  # int64[rows]
+    owner: Uint8s  # uint8[rows], the worker that the vertex belongs to
+    known_as: (
+        Int32s  # int32[rows], which of the vertices that records have named, from 1; 0: none, or a ghost
+    )
     table: Int32s  # int32[power of two], open addressing: row + 1, 0 is free
     out_start: Int64s  # int64[rows], into the edge_* columns
     out_length: Int32s  # int32[rows]
@@ -65,4 +75,10 @@ class GraphColumns(NamedTuple):
     grave_died: Int64s  # int64[ring]
     grave_next_out: Int64s  # int64[ring], number of the producer's next older grave + 1
     grave_next_in: Int64s  # int64[ring]
+    delta_sign: Int8s  # int8[MOST_DELTAS], 1: the edge came, -1: it went
+    delta_producer: Int32s  # int32[MOST_DELTAS], row
+    delta_consumer: Int32s  # int32[MOST_DELTAS], row
+    delta_weight: Float64s  # float64[MOST_DELTAS]
+    delta_born: Int64s  # int64[MOST_DELTAS]
+    buckets: Uint8s  # uint8[BUCKETS], the worker of each bucket of ids
     counters: Int64s  # int64[GRAPH_COUNTERS]

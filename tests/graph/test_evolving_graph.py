@@ -5,11 +5,9 @@ import random
 import numpy as np
 import pytest
 
-import tornado.loops.graph
-from apps.sssp import ShortestPaths
+import tornado.graph.evolving_graph
 from tornado import EdgeBatch
-from tornado.loops.graph import EvolvingGraph
-from tornado.loops.main_processor import MainProcessor
+from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.testing import GraphModel
 
 
@@ -17,19 +15,9 @@ class Twin:
     """A graph on one worker and its model, given the same records one batch at a time."""
 
     def __init__(self, seed, vertices):
-        kernel = ShortestPaths.kernel()
         self.random = random.Random(seed)
         self.vertices = [self.random.getrandbits(64) - (1 << 63) for _ in range(vertices)]
-        self.kernel = kernel
-        self.processor = MainProcessor(
-            kernel=kernel,
-            arguments=(self.vertices[0],),
-            delay_bound=64,
-            worker=0,
-            workers=1,
-            on_applied=lambda version, records: None,
-        )
-        self.graph = self.processor.graph
+        self.graph = EvolvingGraph(PartitionMap.even(1))
         self.model = GraphModel()
         self.inserted = []
         self.leases = {}
@@ -40,17 +28,8 @@ class Twin:
         batch = EdgeBatch.of(src, dst, np.array(weight, np.float64), op=np.array(op, np.int8))
         self.model.apply(batch)
         first = 0
-        state = self.processor.state
         while first < count:
-            self.processor.kernel.finish_cursor(self.graph.addresses, *state.addresses)
-            self.graph.make_room(count - first)
-            first = self.kernel.apply_records(
-                self.graph.addresses, *state.addresses, self.processor.arguments,
-                batch.src, batch.dst, batch.weight, batch.op, first, 1 << 20,
-            )  # fmt: skip
-            self.kernel.finish_scans(
-                self.graph.addresses, *state.addresses, self.processor.arguments, 1 << 30
-            )
+            first = self.graph.apply(batch.src, batch.dst, batch.weight, batch.op, first, count)
 
     def row(self):
         chance = self.random
@@ -99,7 +78,7 @@ class Twin:
 @pytest.mark.parametrize("seed", range(40))
 def test_the_graph_is_that_of_the_model_at_every_version_leased(seed, monkeypatch):
     monkeypatch.setattr(
-        tornado.loops.graph, "_SLIDE_FUEL", 200
+        tornado.graph.evolving_graph, "_SLIDE_FUEL", 200
     )  # small graphs are compacted in several steps, too
     twin = Twin(seed, vertices=random.Random(seed).choice([2, 5, 20, 200]))
     for _ in range(60):
@@ -159,11 +138,7 @@ def test_compaction_gives_idle_blocks_back_and_keeps_every_edge():
     for src, dst, weight in twin.inserted[: len(twin.inserted) * 9 // 10]:
         batch = EdgeBatch.of([src], [dst], [weight], op=-1)
         twin.model.apply(batch)
-        twin.graph.make_room(1)
-        twin.kernel.apply_records(
-            twin.graph.addresses, *twin.processor.state.addresses, twin.processor.arguments,
-            batch.src, batch.dst, batch.weight, batch.op, 0, 1 << 20,
-        )  # fmt: skip
+        assert twin.graph.apply(batch.src, batch.dst, batch.weight, batch.op, 0, 1) == 1
     assert twin.graph.waste() > 0.3
     before = twin.graph.waste()
     twin.graph.compact()
@@ -174,7 +149,7 @@ def test_compaction_gives_idle_blocks_back_and_keeps_every_edge():
 
 
 def test_a_new_graph_is_empty_and_releasing_twice_is_an_error():
-    graph = EvolvingGraph(ShortestPaths.kernel())
+    graph = EvolvingGraph(PartitionMap.even(1))
     assert [len(column) for column in graph.edges()] == [0, 0, 0, 0]
     lease, version = graph.lease()
     assert version == 0

@@ -6,12 +6,11 @@ lease of the version (what was removed since is in its graves), so it does not m
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import EvolvingGraph
+from .evolving_graph import EvolvingGraph
+from .graph_module import graph_module
 
 _ROOM = 1 << 16  # edges copied in one step: a fraction of a millisecond
 _ROWS = 1 << 15
@@ -24,8 +23,6 @@ class EdgeReader:
 
     Parameters
     ----------
-    kernel
-        The module with the compiled functions of `graph_kernel`.
     graph
         What to read; somebody holds a lease of `version` until the end.
     version
@@ -37,8 +34,8 @@ class EdgeReader:
         How many rows the graph had, at least, at that version: all that edges name are below.
     """
 
-    def __init__(self, kernel: ModuleType, graph: EvolvingGraph, version: int) -> None:
-        self._kernel = kernel
+    def __init__(self, graph: EvolvingGraph, version: int) -> None:
+        self._kernel = graph_module()
         self._graph = graph
         self._version = version
         self.rows = graph.rows  # a producer with a later row has no edge that is old enough

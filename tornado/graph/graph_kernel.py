@@ -5,53 +5,40 @@ it. Live edges are in the lists; an edge that was removed while somebody holds a
 skips the edges of a list that were born after s, then follows the row's chain of graves, newest first, and stops at the first
 that died at or before s. So nothing is copied for a reader, and without leases a removal costs nothing extra.
 
-The kernels are plain functions over arrays (see `graph_columns`); `graph.EvolvingGraph` is their owner and keeps room for them.
+Applying records changes the graph once, and writes *delta columns*: which edges came and went, in order. Every loop on the graph
+consumes them before the next records are applied, so all loops stand at one version.
+
+The kernels are plain functions over arrays (see `graph_columns`), compiled once for all programs (`graph_module`);
+`evolving_graph.EvolvingGraph` is their owner and keeps room for them.
 """
 
 import numba as nb
 import numpy as np
 
 from .graph_columns import (
+    BUCKET_SHIFT,
     BURIED_FIRST,
     BURIED_NEXT,
     COMPACTING,
+    DELTAS,
     EDGES,
     GRAVE_MASK,
     IN_END,
     IN_IDLE,
+    KNOWN_ROWS,
     LEASED,
     MISSING,
+    MOST_DELTAS,
     OUT_END,
     OUT_IDLE,
+    PART,
     ROWS,
     SEQUENCE,
     SIZE_CLASSES,
-    TABLE_MASK,
 )
+from .rows_kernel import find_row, hash_id, place_row, row_of
 
 _BLOCK = 64  # entries compared at once while an edge is searched; the compiler turns the comparison into vector instructions
-
-
-@nb.njit(cache=True)
-def hash_id(identifier):
-    """A 64-bit mix of a vertex id (the finaliser of SplitMix64)."""
-    mixed = np.uint64(identifier)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-@nb.njit(cache=True)
-def find_row(ids, table, mask, identifier):
-    """The row of a vertex id, or -1. Safe beside one thread that adds rows."""
-    slot = hash_id(identifier) & np.uint64(mask)
-    while True:
-        row = table[np.int64(slot)] - 1
-        if row < 0:
-            return -1
-        if ids[row] == identifier:
-            return np.int64(row)
-        slot = (slot + np.uint64(1)) & np.uint64(mask)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -59,15 +46,6 @@ def find_rows(ids, table, identifiers, rows):
     """Write the row of each vertex id (or -1) into `rows`."""
     for i in range(identifiers.size):
         rows[i] = find_row(ids, table, table.size - 1, identifiers[i])
-
-
-@nb.njit(cache=True)
-def place_row(ids, table, mask, row):
-    """Enter an existing row into a table that has room for it."""
-    slot = hash_id(ids[row]) & np.uint64(mask)
-    while table[np.int64(slot)] != 0:
-        slot = (slot + np.uint64(1)) & np.uint64(mask)
-    table[np.int64(slot)] = row + 1
 
 
 @nb.njit(cache=True, nogil=True)
@@ -202,16 +180,6 @@ def grow_in_list(graph, row):
         give_in_block(graph, old, np.int64(graph.in_capacity[row]))
     graph.in_start[row] = start
     graph.in_capacity[row] = capacity_of(size_class)
-
-
-@nb.njit(cache=True)
-def add_row(graph, identifier):
-    """A new row for a vertex id that has none."""
-    row = graph.counters[ROWS]
-    graph.counters[ROWS] = row + 1
-    graph.ids[row] = identifier
-    place_row(graph.ids, graph.table, graph.counters[TABLE_MASK], row)
-    return row
 
 
 @nb.njit(cache=True)
@@ -393,12 +361,6 @@ def edges_of_rows(graph, version, first, stop, producers, consumers, weights, bo
     return stop, count
 
 
-@nb.njit(cache=True)
-def count_missing(graph):
-    """Note a removal that found no edge."""
-    graph.counters[MISSING] += 1
-
-
 @nb.njit(cache=True, nogil=True)
 def slide_out_lists(graph, rows, starts, first, position, fuel):
     """Slide the out-lists of `rows` (in the order of their starts) down to `position`; returns (next row, next position).
@@ -462,3 +424,105 @@ def free_in_entries(graph, start, entries):
     graph.counters[COMPACTING] = 0
     give_in_block(graph, start, entries)
     graph.counters[COMPACTING] = 1
+
+
+@nb.njit(cache=True, nogil=True)
+def owners_of(buckets, identifiers, owners):
+    """Write the worker of each vertex id, by the table of a partition map."""
+    for i in range(identifiers.size):
+        owners[i] = buckets[np.int64(hash_id(identifiers[i]) >> np.uint64(BUCKET_SHIFT))]
+
+
+@nb.njit(cache=True, nogil=True)
+def pages_of(identifiers, pages, places):
+    """Write the page of a stored snapshot that each vertex id falls to; `pages` is how many there are."""
+    for i in range(identifiers.size):
+        places[i] = np.int64((hash_id(identifiers[i]) >> np.uint64(40)) % np.uint64(pages))
+
+
+@nb.njit(cache=True)
+def note_known(graph, row):
+    """A record names a vertex: from now on it was seen, if it lives here."""
+    if graph.known_as[row] == 0 and graph.owner[row] == graph.counters[PART]:
+        graph.counters[KNOWN_ROWS] += 1
+        graph.known_as[row] = graph.counters[KNOWN_ROWS]
+
+
+@nb.njit(cache=True, nogil=True)
+def apply_mentions(graph, identifiers):
+    """Vertices that are named without an edge that ends here."""
+    for i in range(identifiers.size):
+        note_known(graph, row_of(graph, identifiers[i]))
+
+
+@nb.njit(cache=True)
+def write_delta(graph, sign, producer, consumer, weight, born):
+    """Tell the loops on this graph of an edge that came or went."""
+    place = graph.counters[DELTAS]
+    graph.delta_sign[place] = sign
+    graph.delta_producer[place] = producer
+    graph.delta_consumer[place] = consumer
+    graph.delta_weight[place] = weight
+    graph.delta_born[place] = born
+    graph.counters[DELTAS] = place + 1
+
+
+@nb.njit(cache=True)
+def add_edge(graph, producer, consumer, weight):
+    """Insert an edge and tell of it."""
+    insert_edge(graph, producer, consumer, weight)
+    write_delta(graph, 1, producer, consumer, weight, graph.counters[SEQUENCE])
+
+
+@nb.njit(cache=True)
+def take_edge(graph, producer, slot):
+    """Remove an edge and tell of it."""
+    consumer = np.int64(graph.edge_consumer[slot])
+    write_delta(graph, -1, producer, consumer, graph.edge_weight[slot], graph.edge_born[slot])
+    remove_edge(graph, producer, slot)
+
+
+@nb.njit(cache=True)
+def is_full(graph, most_graves):
+    """Whether a removal and an insertion might find no room for what they leave behind."""
+    if graph.counters[DELTAS] + 2 > MOST_DELTAS:
+        return True
+    graves = graph.counters[BURIED_NEXT] - graph.counters[BURIED_FIRST]
+    return graph.counters[LEASED] != 0 and graves > most_graves
+
+
+@nb.njit(cache=True, nogil=True)
+def apply_records(graph, sources, targets, weights, operations, first, stop):
+    """Apply records ``first .. stop`` of an admission batch and write what changed into the delta columns.
+
+    Returns the index of the first record that was not applied: it stops early when the delta columns are full, or the ring of
+    graves is (the caller enlarges it). No scan of any loop may be under way, and every loop has consumed the deltas before.
+    """
+    graph.counters[DELTAS] = 0
+    most_graves = graph.counters[GRAVE_MASK] - 8
+    for i in range(first, stop):
+        if is_full(graph, most_graves):
+            return i
+        consumer = row_of(graph, targets[i])
+        producer = row_of(graph, sources[i])
+        graph.counters[SEQUENCE] += 1
+        note_known(graph, consumer)
+        note_known(graph, producer)
+        operation = operations[i]
+        if operation == 1:
+            add_edge(graph, producer, consumer, weights[i])
+        elif operation == -1:
+            slot = find_edge(graph, producer, consumer, weights[i])
+            if slot < 0:
+                graph.counters[MISSING] += 1
+            else:
+                take_edge(graph, producer, slot)
+        else:
+            slot = find_edge(graph, producer, consumer, np.nan)
+            while slot >= 0:
+                if is_full(graph, most_graves):
+                    return i
+                take_edge(graph, producer, slot)
+                slot = find_edge(graph, producer, consumer, np.nan)
+            add_edge(graph, producer, consumer, weights[i])
+    return stop

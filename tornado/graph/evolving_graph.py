@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,9 @@ from ..columns import addresses_of
 from ..errors import StoreError
 from . import graph_columns as names
 from .arena import advise_huge_pages, release_pages, reserve
-from .graph_columns import ANY_VERSION, GRAPH_COUNTERS, SIZE_CLASSES, GraphColumns
+from .graph_columns import ANY_VERSION, GRAPH_COUNTERS, MOST_DELTAS, SIZE_CLASSES, GraphColumns
+from .graph_module import graph_module
+from .partition import PartitionMap
 
 MOST_ROWS = 1 << 29
 MOST_EDGE_SLOTS = 1 << 31
@@ -39,6 +40,7 @@ class GraphStatistics:
     """What one worker's graph holds and uses."""
 
     rows: int
+    vertices: int
     edges: int
     missing_removals: int
     sequence: int
@@ -52,16 +54,20 @@ class EvolvingGraph:
 
     Parameters
     ----------
-    kernel
-        The module with the compiled functions of `graph_kernel`.
+    partition
+        Which worker a vertex belongs to.
+    worker
+        Whose part it is.
     """
 
-    def __init__(self, kernel: ModuleType) -> None:
-        self._kernel = kernel
+    def __init__(self, partition: PartitionMap, worker: int = 0) -> None:
+        self._kernel = graph_module()
         rows, slots = MOST_ROWS, MOST_EDGE_SLOTS
         ring = _FIRST_GRAVES
         self.columns = GraphColumns(
             ids=reserve(rows, np.int64),
+            owner=reserve(rows, np.uint8),
+            known_as=reserve(rows, np.int32),
             table=reserve(_FIRST_TABLE, np.int32),
             out_start=reserve(rows, np.int64),
             out_length=reserve(rows, np.int32),
@@ -80,8 +86,15 @@ class EvolvingGraph:
             buried_out=reserve(rows, np.int64),
             buried_in=reserve(rows, np.int64),
             **_graves(ring),
+            delta_sign=np.zeros(MOST_DELTAS, np.int8),
+            delta_producer=np.zeros(MOST_DELTAS, np.int32),
+            delta_consumer=np.zeros(MOST_DELTAS, np.int32),
+            delta_weight=np.zeros(MOST_DELTAS, np.float64),
+            delta_born=np.zeros(MOST_DELTAS, np.int64),
+            buckets=partition.buckets,
             counters=np.zeros(GRAPH_COUNTERS, np.int64),
         )
+        self.columns.counters[names.PART] = worker
         self._replace()
         self._leases: dict[int, int] = {}
         self._next_lease = 0
@@ -126,6 +139,63 @@ class EvolvingGraph:
         if counters[names.LEASED]:
             self._make_graves(records)
         self._advise()
+
+    def apply(
+        self,
+        sources: NDArray[np.int64],
+        targets: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        operations: NDArray[np.int8],
+        first: int,
+        stop: int,
+    ) -> int:
+        """Apply records ``first .. stop``, as far as there is room for what they leave behind.
+
+        What changed stands in the delta columns until the next call: every loop on the graph consumes it before that.
+
+        Parameters
+        ----------
+        sources, targets : int64[n]
+            Ids; those of targets belong to this worker. Only read, as the others are.
+        weights : float64[n]
+        operations : int8[n]
+            See `tornado.ingest.records`.
+
+        Returns
+        -------
+        The index of the first record that was not applied.
+        """
+        self.make_room(stop - first)
+        return int(
+            self._kernel.apply_records(self.addresses, sources, targets, weights, operations, first, stop)
+        )
+
+    def mention(self, ids: NDArray[np.int64]) -> None:
+        """Vertices of this worker that records elsewhere name: from now on they were seen."""
+        self.make_room(len(ids))
+        self._kernel.apply_mentions(self.addresses, ids)
+
+    def rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The row of each vertex, -1 for one that has none; from any thread."""
+        columns = self.columns
+        rows = np.empty(len(ids), np.int64)
+        self._kernel.find_rows(columns.ids, columns.table, np.ascontiguousarray(ids, np.int64), rows)
+        return rows
+
+    @property
+    def vertices(self) -> int:
+        """How many of this worker's vertices were seen."""
+        return int(self.columns.counters[names.KNOWN_ROWS])
+
+    def are_known(self, rows: NDArray[np.int64], vertices: int) -> NDArray[np.bool_]:
+        """Whether each row is of a vertex of this worker that was seen when `vertices` of them were; from any thread."""
+        known_as = self.columns.known_as[rows]
+        return (known_as > 0) & (known_as <= vertices)
+
+    def known_rows(self, vertices: int) -> NDArray[np.int64]:
+        """The rows of the first `vertices` of this worker that were seen, ascending; from any thread."""
+        known_as = self.columns.known_as[: self.rows]
+        return np.flatnonzero((known_as > 0) & (known_as <= vertices))
 
     def lease(self) -> tuple[int, int]:
         """Promise to read the present version until `release`; returns (lease, version)."""
@@ -250,7 +320,7 @@ class EvolvingGraph:
     def statistics(self) -> GraphStatistics:
         """Sizes, for people and for metrics."""
         counters = self.columns.counters
-        row_bytes = 8 * 3 + 4 * 4 + 8 * 2
+        row_bytes = 8 * 3 + 4 * 4 + 8 * 2 + 4 + 1
         size_bytes = (
             self.rows * row_bytes
             + self.columns.table.nbytes
@@ -260,6 +330,7 @@ class EvolvingGraph:
         )
         return GraphStatistics(
             rows=self.rows,
+            vertices=self.vertices,
             edges=int(counters[names.EDGES]),
             missing_removals=int(counters[names.MISSING]),
             sequence=self.sequence,
@@ -299,6 +370,7 @@ class EvolvingGraph:
             self._advised_rows = max(2 * rows, 1 << 21)
             for name in (
                 "ids",
+                "known_as",
                 "out_start",
                 "out_length",
                 "out_capacity",

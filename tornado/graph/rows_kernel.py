@@ -1,0 +1,59 @@
+"""Rows of one worker's graph: a vertex id is hashed once, when it comes in, and is a row from then on.
+
+A row stands for a vertex of this worker or for a ghost, a producer that another worker owns. Which worker that is says the
+partition map (`partition.PartitionMap`): a table from buckets of the hash to workers.
+"""
+
+import numba as nb
+import numpy as np
+
+from .graph_columns import BUCKET_SHIFT, ROWS, TABLE_MASK
+
+
+@nb.njit(cache=True)
+def hash_id(identifier):
+    """A 64-bit mix of a vertex id (the finaliser of SplitMix64)."""
+    mixed = np.uint64(identifier)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@nb.njit(cache=True)
+def find_row(ids, table, mask, identifier):
+    """The row of a vertex id, or -1. Safe beside one thread that adds rows."""
+    slot = hash_id(identifier) & np.uint64(mask)
+    while True:
+        row = table[np.int64(slot)] - 1
+        if row < 0:
+            return -1
+        if ids[row] == identifier:
+            return np.int64(row)
+        slot = (slot + np.uint64(1)) & np.uint64(mask)
+
+
+@nb.njit(cache=True)
+def place_row(ids, table, mask, row):
+    """Enter an existing row into a table that has room for it."""
+    slot = hash_id(ids[row]) & np.uint64(mask)
+    while table[np.int64(slot)] != 0:
+        slot = (slot + np.uint64(1)) & np.uint64(mask)
+    table[np.int64(slot)] = row + 1
+
+
+@nb.njit(cache=True)
+def add_row(graph, identifier):
+    """A new row for a vertex id that has none."""
+    row = graph.counters[ROWS]
+    graph.counters[ROWS] = row + 1
+    graph.ids[row] = identifier
+    graph.owner[row] = graph.buckets[np.int64(hash_id(identifier) >> np.uint64(BUCKET_SHIFT))]
+    place_row(graph.ids, graph.table, graph.counters[TABLE_MASK], row)
+    return row
+
+
+@nb.njit(cache=True)
+def row_of(graph, identifier):
+    """The row of a vertex id, made if there is none."""
+    row = find_row(graph.ids, graph.table, graph.counters[TABLE_MASK], identifier)
+    return add_row(graph, identifier) if row < 0 else row

@@ -1,0 +1,37 @@
+"""Calling every compiled function of the graph once, so that nothing is compiled while a worker has better things to do."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from .edge_reader import EdgeReader
+from .evolving_graph import EvolvingGraph
+from .graph_module import graph_module
+from .partition import PartitionMap, pages_of
+
+
+@cache
+def warm_graph() -> None:
+    """Compile what is not on disk yet, and load the rest: on two rows and one edge."""
+    partition = PartitionMap.even(2)
+    graph = EvolvingGraph(partition)
+    ids, weights = np.array([1, 2], np.int64), np.ones(1)
+    partition.owners_of(ids)
+    pages_of(ids, 2)
+    graph.mention(ids)
+    graph.apply(ids[:1], ids[1:], weights, np.ones(1, np.int8), 0, 1)
+    graph.rows_of(ids)
+    reader = EdgeReader(graph, graph.sequence)
+    while not reader.step():
+        pass
+    graph.edges()
+    graph.compact()
+    kernel = graph_module()
+    pages, rows, counts = np.zeros(2, np.uint16), np.zeros(1, np.int32), np.zeros(1, np.int64)
+    kernel.count_by_page(pages, rows, counts)
+    kernel.order_by_page(pages, rows, 0, np.zeros(1, np.int64), counts)
+    kernel.fill_table(graph.columns.ids, np.zeros_like(graph.columns.table), 0)
+    for free in (kernel.free_out_entries, kernel.free_in_entries):
+        free(graph.addresses, 0, 0)

@@ -1,0 +1,114 @@
+"""The forks of a main loop on one worker: what the consistent cut (`protocol/cut.py`) says of a payload is done to the branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from ..protocol.cut import Cut, Deliver, Effect, Keep, Mark
+from .loop_columns import NEVER
+from .loop_operator import LoopOperator
+
+
+class Payload(Protocol):
+    """What workers send each other.
+
+    Attributes
+    ----------
+    sender
+        The worker it comes from.
+    marker
+        The fork it is the marker of, -1 otherwise.
+    """
+
+    @property
+    def sender(self) -> int:
+        """See above."""
+        ...
+
+    @property
+    def marker(self) -> int:
+        """See above."""
+        ...
+
+
+P = TypeVar("P", bound=Payload)
+P_contra = TypeVar("P_contra", contravariant=True)
+
+
+class ForkedPart(Protocol[P_contra]):
+    """A branch on this worker whose state was recorded.
+
+    Attributes
+    ----------
+    number
+        Of the fork.
+    """
+
+    number: int
+
+    def keep(self, payload: P_contra, timestamp: int) -> None:
+        """Take in what was under way when its cut was taken."""
+        ...
+
+    def cut_is_complete(self, markers: tuple[P_contra, ...]) -> None:
+        """Nothing more of the cut will come; these markers, of all other workers, say what belongs to it."""
+        ...
+
+
+class Forks(Generic[P]):
+    """See the module.
+
+    Parameters
+    ----------
+    operator
+        Of the main loop, by which markers leave.
+    marker
+        Makes this worker's marker of a fork.
+    deliver
+        Takes a payload into the main loop, with its timestamp.
+    """
+
+    def __init__(
+        self, operator: LoopOperator[P], *, marker: Callable[[int], P], deliver: Callable[[P, int], None]
+    ) -> None:
+        self._operator = operator
+        self._marker = marker
+        self._deliver = deliver
+        self._cut: Cut[tuple[P, int]] = Cut(operator.worker, operator.workers)
+        self._branches: dict[int, ForkedPart[P]] = {}  # recorded here, cuts not complete
+
+    def record(self, branch: ForkedPart[P]) -> None:
+        """A branch has recorded this worker's state, with all that was made before sent."""
+        self._branches[branch.number] = branch
+        self._perform(self._cut.record(branch.number))
+
+    def take(self, payload: P, timestamp: int) -> None:
+        """A payload has come, in the order of its channel."""
+        self._perform(self._cut.arrive(payload.sender, (payload, timestamp), payload.marker))
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether another worker has recorded a fork that this one has not."""
+        return self._cut.is_awaited
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether something is here that must not be taken in before this worker's next record."""
+        return self._cut.is_holding
+
+    def held_least(self) -> int:
+        """The least timestamp of that, or NEVER."""
+        return min((timestamp for _, timestamp in self._cut.held()), default=NEVER)
+
+    def _perform(self, effects: list[Effect[tuple[P, int]]]) -> None:
+        for effect in effects:
+            if isinstance(effect, Deliver):
+                self._deliver(*effect.item)
+            elif isinstance(effect, Keep):
+                self._branches[effect.fork].keep(*effect.item)
+            elif isinstance(effect, Mark):
+                self._operator.send_to_others(self._marker(effect.fork))
+            else:
+                markers = tuple(payload for payload, _ in effect.markers)
+                self._branches.pop(effect.fork).cut_is_complete(markers)
