@@ -119,7 +119,7 @@ def _measure_latency(
         _service("memory:") as url,
         RemoteLoop(url, "sssp") as loop,
         broker.producer(linger_ms=0) as producer,
-        httpx.Client(base_url=url) as client,
+        httpx.Client(base_url=url, timeout=30) as client,
     ):
         writer = _parsed(spark, broker, topic).writeStream.format("tornado")
         options = {"url": url, "loop": "sssp", "checkpointLocation": str(folder / "steady")}

@@ -12,6 +12,7 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.engine.places import SOURCE, eventually, is_restored, lose
+from tests.promised import within
 from tornado.query.http import HttpServer
 from tornado.query.http_requests import HttpLimits
 from tornado.query.session import Session
@@ -120,8 +121,8 @@ def test_health_is_quick_and_everything_else_keeps_its_deadline_while_a_worker_h
         greatest.append(float(seconds.max()))
         for name, answers in asking.took.items():
             for took, status, text in answers:
-                assert took < 2 * DEADLINE_S + SLACK_S, (name, took)
+                assert took < within(2 * DEADLINE_S + SLACK_S), (name, took)
                 assert status in {200, 202, 503}, (name, status, text)
     print({"p99": quantiles, "max": greatest, "polls": len(health)})
-    assert statistics.median(quantiles) < 0.050, (quantiles, greatest)
-    assert statistics.median(greatest) < 0.250, (quantiles, greatest)
+    assert statistics.median(quantiles) < within(0.050), (quantiles, greatest)
+    assert statistics.median(greatest) < within(0.250), (quantiles, greatest)
