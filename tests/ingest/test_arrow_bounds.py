@@ -18,29 +18,27 @@ from tornado.ingest.interner import Interner
 ANY = 1 << 60
 
 
-def rows_of(body):
-    """The least bound on records that lets a stream pass."""
+def least(passes):
+    """The least number for which `passes` raises no refusal."""
     low, high = 0, ANY
     while low < high:
         middle = (low + high) // 2
         try:
-            check_bounds(body, Bounds(ANY, middle))
+            passes(middle)
             high = middle
         except BodyTooLarge:
             low = middle + 1
     return low
+
+
+def rows_of(body):
+    """The least bound on records that lets a stream pass."""
+    return least(lambda bound: check_bounds(body, Bounds(ANY, bound)))
 
 
 def bytes_of(body):
-    low, high = 0, ANY
-    while low < high:
-        middle = (low + high) // 2
-        try:
-            check_bounds(body, Bounds(middle, ANY))
-            high = middle
-        except BodyTooLarge:
-            low = middle + 1
-    return low
+    """The least bound on bytes that lets a stream pass."""
+    return least(lambda bound: check_bounds(body, Bounds(bound, ANY)))
 
 
 columns = st.sampled_from(
