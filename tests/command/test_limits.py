@@ -63,7 +63,7 @@ def job(tmp_path):
         deployment = SimpleNamespace(
             loop=loop,
             logged=loop,
-            recognise=len,
+            recognise=lambda *_: None,
             is_gone_on_from=False,
             interner=None,
             quarantine=Quarantine(None),

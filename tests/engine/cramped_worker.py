@@ -1,6 +1,6 @@
 """A worker that holds few vertices, to see what happens when there is no room."""
 
-from tornado.loops import graph
+from tornado.graph import evolving_graph
 from tornado.loops.remote_worker import prepare
 from tornado.loops.remote_worker import serve as serve_plainly
 
@@ -10,5 +10,5 @@ MOST_ROWS = 300
 
 
 def serve(config):
-    graph.MOST_ROWS = MOST_ROWS
+    evolving_graph.MOST_ROWS = MOST_ROWS
     serve_plainly(config)

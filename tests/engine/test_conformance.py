@@ -15,8 +15,8 @@ from tests.engine import cramped_worker
 from tests.engine.places import SOURCE, Placed, eventually, master_at, runs, stream
 from tests.loops.test_recovery import judge
 from tornado.errors import InvalidArgument, NotSupported
-from tornado.graph import GraphTooLarge
-from tornado.loops import BranchState, engines, graph
+from tornado.graph import GraphTooLarge, evolving_graph
+from tornado.loops import BranchState, engines
 from tornado.storage import MemoryStore
 from tornado.testing import exact_distances, random_multigraph
 
@@ -80,7 +80,7 @@ def test_queries_over_http(place):
 
 @pytest.fixture
 def cramped(place, monkeypatch):
-    monkeypatch.setattr(graph, "MOST_ROWS", cramped_worker.MOST_ROWS)
+    monkeypatch.setattr(evolving_graph, "MOST_ROWS", cramped_worker.MOST_ROWS)
     monkeypatch.setattr(engines, "_WORKER", cramped_worker.__name__)
     with master_at(place) as made:
         yield made

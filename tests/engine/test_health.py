@@ -50,7 +50,7 @@ def routes(kept):
         "push": lambda client: client.post(
             "/v1/loops/roads/edges", content='{"src": 1, "dst": 2}\n', headers=NDJSON
         ),
-        "newest batch": lambda client: client.get("/v1/loops/roads/batches/b"),
+        "newest batch": lambda client: client.get("/v1/loops/roads/batches/spark:b"),
         "metrics": lambda client: client.get("/metrics"),
         "ready": lambda client: client.get("/readyz"),
     }
