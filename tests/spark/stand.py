@@ -94,6 +94,8 @@ class Stand:
         self.recording = Recording(folder / "incoming", stream, size)
         self.gates = Gates(folder / "gates")
         self.service = self.driver = None
+        # How long a driver that has just begun, and has never run a batch, takes for its first ones.
+        self.cold_s = 0.0
         self._folder = folder
         self._options = ["--store", f"lmdb://{folder}/store", "--http", f"127.0.0.1:{free_port()}"]
         self._options += ["--checkpoint-every", "300ms"]
@@ -121,8 +123,10 @@ class Stand:
             self.driver = None
         if self.driver is None:
             self.start_driver(master)
+            begun_s = time.monotonic()
             self.recording.write(5)
             self.wait_until_exact()
+            self.cold_s = time.monotonic() - begun_s
 
     def stop_at(self, place, batches=3):
         """Let batches come until a process stands at a gate; return its id."""

@@ -64,7 +64,8 @@ def test_nothing_is_lost_or_twice_when(stand, record_property, break_it, place, 
     record_property("exact_again_s", round(recovered_s, 1))
     print(f"{break_it.__name__} at {place!r}: exact again after {recovered_s:.1f} s")
     stand.check_once()
-    assert recovered_s < within(EXACT_WITHIN_S)
+    # A new driver has to become warm first.
+    assert recovered_s < within(EXACT_WITHIN_S) + (stand.cold_s if break_it is kill_driver else 0.0)
 
 
 @pytest.mark.soak
