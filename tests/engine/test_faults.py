@@ -369,16 +369,16 @@ def test_workers_that_are_lost_at_any_moment(lossy, seed):
 def test_workers_that_are_lost_right_after_a_snapshot_was_written_take_nothing_in_twice(remote):
     with master_at(remote, MemoryStore()) as master, Placed(master, "streamed", stream()) as streamed:
         streamed.admit(2000)
-        write = streamed.loop._stored.write
+        write = streamed.loop.stream.stored.write
 
         def write_and_lose(*arguments, **options):
             write(*arguments, **options)
             lose(master, 1)
             eventually(lambda: is_restored(master))
 
-        streamed.loop._stored.write = write_and_lose
+        streamed.loop.stream.stored.write = write_and_lose
         version = streamed.loop.checkpoint()
-        streamed.loop._stored.write = write
+        streamed.loop.stream.stored.write = write
         streamed.check_main()
         streamed.check_branch(streamed.loop.fork())
         admit_all(streamed)

@@ -265,7 +265,7 @@ def test_older_snapshots_are_forgotten_but_for_those_in_use():
             versions.append(loop.checkpoint())
         assert loop.trim_snapshots(keep=2, in_use=[versions[1], 999]).version == versions[1]
         assert [found.version for found in loop.snapshots()] == versions[1:]
-        with loop._stored.reading(versions[3]):
+        with loop.stream.stored.reading(versions[3]):
             assert loop.trim_snapshots(keep=1).version == versions[3]
         assert loop.trim_snapshots(keep=1).offsets == {"edges": 600}
         assert [found.version for found in loop.snapshots()] == versions[5:]

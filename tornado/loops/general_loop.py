@@ -40,7 +40,7 @@ class GeneralLoop(MainLoop):
         InvalidArgument
             When the store has snapshots of a selective program by this name.
         """
-        stored = self._stored.newest()
+        stored = self.stream.stored.newest()
         if stored is None:
             return None
         raise InvalidArgument(
@@ -74,7 +74,7 @@ class GeneralLoop(MainLoop):
         del at, program, max_iterations
         raise self._unsupported()
 
-    def _shares(self, batch: EdgeBatch) -> list[Share]:
+    def shares(self, batch: EdgeBatch) -> list[Share]:
         """Each worker gets the records of which it owns an end: targets have their edges, sources know their targets."""
         nothing = batch.src[:0]
         consumers, producers = self.partition.owners_of(batch.dst), self.partition.owners_of(batch.src)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
+from ..errors import NotSupported
 from ..protocol.messages import AddEdge, RemoveEdge, Touch
 from ..protocol.messages import Input as EdgeInput
 from .forks import Forks
@@ -32,6 +33,8 @@ class GeneralMain(GeneralProcessor):
         What the user wrote.
     on_applied
         Called with the number of records that were applied.
+    stream
+        None: it has what it reads for itself.
     """
 
     def __init__(
@@ -42,7 +45,10 @@ class GeneralMain(GeneralProcessor):
         worker: int,
         workers: int,
         on_applied: Callable[[int], None],
+        stream: object | None,
     ) -> None:
+        if stream is not None:
+            raise NotSupported("a general program reads a stream of its own")
         super().__init__(delay_bound=delay_bound, worker=worker, workers=workers)
         self.program = program
         self.edges = GeneralEdges(self.owns)
@@ -54,11 +60,23 @@ class GeneralMain(GeneralProcessor):
         self._forks = Forks(self.operator, marker=self._marker_of, deliver=self._accept)
         self._on_applied = on_applied
 
-    def tidy(self) -> None:
-        """Nothing to tidy up while nothing comes."""
+    @property
+    def stream(self) -> GeneralMain:
+        """Itself: it has its vertices and edges for itself."""
+        return self
 
-    def command(self, command: Share | GeneralBranch) -> None:
-        """A share to apply, or a branch to record the state for; in the order of admission."""
+    def tidy(self) -> None:
+        """Do nothing: there is nothing to tidy up."""
+
+    def admit(self, share: Share) -> None:
+        """Apply a share, when it is its turn in the sequence."""
+        self._put(share)
+
+    def command(self, branch: GeneralBranch) -> None:
+        """Record the state for a branch, when it is its turn in the sequence."""
+        self._put(branch)
+
+    def _put(self, command: Share | GeneralBranch) -> None:
         self.is_idle = False
         self._commands.append(command)
         self.operator.activate()

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from ..timely import Dataflow, Fabric, Worker
-from .part import BranchPart, BranchView, MainPart, MainView
+from .part import BranchPart, BranchView, MainPart, MainView, StreamView
 from .share import Share
 
 
@@ -25,25 +25,31 @@ class PartPlan:
     kind: Callable[..., MainPart]
     arguments: Mapping[str, Any]
 
-    def part(self, *, worker: int, workers: int, on_applied: Callable[[int], None]) -> MainPart:
-        """The part of a worker; `on_applied` is told of every number of records that were applied."""
-        return self.kind(worker=worker, workers=workers, on_applied=on_applied, **self.arguments)
+    def part(
+        self, *, worker: int, workers: int, on_applied: Callable[[int], None], stream: StreamView | None
+    ) -> MainPart:
+        """The part of a worker, on a stream or on a new one; `on_applied` hears of every number of records applied to that."""
+        return self.kind(
+            worker=worker, workers=workers, on_applied=on_applied, stream=stream, **self.arguments
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class StartLoop:
-    """Install a main loop."""
+    """Install a main loop that reads a stream: a new one, or what others on the worker read already."""
 
     loop: int
+    stream: int
     plan: PartPlan
-    on_applied: Callable[[int, int], None]  # worker, records
+    on_installed: Callable[[int], None]  # worker
+    on_applied: Callable[[int, int], None]  # worker, records of the stream
 
 
 @dataclass(frozen=True, slots=True)
 class Admit:
     """Apply this worker's share of a batch."""
 
-    loop: int
+    stream: int
     share: Share
 
 
@@ -161,6 +167,7 @@ class WorkerHost:
         self.workers = workers
         self._worker = Worker(index, workers, fabric)
         self._commands: deque[Command] = deque()
+        self._streams: dict[int, StreamView] = {}
         self._loops: dict[int, MainPart] = {}
         self._dataflows: dict[int, Dataflow] = {}
         self._branches: dict[int, _Branch] = {}
@@ -196,8 +203,8 @@ class WorkerHost:
 
     def idle(self) -> None:
         """Nothing has come for a while."""
-        for processor in self._loops.values():
-            processor.tidy()
+        for stream in self._streams.values():
+            stream.tidy()
 
     def wake(self) -> None:
         """Make `wait` return."""
@@ -226,7 +233,9 @@ class WorkerHost:
     def _obey(self, command: Command) -> None:
         match command:
             case Admit():
-                self._loops[command.loop].command(command.share)
+                stream = self._streams.get(command.stream)
+                if stream is not None:  # its last loop may have been removed
+                    stream.admit(command.share)
             case Fork():
                 self._fork(command)
             case Stop():
@@ -259,12 +268,14 @@ class WorkerHost:
             worker=index,
             workers=self.workers,
             on_applied=lambda records: command.on_applied(index, records),
+            stream=self._streams.get(command.stream),
         )
+        self._streams[command.stream] = processor.stream
         self._loops[command.loop] = processor
         self._dataflows[command.loop] = self._worker.dataflow(
             processor.build, name=f"main loop {command.loop}"
         )
-        command.on_applied(index, 0)  # somebody waits for it to be there
+        command.on_installed(index)
 
     def _place(self, command: Place) -> None:
         try:
@@ -326,5 +337,10 @@ class WorkerHost:
                 branch.processor.free()
             dataflow.cancel()
             self._ending.remove(number)
-            self._loops.pop(number).free()
+            main = self._loops.pop(number)
+            if not any(other.stream is main.stream for other in self._loops.values()):
+                self._streams = {
+                    stream: part for stream, part in self._streams.items() if part is not main.stream
+                }
+            main.free()
             del self._dataflows[number]

@@ -1,39 +1,30 @@
-"""A main loop, as its owner holds it: batches are admitted to it in one sequence, branches are forked from it.
-
-The sequencer gives every batch a number and every worker its share, under one lock; a fork is put into the same sequence. So
-"everything up to version v" means the same on every worker, whatever each of them is doing (see ARCHITECTURE.md, Admission).
-"""
+"""A main loop, as its owner holds it: it reads a stream beside others, and branches are forked from it."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar, cast
 
-from ..engine import ClusterEngine, Engine
-from ..errors import ConnectionLost, InvalidArgument, QueueFull, TornadoError, WorkerLost
+from ..engine import Engine
+from ..errors import InvalidArgument, TornadoError, WorkerLost
 from ..graph import PartitionMap
 from ..ingest.records import EdgeBatch
-from ..storage import VersionedStore
-from .admission_order import AdmissionOrder
 from .branch import Branch
 from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
-from .journal import Journal
 from .main_processor import MainProcessor
 from .part import MainView, PartView, StorableView
-from .parts import BACKLOG_LIMIT_RECORDS, Parts
+from .parts import Parts
 from .program import SelectiveProgram, first_refused
 from .restoration import RestorableProcessor, Restoration, Restored
 from .share import Share, shares_of
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
-from .stored_snapshot import StoredSnapshot, StoredSnapshots, identity_of
+from .stored_snapshot import StoredSnapshot, identity_of
+from .stream import Stream
 from .values import ColumnValues, Values
-from .version_numbers import VersionNumbers
 from .warm import warm
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
@@ -47,12 +38,10 @@ class MainLoop:
     ----------
     name, program, delay_bound, workers
         As it was started.
-    partition
-        Which worker a vertex belongs to.
+    stream
+        What it reads.
     restored
         What it began with, or None where it began with nothing.
-    on_full_journal
-        Stores a snapshot; called where workers can be lost, and much has come in since the last one.
     """
 
     processor_type: ClassVar[type[MainProcessor]] = RestorableProcessor
@@ -64,139 +53,71 @@ class MainLoop:
         name: str,
         program: SelectiveProgram,
         delay_bound: int | None,
+        stream: Stream,
         hosts: Sequence[LoopHost],
         engine: Engine,
         next_branch: Callable[[], int],
-        order: AdmissionOrder,
-        store: VersionedStore,
         fork_stored: ForkStored,
     ) -> None:
+        self.number = number
         self.name = name
         self.program = program
         self.delay_bound = delay_bound
         self.workers = len(hosts)
-        self.partition = PartitionMap.even(len(hosts))
+        self.stream = stream
         self.restored: Restored | None = None
-        self.on_full_journal: Callable[[], object] = self.checkpoint
         self._is_closed = False
-        self.number = number
-        self._parts = Parts(number, name, self._plan(), hosts, engine)
+        self._parts = Parts(number, name, self._plan(), stream, hosts, engine)
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
-        # The master's: dataflows must be installed in one order everywhere. Held for as long as loops are being restored, so
-        # who only looks does without it.
-        self._order = order
-        # Inside the order, and held for a moment: version, offsets and count of records change as one.
-        self._counting = threading.Lock()
-        self._stored = StoredSnapshots(store, name)
         self._fork_stored = fork_stored
         self._checkpointing = threading.Lock()
         self._checkpointed: int | None = None
-        self._numbers = VersionNumbers(store, name)
-        self._version = 0
-        self._offsets: dict[str, int] = {}
-        self._admitted = 0
         self._branches: dict[int, Branch] = {}
-        self._journal = Journal() if isinstance(engine, ClusterEngine) else None
         losses = engine.await_workers()
         self._parts.prepare()
-        with order:
-            self._parts.raise_loss(losses)  # the new ones are not prepared
-            self._parts.install()
-        self._parts.await_installed(losses)
+        stream.join(self)
+        try:
+            with stream.order:
+                self._parts.raise_loss(losses)  # the new ones are not prepared
+                self._parts.install()
+            self._parts.await_installed(losses)
+        except BaseException:
+            stream.leave(self)
+            raise
 
-    # Admission
+    # The stream
 
     def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
-        """Admit a batch: every later fork has it.
-
-        Parameters
-        ----------
-        batch
-            Records, in their order.
-        source, offset
-            Which source they come from, and how many records of it are in with them.
-        timeout_s
-            How long to wait for a loop that lags; None: as long as it takes.
-
-        Returns
-        -------
-        The version of the graph that has the batch.
-
-        Raises
-        ------
-        QueueFull
-            When the loop still lags, or is being restored, after `timeout_s`; nothing was admitted.
-        InvalidArgument
-            When the program cannot take a record; nothing was admitted.
-        StoreError
-            When no number can be reserved for the version; nothing was admitted.
-        """
-        if self._is_closed:
-            raise ConnectionLost(
-                f"loop {self.name} was closed with its session; nothing was admitted",
-                hint="Open a session again.",
-            )
-        found = first_refused(self.program, batch)
-        if found is not None:
-            first, record, reason = found
-            raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
-        until_s = None if timeout_s is None else time.monotonic() + timeout_s
-        if not self.wait_room(timeout_s):
-            self._parts.raise_failure()
-            raise QueueFull(
-                f"loop {self.name} lags {self._parts.backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}; "
-                "nothing of this batch was admitted"
-            )
-        shares = self._shares(batch)
-        self._parts.raise_failure()
-        self._numbers.prepare()
-        with self._order.until(until_s):
-            version = self._numbers.take()
-            with self._counting:
-                self._version = version
-                self._offsets[source] = offset
-                self._admitted += len(batch)
-            if self._journal is not None:
-                self._journal.add(version, shares)
-            self._parts.post_shares(shares, version)
-        if self._journal is not None and self._journal.is_full:
-            self._journal.relieve(self._store_snapshot)
-        return version
-
-    def _store_snapshot(self) -> int:
-        """Store a snapshot, so that the journal can forget what led to it; how many edges it has."""
-        self.on_full_journal()
-        if not self._stored.is_durable:
-            self._stored.forget(keep=1)
-        return self.statistics().edges
-
-    def wait_room(self, timeout_s: float | None = None) -> bool:
-        """Wait until the loop takes a batch at once; False when the time is over."""
-        return self._engine.wait_for(self._parts.has_room, timeout_s)
+        """Admit a batch to the stream; see `Stream.admit`."""
+        return self.stream.admit(batch, source, offset, timeout_s)
 
     def advance(self, source: str, offset: int) -> int:
-        """Records of a source were dealt with elsewhere (quarantined): move its offset, or fail as `admit` does.
+        """Move the offset of a source; see `Stream.advance`."""
+        return self.stream.advance(source, offset)
 
-        Returns
-        -------
-        The version that has the offset: a new one, unless the source stood there.
-        """
-        self._numbers.prepare()
-        with self._order:
-            if self._offsets.get(source) == offset:
-                return self._version
-            version = self._numbers.take()
-            with self._counting:
-                self._version = version
-                self._offsets[source] = offset
-            return version
+    def wait_room(self, timeout_s: float | None = None) -> bool:
+        """Wait until a batch is taken at once; False when the time is over."""
+        return self.stream.wait_room(timeout_s)
 
     def offsets(self) -> dict[str, int]:
         """Records of each source that are admitted or quarantined; waits for nobody."""
-        with self._counting:
-            return dict(self._offsets)
+        return self.stream.counts()[2]
+
+    @property
+    def partition(self) -> PartitionMap:
+        """Which worker a vertex belongs to."""
+        return self.stream.partition
+
+    @property
+    def on_full_journal(self) -> Callable[[], object]:
+        """See `Stream`."""
+        return self.stream.on_full_journal
+
+    @on_full_journal.setter
+    def on_full_journal(self, store: Callable[[], object]) -> None:
+        self.stream.on_full_journal = store
 
     # Reading
 
@@ -236,8 +157,8 @@ class MainLoop:
         return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)
 
     def _fork_at(self, at: int, program: SelectiveProgram, max_iterations: int | None) -> Branch:
-        with self._stored.reading(at):
-            stored = self._stored.find(at)
+        with self.stream.stored.reading(at):
+            stored = self.stream.stored.find(at)
             if stored.program != identity_of(program):
                 return self._fork_stored(self, program, stored, max_iterations)
             vertices = stored.vertices()
@@ -270,11 +191,8 @@ class MainLoop:
         reads_edges: bool = False,
     ) -> Branch:
         """Fork in the sequence of admissions; `snapshot` is what the branch is said to start from, if not from now."""
-        with self._order:
-            branch = self._branch(
-                snapshot
-                or Snapshot(dict(self._offsets), datetime.now(UTC), self._version, 0, self.delay_bound)
-            )
+        with self.stream.order:
+            branch = self._branch(snapshot or self.stream.snapshot_of_now(self.delay_bound))
             number = branch.id
             self._branches[number] = branch
             branch.add_done_callback(self._forget)
@@ -288,17 +206,14 @@ class MainLoop:
                 on_finished=branch.finished,
                 reads_edges=reads_edges,
             )
-            if self._journal is not None:
-                self._journal.drop_forks(self._branches)
-                self._journal.add(self._version, command)
-            self._parts.post(command)
+            self.stream.fork(command)
         return branch
 
     # Storing
 
     def snapshots(self) -> list[Snapshot]:
         """The stored snapshots, oldest first; those of earlier runs on the same store too."""
-        return self._stored.all()
+        return self.stream.stored.all()
 
     def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
         """Write a snapshot of now to the store: the graph and the fixed point of everything admitted so far.
@@ -324,8 +239,9 @@ class MainLoop:
         """
         with self._checkpointing:
             self._parts.raise_failure()
-            if self._version == self._checkpointed:
-                return self._checkpointed
+            version = self.stream.counts()[0]
+            if version == self._checkpointed:
+                return version
             branch = self._fork(self.program, reads_edges=True)
             try:
                 branch.wait()
@@ -334,15 +250,13 @@ class MainLoop:
                 if before_write is not None:
                     before_write()
                 parts = [cast("StorableView", part).pages() for _, part in branch.states()]
-                self._stored.write(branch.snapshot, self.program, parts)
+                self.stream.stored.write(branch.snapshot, self.program, parts)
             finally:
                 branch.cancel()
                 branch.release()
             snapshot = branch.snapshot
             self._checkpointed = snapshot.version
-            if self._journal is not None:
-                with self._order:
-                    self._journal.forget(snapshot.version)
+            self.stream.was_stored(snapshot.version)
             return snapshot.version
 
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
@@ -359,7 +273,7 @@ class MainLoop:
         -------
         The oldest one that is left, or None where none is stored.
         """
-        return self._stored.forget(keep=keep, in_use=in_use)
+        return self.stream.stored.forget(keep=keep, in_use=in_use)
 
     def restore(self) -> Restored | None:
         """Begin where the newest stored snapshot ended: for the master, before anything is admitted.
@@ -373,18 +287,16 @@ class MainLoop:
         StoreCorrupt
             When the snapshot cannot be read.
         """
-        stored = self._stored.newest()
+        stored = self.stream.stored.newest()
         if stored is None:
             return None
         snapshot = stored.snapshot
         converged = self._load(stored)
         # Other values on the same graph are another version: what is stored stays what it is.
-        version = snapshot.version if converged else self._numbers.take()
+        version = snapshot.version if converged else self.stream.numbers.take()
         if converged:
             self._checkpointed = version
-        with self._order, self._counting:
-            self._version = version
-            self._offsets = dict(snapshot.offsets)
+        self.stream.begin(version, snapshot.offsets)
         self.restored = Restored(snapshot, stored.described, converged)
         return self.restored
 
@@ -412,8 +324,8 @@ class MainLoop:
                     f"{stored.described} left: the edge {found[1]} is nothing for {type(self.program).__name__}: {found[2]}",
                     hint="Start the program that was stored, or name another loop or an empty store.",
                 )
-            self._parts.wait(self._parts.has_room, losses)
-            self._parts.post_shares(self._shares(batch), snapshot.version)
+            self._parts.wait(self.stream.has_room, losses)
+            self.stream.post_shares(self.shares(batch), snapshot.version)
         if converged:
             self._parts.wait(self._parts.is_idle, losses)
             restoration.place_parents()
@@ -432,7 +344,7 @@ class MainLoop:
     def is_idle(self) -> bool:
         """Whether everything admitted is applied and the main loop has converged on it."""
         try:
-            return self._parts.is_whole and self._parts.is_idle()
+            return self.stream.is_whole and self._parts.is_idle()
         except WorkerLost:
             return False
 
@@ -457,8 +369,7 @@ class MainLoop:
                 progress_of(views, elapsed_s=0.0, converged=idle),
             )
         )
-        with self._counting:
-            version, admitted, offsets = self._version, self._admitted, dict(self._offsets)
+        version, admitted, offsets = self.stream.counts()
         return LoopStatistics(
             name=self.name,
             program=type(self.program).__name__,
@@ -476,7 +387,7 @@ class MainLoop:
             missing_removals=sum(part.missing_removals for part in parts),
             waves=max(part.waves for part in parts),
             overtaken=sum(part.overtaken for part in parts),
-            backlog_records=self._parts.backlog(),
+            backlog_records=self.stream.backlog(),
             branches=len(self._branches),
             memory_bytes=sum(part.size_bytes for part in parts),
             restarts=self._engine.losses,
@@ -493,62 +404,64 @@ class MainLoop:
     def fail(self, error: BaseException) -> None:
         """A worker's part of the main loop broke: nothing more is admitted, branches fail."""
         self._parts.error = error
-        for branch in list(self._branches.values()):
+        for branch in self.branches():
             branch.fail(error)
         self._engine.notify()
 
-    def note_loss(self) -> None:
-        """Workers were lost: nothing can be asked until the loop is on others."""
-        self._parts.is_whole = False
+    def raise_failure(self) -> None:
+        """Raise what made the loop fail, if anything did."""
+        self._parts.raise_failure()
+
+    def edge_count(self) -> int:
+        """How many edges the graph has."""
+        return self.statistics().edges
+
+    def branch_numbers(self) -> Collection[int]:
+        """Of the branches that run."""
+        return self._branches.keys()
 
     def install_again(self) -> None:
-        """Put the loop on workers that have nothing, as its newest stored snapshot has it; under the lock of the order.
+        """Put the loop on workers that have nothing; under the lock of the order.
 
         Raises
         ------
         WorkerLost
             When these workers are lost too.
         """
-        assert self._journal is not None
         losses = self._engine.losses
-        for branch in list(self._branches.values()):
+        for branch in self.branches():
             branch.begin_again()
         self._parts.prepare()
         self._parts.install()
         self._parts.await_installed(losses)
-        stored = self._stored.newest()
+
+    def load_again(self) -> None:
+        """Load the newest stored snapshot into workers on which the loop was just installed; under the lock of the order."""
+        stored = self.stream.stored.newest()
         if stored is not None:
             version = stored.snapshot.version
-            with self._stored.reading(version):
+            with self.stream.stored.reading(version):
                 self._load(stored)
-            self._journal.forget(version)  # whoever wrote it may not have come to that
+            self.stream.forget_replayed(version)
 
-    def replay(self) -> list[Branch]:
-        """Go through the sequence again from there; under the lock of the order.
-
-        Returns
-        -------
-        The branches that cannot be forked again: their cut is older than the newest snapshot.
-        """
-        assert self._journal is not None
-        losses = self._engine.losses
-        forked = set()
-        for version, entry in list(self._journal):
-            if not isinstance(entry, Fork):
-                self._parts.post_shares(entry, version)
-            elif entry.number in self._branches:
-                forked.add(entry.number)
-                self._parts.post(entry)
-                self._branches[entry.number].forked_again()
-        self._parts.is_whole = self._engine.losses == losses
-        self._engine.notify()
-        return [branch for number, branch in list(self._branches.items()) if number not in forked]
+    def fork_again(self, command: Fork) -> bool:
+        """Put a fork into the sequence once more, if its branch still runs; under the lock of the order."""
+        branch = self._branches.get(command.number)
+        if branch is None:
+            return False
+        self._parts.post(command)
+        branch.forked_again()
+        return True
 
     def close(self) -> None:
         """Cancel what still runs; nothing more is admitted."""
         self._is_closed = True
-        for branch in list(self._branches.values()):
+        for branch in self.branches():
             branch.cancel()
+
+    def branches(self) -> list[Branch]:
+        """Those that run."""
+        return list(self._branches.values())
 
     def branch(self, number: int) -> Branch | None:
         """A branch that runs."""
@@ -578,7 +491,7 @@ class MainLoop:
         """The values that these parts hold, of all workers."""
         return Values([part.held_values() for part in parts], rank=self.program.rank, worst=self._worst)
 
-    def _shares(self, batch: EdgeBatch) -> list[Share]:
+    def shares(self, batch: EdgeBatch) -> list[Share]:
         """What each worker gets of a batch."""
         return shares_of(batch, self.partition)
 

@@ -6,14 +6,13 @@ others while there is nothing to do, so that an idle worker holds nobody back an
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
 
-from ..graph import EvolvingGraph, PartitionMap
-from ..graph.graph_columns import EDGES
+from ..graph import PartitionMap
+from ..timely import Scope
 from . import loop_columns as names
 from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
@@ -22,18 +21,13 @@ from .loop_columns import SUBSCRIBE
 from .part import Traffic
 from .processor import FUEL, SelectiveProcessor
 from .selective_state import LoopState
-from .share import Share
+from .stream_part import StreamPart
 
 # Dirty vertices beyond which the loop catches up before it admits: what it leaves undone, every branch has to do. With
 # sixteen times as many it admits a tenth faster, and an exact query under full load takes four times as long.
 _PENDING_LIMIT = 1 << 12
 _PENDING_SHARE = 64  # one in so many of all vertices may be dirty in any case
-_RECORDS_ALONE = 1 << 13  # applied in one activation, some milliseconds
-_RECORDS_BESIDE_BRANCHES = (
-    1 << 9
-)  # they go first: each message between workers costs them an activation of this loop
-_COMPACTION_STEPS = 2  # of about a millisecond, at every activation
-_WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle loop compacts them
+_FAR_BEHIND = 16  # times that, from which records do not wait for a loop that has others beside it
 _SPARE_STATES = 4
 
 
@@ -44,6 +38,15 @@ class MainProcessor(SelectiveProcessor):
     ----------
     on_applied
         Called with the number of records that were applied.
+    stream
+        What it reads, where other loops read it already; None: a new one.
+
+    Attributes
+    ----------
+    stream
+        What it reads.
+    branches
+        Those that were recorded and are not over.
     """
 
     def __init__(
@@ -55,10 +58,12 @@ class MainProcessor(SelectiveProcessor):
         worker: int,
         workers: int,
         on_applied: Callable[[int], None],
+        stream: StreamPart | None,
     ) -> None:
+        self.stream = StreamPart(PartitionMap.even(workers), worker, on_applied) if stream is None else stream
         super().__init__(
             kernel=kernel,
-            graph=EvolvingGraph(PartitionMap.even(workers), worker),
+            graph=self.stream.graph,
             arguments=arguments,
             worker=worker,
             workers=workers,
@@ -66,16 +71,26 @@ class MainProcessor(SelectiveProcessor):
         self.state = LoopState(worker=worker, workers=workers, delay_bound=delay_bound)
         self.branches: list[BranchProcessor] = []
         self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
-        self._commands: deque[Share | BranchProcessor] = deque()
         self._forks = Forks(
             self.operator, marker=lambda number: Bundle(worker, marker=number), deliver=self._accept
         )
         self._spare: list[LoopState] = []  # columns of branches that are over
-        self._on_applied = on_applied
+        self._failure: Exception | None = None
+        # The first row of the graph, as the loop finds it, that was not taken in yet; None where there is none.
+        self._following_row: int | None = 0 if self.graph.rows else None
 
-    def command(self, command: Share | BranchProcessor) -> None:
-        """A share to apply, or a branch to record the state for; in the order of admission."""
-        self._commands.append(command)
+    def build(self, scope: Scope) -> SelectiveProcessor:
+        """Put it into a new dataflow, and have it hear of every change of the stream from now on."""
+        super().build(scope)
+        self.stream.join(self)
+        return self
+
+    def command(self, branch: BranchProcessor) -> None:
+        """Record the state for a branch, when it is its turn in the sequence of the stream."""
+        self.stream.fork(self, branch)
+
+    def activate(self) -> None:
+        """Be stepped soon."""
         self.operator.activate()
 
     @property
@@ -84,7 +99,8 @@ class MainProcessor(SelectiveProcessor):
         counters = self.state.counters
         return (
             not self._is_stepping
-            and not self._commands
+            and not self.stream.has_commands
+            and self._following_row is None
             and not self._arrived
             and not self._forks.is_holding
             and counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND] == 0
@@ -98,93 +114,92 @@ class MainProcessor(SelectiveProcessor):
         return Traffic(self.is_idle, received, self.bundles_sent)
 
     def step(self) -> None:
-        """Take in messages, then commands, then work off what is pending, each up to its fuel."""
+        """Take in messages, then go on in the stream, then work off what is pending, each up to its fuel."""
         self._is_stepping = True
+        try:
+            self._step()
+        except BaseException:
+            self.stream.leave(self)  # the others go on
+            raise
+        self._is_stepping = False
+
+    def _step(self) -> None:
+        if self._failure is not None:
+            raise self._failure
         self.operator.pull(self._forks.take)
         self._receive()
-        more = self._obey()
+        if self._following_row is not None:
+            self._take_in_rows()
+        more = self.stream.obey(self)
         finished = self._advance(FUEL // 4 if self.branches else FUEL)
         self._flush()
         self._advance_waves(moves_on=True)
         self._flush()
         self._move_token(stays=True)
-        # A loop that is behind and can do nothing now waits for another worker, and is called when that has come further.
-        if not finished or (more and (self.workers == 1 or not self._is_behind())):
+        # A stream that is behind and can do nothing now waits for another worker, and is called when that has come further.
+        if (
+            not finished
+            or self._following_row is not None
+            or (more and (self.workers == 1 or not self.stream.is_behind()))
+        ):
             self.operator.activate()
-        self._is_stepping = False
 
-    # Commands
+    # The stream
 
-    def _obey(self) -> bool:
-        """Apply shares and record forks; whether there is more that can be done at once."""
-        records_left = _RECORDS_BESIDE_BRANCHES if self.branches else _RECORDS_ALONE
-        while self._commands:
-            command = self._commands[0]
-            if isinstance(command, Share):
-                if records_left <= 0 or self._is_behind():
-                    return True
-                first = command.following
-                finished = self._apply(command, records_left)
-                records_left -= command.following - first
-                if not finished:
-                    return True
-            else:
-                if not self._drain():
-                    return True
-                self._record(command)
-            self._commands.popleft()
-        if self.graph.is_compacting:
-            self.graph.compact(steps=_COMPACTION_STEPS)
-            return self.graph.is_compacting
-        return False
-
-    def _is_behind(self) -> bool:
+    def is_behind(self) -> bool:
+        """Whether more records should wait; see `Reader`."""
         # What the sender of a marker sent since waits for the fork, which waits for the records before it.
-        if self._forks.is_awaited:
-            return False
+        return not self._forks.is_awaited and self._pends_more_than(_PENDING_LIMIT, 1)
+
+    def is_catching_up(self) -> bool:
+        """Whether records should not wait for it; see `Reader`."""
+        return self._following_row is not None or self._pends_more_than(_PENDING_LIMIT, _FAR_BEHIND)
+
+    def _pends_more_than(self, limit: int, times: int) -> bool:
         counters = self.state.counters
         pending = counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]
-        return bool(pending > _PENDING_LIMIT and pending > self.graph.rows // _PENDING_SHARE)
+        return bool(pending > times * limit and pending > times * (self.graph.rows // _PENDING_SHARE))
 
-    def _stop_scans(self) -> None:
-        """No scan may be under way in any loop while the graph changes."""
+    def stop_scans(self) -> None:
+        """No scan may be under way in this loop or a branch of it while the graph changes."""
         for processor in (self, *self.branches):
             if processor.is_scanning():
                 processor.finish_cursor()
 
-    def _apply(self, share: Share, records: int) -> bool:
-        """Apply up to so many records of a share; whether all of them are."""
-        self._stop_scans()
-        first, stop = share.following, min(share.following + records, len(share.sources))
-        if len(share.mentioned):
-            self.graph.mention(share.mentioned)
-            share.mentioned = share.mentioned[:0]
-        share.following = self.graph.apply(
-            share.sources, share.targets, share.weights, share.operations, first, stop
-        )
+    def hear(self) -> None:
+        """Take in the rows and edges that the last records changed."""
         self._set_floor()
         self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, self.arguments)
-        finished = share.following == len(share.sources)
-        self._on_applied(share.following - first)
-        return finished
 
-    def tidy(self) -> None:
-        """Nothing has come for a while: begin to compact the lists, where much has changed and it is worth it."""
-        changed_much = self.graph.changed_since_compaction() > self.edge_count() // 8
-        if changed_much and self.graph.waste() > _WASTE_IDLE and not self.graph.is_compacting:
-            self.graph.compact(steps=_COMPACTION_STEPS)
-            self.operator.activate()
+    def fail(self, error: Exception) -> None:
+        """Raise this in the next step."""
+        self._failure = error
+        self.operator.activate()
+
+    def _take_in_rows(self) -> None:
+        """Take in some of the graph that was there before this loop: who of it is heard from other workers."""
+        if self.is_scanning():
+            self.finish_cursor()
+        self._set_floor()
+        following = int(
+            self.kernel.hear_rows(
+                self.graph.addresses, *self.state.addresses, self.arguments, self._following_row, FUEL
+            )
+        )
+        self._following_row = None if following == self.graph.rows else following
 
     # Snapshots
 
-    def _drain(self) -> bool:
-        """Work off the invalidations on this worker, so that a snapshot need not hold them."""
+    def drain(self) -> bool:
+        """Work off the invalidations on this worker, so that a snapshot need not hold them; whether none is left."""
+        if self._following_row is not None:
+            return False
         self._set_floor()
         finished = self.kernel.finish_scans(self.graph.addresses, *self.state.addresses, self.arguments, FUEL)
         self._flush()
         return bool(finished)
 
-    def _record(self, branch: BranchProcessor) -> None:
+    def record(self, branch: BranchProcessor) -> None:
         """Record this worker's state for a branch, and what was delivered and is not in the state yet."""
         self._flush()
         branch.record(self.graph, self.state, self.operator.timestamp)
@@ -221,7 +236,7 @@ class MainProcessor(SelectiveProcessor):
 
     def _take_state(self) -> LoopState:
         """Columns for a branch over the graph as it is now: used ones where they are large enough."""
-        rows, edges = self.graph.rows, self.edge_count()
+        rows, edges = self.graph.rows, self.stream.edge_count()
         for place, state in enumerate(self._spare):
             if state.fits(rows, edges):
                 del self._spare[place]
@@ -250,8 +265,10 @@ class MainProcessor(SelectiveProcessor):
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""
+        self.stream.leave(self)
         super().free()
         self._spare.clear()
+        self.__dict__.pop("stream")
 
     def forget(self, branch: BranchProcessor) -> None:
         """A branch is over: its lease ends."""
@@ -260,7 +277,3 @@ class MainProcessor(SelectiveProcessor):
         if branch.lease is not None:
             self.graph.release(branch.lease)
             branch.lease = None
-
-    def edge_count(self) -> int:
-        """Live edges on this worker."""
-        return int(self.graph.columns.counters[EDGES])

@@ -22,6 +22,7 @@ from .program import SelectiveProgram, VertexProgram
 from .remote_host import RemoteHost
 from .stored_loop import StoredLoop
 from .stored_snapshot import StoredSnapshot
+from .stream import Stream
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 
@@ -66,6 +67,7 @@ class Master:
         self._starting: set[str] = set()  # names that are taken by loops which still load what is stored
         self._branch_numbers = itertools.count(1)
         self._loop_numbers = itertools.count()
+        self._stream_numbers = itertools.count()
         self._running: dict[int, MainLoop] = {}  # by number, those with a stored snapshot too
         self._is_closed = False
         self._hosts: Sequence[LoopHost]
@@ -111,7 +113,9 @@ class Master:
             )
         program.check_delay_bound(delay_bound)
         program.check_parameters()
-        loop = kind(store=self.store, **self._placed(name, program, delay_bound))
+        stream = self._stream(name, self.store)
+        loop = kind(stream=stream, **self._placed(name, program, delay_bound))
+        stream.on_full_journal = loop.checkpoint
         self._running[loop.number] = loop
         try:
             loop.restore()
@@ -130,6 +134,8 @@ class Master:
         if self._is_closed:
             return
         self._is_closed = True
+        for stream in self._streams:
+            stream.close()
         for loop in list(self._running.values()):
             loop.close()
         self.engine.close()
@@ -152,8 +158,8 @@ class Master:
                 loop.fail(error)
 
     def _note_loss(self) -> None:
-        for loop in list(self._running.values()):
-            loop.note_loss()
+        for stream in self._streams:
+            stream.is_whole = False
 
     def _restart(self) -> None:
         """Other workers have taken the place of those that were lost: put every loop there, as it was.
@@ -175,13 +181,7 @@ class Master:
             assert isinstance(self.engine, ClusterEngine)
             self.engine.open()
             refused: dict[MainLoop, CallerError] = {}
-            loops = [loop for loop in self._running.values() if loop.error is None]
-            for loop in loops:
-                try:
-                    loop.install_again()
-                except CallerError as error:  # its program was edited meanwhile, say: the others go on
-                    refused[loop] = error
-            stale = [branch for loop in loops if loop not in refused for branch in loop.replay()]
+            stale = [branch for stream in self._streams for branch in self._put_back(stream, refused)]
         # Only now: who is called back may wait for the order.
         for branch in stale:
             branch.fail(
@@ -189,6 +189,35 @@ class Master:
             )
         for loop, refusal in refused.items():
             loop.fail(refusal)
+
+    def _put_back(self, stream: Stream, refused: dict[MainLoop, CallerError]) -> list[Branch]:
+        """Put the loops of a stream on workers that have nothing, and have them go through its sequence again.
+
+        Returns
+        -------
+        The branches that cannot be forked again: their cut is older than the newest snapshot.
+        """
+        losses = self.engine.losses
+        stream.begin_again()
+        loops: list[MainLoop] = []
+        for loop in self._running.values():
+            if loop.stream is stream and loop.error is None:
+                try:
+                    loop.install_again()
+                    if not loops:
+                        loop.load_again()
+                    loops.append(loop)
+                except CallerError as error:  # its program was edited meanwhile, say: the others go on
+                    refused[loop] = error
+        if not loops:
+            return []
+        forked = set()
+        for command in stream.replay():
+            if any(loop.fork_again(command) for loop in loops):
+                forked.add(command.number)
+        stream.is_whole = self.engine.losses == losses
+        self.engine.notify()
+        return [branch for loop in loops for branch in loop.branches() if branch.id not in forked]
 
     def _look_for_failures(self, host: LoopHost) -> bool:
         """Where an operator raised, fail the loop or the branch that it belongs to; whether there was any."""
@@ -214,9 +243,23 @@ class Master:
             "hosts": self._hosts,
             "engine": self.engine,
             "next_branch": lambda: next(self._branch_numbers),
-            "order": self._order,
             "fork_stored": self._fork_stored,
         }
+
+    def _stream(self, name: str, store: VersionedStore) -> Stream:
+        return Stream(
+            number=next(self._stream_numbers),
+            name=name,
+            hosts=self._hosts,
+            engine=self.engine,
+            order=self._order,
+            store=store,
+        )
+
+    @property
+    def _streams(self) -> list[Stream]:
+        """Those that are read."""
+        return list({loop.stream.number: loop.stream for loop in list(self._running.values())}.values())
 
     def _forget(self, number: int) -> None:
         self._running.pop(number, None)
@@ -227,7 +270,7 @@ class Master:
         """Load a stored snapshot of a loop beside it, and fork from that."""
         loaded = StoredLoop(
             on_end=self._forget,
-            store=MemoryStore(),
+            stream=self._stream(loop.name, MemoryStore()),
             **self._placed(loop.name, program, loop.delay_bound),
         )
         self._running[loaded.number] = loaded

@@ -162,8 +162,31 @@ class BranchPart(BranchView, Protocol):
         ...
 
 
+class StreamView(Protocol):
+    """One worker's part of a stream, as the worker's host runs it."""
+
+    def admit(self, share: Share) -> None:
+        """Apply a share, when it is its turn in the sequence."""
+        ...
+
+    def tidy(self) -> None:
+        """Do what can wait until nothing comes."""
+        ...
+
+
 class MainPart(MainView, Protocol):
-    """One worker's part of a main loop, as the worker's host runs it."""
+    """One worker's part of a main loop, as the worker's host runs it.
+
+    Attributes
+    ----------
+    stream
+        What it reads.
+    """
+
+    @property
+    def stream(self) -> StreamView:
+        """See above."""
+        ...
 
     def build(self, scope: Scope) -> Any:
         """Put it into a new dataflow."""
@@ -173,12 +196,8 @@ class MainPart(MainView, Protocol):
         """Let go of what takes memory, when it is over and nobody reads it any more."""
         ...
 
-    def tidy(self) -> None:
-        """Nothing has come for a while."""
-        ...
-
-    def command(self, command: Share | Any) -> None:
-        """A share to apply, or a branch of `fork` to record the state for; in the order of admission."""
+    def command(self, branch: Any) -> None:
+        """Record the state for a branch of `fork`, when it is its turn in the sequence."""
         ...
 
     def fork(

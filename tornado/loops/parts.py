@@ -1,4 +1,4 @@
-"""The parts of one main loop on all workers, as its owner deals with them: told, counted, waited for, and put there again."""
+"""The parts of one main loop on all workers, as its owner deals with them: told, asked, waited for, and put there again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TypeVar
 
 from ..engine import Engine
 from ..errors import TornadoError, WorkerLost
-from .host import Admit, Command, LoopHost, PartPlan, StartLoop
+from .host import Command, LoopHost, PartPlan, StartLoop
 from .part import MainView
-from .share import Share
+from .stream import Stream
 
-BACKLOG_LIMIT_RECORDS = 1 << 16
 _RESTORED_WITHIN_S = 60.0
 _MOST_ASKED = 3
 
@@ -28,6 +27,8 @@ class Parts:
         Of the loop.
     plan
         What a part is made of.
+    stream
+        What it reads.
     hosts, engine
         The workers.
 
@@ -35,22 +36,24 @@ class Parts:
     ----------
     error
         What made the loop fail, or None.
-    is_whole
-        False while workers were lost and the loop is being put on others.
     """
 
     def __init__(
-        self, number: int, name: str, plan: PartPlan, hosts: Sequence[LoopHost], engine: Engine
+        self,
+        number: int,
+        name: str,
+        plan: PartPlan,
+        stream: Stream,
+        hosts: Sequence[LoopHost],
+        engine: Engine,
     ) -> None:
         self.error: BaseException | None = None
-        self.is_whole = True
+        self._stream = stream
         self._number = number
         self._name = name
         self._plan = plan
         self._hosts = hosts
         self._engine = engine
-        self._posted = [0] * len(hosts)
-        self._applied = [0] * len(hosts)
 
     def __len__(self) -> int:
         return len(self._hosts)
@@ -70,8 +73,16 @@ class Parts:
 
     def install(self) -> None:
         """Have every worker make its part, for which it is prepared; under the lock of the order."""
-        self._posted, self._applied = [0] * len(self), [0] * len(self)
-        self.post(StartLoop(self._number, self._plan, self._count_applied))
+        stream = self._stream
+        self.post(
+            StartLoop(
+                self._number,
+                stream.number,
+                self._plan,
+                on_installed=lambda _: self._engine.notify(),
+                on_applied=stream.count_applied,
+            )
+        )
 
     def post(self, command: Command) -> None:
         """Hand a command to every worker."""
@@ -81,13 +92,6 @@ class Parts:
     def post_to(self, worker: int, command: Command) -> None:
         """Hand a command to one worker."""
         self._hosts[worker].post(command)
-
-    def post_shares(self, shares: Sequence[Share], version: int) -> None:
-        """Hand each worker its share of what made a version."""
-        for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
-            self._posted[worker] += len(share.sources)
-            share.version = version
-            host.post(Admit(self._number, share))
 
     # Asking
 
@@ -104,8 +108,8 @@ class Parts:
         TornadoError, RuntimeError
             When the loop has failed.
         """
-        if not self.is_whole:
-            self._engine.wait_for(lambda: self.is_whole or self.error is not None, _RESTORED_WITHIN_S)
+        if not self._stream.is_whole:
+            self._engine.wait_for(lambda: self._stream.is_whole or self.error is not None, _RESTORED_WITHIN_S)
             self.raise_failure()
         return self.installed()
 
@@ -118,21 +122,13 @@ class Parts:
                 self.raise_failure()
         return ask(self.views())
 
-    def backlog(self) -> int:
-        """How many records are posted and not applied."""
-        return sum(self._posted) - sum(self._applied)
-
-    def has_room(self) -> bool:
-        """Whether the loop takes more at once, or never will."""
-        return self.backlog() <= BACKLOG_LIMIT_RECORDS or self.error is not None
-
     def is_idle(self) -> bool:
         """Whether everything that was posted is applied and the loop has converged on it.
 
         Workers are asked one after another, so all are asked twice (Mattern, 1987, the four-counter method): if all that was
         sent by the end of the second round had come in by the first, nothing was under way in between.
         """
-        if self.backlog():
+        if self._stream.backlog():
             return False
         before = [part.traffic() for part in self.installed()]
         if not all(part.is_idle for part in before):
@@ -176,7 +172,3 @@ class Parts:
         self.raise_failure()
         if self._engine.losses != losses:
             raise WorkerLost(f"the workers were lost while loop {self._name} was put there")
-
-    def _count_applied(self, worker: int, records: int) -> None:
-        self._applied[worker] += records
-        self._engine.notify()

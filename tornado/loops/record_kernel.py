@@ -3,7 +3,7 @@
 import numba as nb
 import numpy as np
 
-from ..graph.graph_columns import ANY_VERSION, DELTAS, SEQUENCE
+from ..graph.graph_columns import ANY_VERSION, DELTAS, ROWS, SEQUENCE
 from ..protocol.session_kernel import CLOCK, OPEN_RECORDS, open_session, push_if_ready, withdraw
 from .loop_columns import (
     ACKNOWLEDGE,
@@ -78,6 +78,24 @@ def hear_edges(graph, session, loop, parameters):
             hear_new_edge(graph, session, loop, producer, consumer, graph.delta_weight[i])
         else:
             hear_lost_edge(graph, session, loop, producer, consumer, graph.delta_born[i])
+
+
+@nb.njit(cache=True, nogil=True)
+def hear_rows(graph, session, loop, parameters, first, fuel):
+    """Take in a graph that was there before this loop: ask for the values of producers elsewhere, from row `first`.
+
+    Returns the first row that was not looked at. What producers here have to offer follows from their own initial values.
+    """
+    admit_rows(graph, session, loop, parameters)
+    row = first
+    while row < graph.counters[ROWS] and fuel > 0 and not outbox_is_full(loop):
+        flags = loop.flags[row]
+        if flags & (OWN | SUBSCRIBED | ASKED) == 0 and graph.out_length[row] > 0:
+            loop.flags[row] |= ASKED
+            send(loop, np.int64(graph.owner[row]), SUBSCRIBE, graph.ids[row], 0.0, 0)
+        fuel -= 1
+        row += 1
+    return row
 
 
 @nb.njit(cache=True)

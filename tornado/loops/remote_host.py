@@ -172,7 +172,8 @@ class RemoteHost:
     def __init__(self, index: int, engine: ClusterEngine) -> None:
         self.index = index
         self._engine = engine
-        self._applied: dict[int, Callable[[int, int], None]] = {}
+        self._starts: dict[int, StartLoop] = {}  # by loop
+        self._applied: dict[int, Callable[[int, int], None]] = {}  # by stream
         self._installed: dict[int, RemoteMain] = {}
         self._forks: dict[int, tuple[Fork, RemoteBranch | None]] = {}
         self._placing: dict[int, Place] = {}
@@ -181,6 +182,7 @@ class RemoteHost:
 
     def forget_all(self) -> None:
         """A new worker has taken the place of the one that was lost, and has nothing yet."""
+        self._starts.clear()
         self._applied.clear()
         self._installed.clear()
         self._forks.clear()
@@ -219,9 +221,9 @@ class RemoteHost:
     def post(self, command: Command) -> None:
         """Send a command; from any thread, under the master's lock where order matters."""
         match command:
-            case Admit(loop, share) if loop in self._applied:  # not one that could not be restored
+            case Admit(stream, share) if stream in self._applied:  # not one that could not be restored
                 columns = (share.sources, share.targets, share.weights, share.operations, share.mentioned)
-                self.send(("admit", loop, share.version, *columns))
+                self.send(("admit", stream, share.version, *columns))
             case Fork():
                 self._forks[command.number] = command, None
                 self.send(
@@ -239,26 +241,32 @@ class RemoteHost:
                 self.send(("cancel", number))
             case Release(loop, state):
                 self.send(("release", loop, state))
-            case StartLoop(loop, plan, on_applied):
-                self._applied[loop] = on_applied
-                self.send(("start", loop, plan.kind.__name__, *plan_fields(plan)))
+            case StartLoop(loop, stream, plan):
+                self._starts[loop] = command
+                self._applied[stream] = command.on_applied
+                self.send(("start", loop, stream, plan.kind.__name__, *plan_fields(plan)))
             case Place(loop, method, columns):
                 ticket = next(self._tickets)
                 self._placing[ticket] = command
                 self.send(("place", loop, ticket, method, columns))
             case EndLoop(loop):
                 self._installed.pop(loop, None)
-                self._applied.pop(loop, None)
+                ended = self._starts.pop(loop, None)
+                if ended is not None and all(start.stream != ended.stream for start in self._starts.values()):
+                    self._applied.pop(ended.stream, None)
                 self.send(("end", loop))
 
     def take(self, report: tuple[Any, ...]) -> None:
         """What the worker reports, on the receiver's thread."""
         match report:
-            case ("applied", loop, records):
-                on_applied = self._applied.get(loop)
+            case ("installed", loop):
+                start = self._starts.get(loop)
+                if start is not None:
+                    self._installed[loop] = RemoteMain(self, ("main", loop))
+                    start.on_installed(self.index)
+            case ("applied", stream, records):
+                on_applied = self._applied.get(stream)
                 if on_applied is not None:
-                    if loop not in self._installed:
-                        self._installed[loop] = RemoteMain(self, ("main", loop))
                     on_applied(self.index, records)
             case ("recorded", number, first_iteration):
                 command, _ = self._forks.get(number, (None, None))

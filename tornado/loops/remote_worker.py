@@ -58,8 +58,8 @@ class RemoteWorker:
         """Take a command of `RemoteHost`; on the listener's thread."""
         post, report = self._worker_host.post, self._member.report
         match command:
-            case ("admit", loop, version, *columns):
-                post(Admit(loop, Share(version, *columns)))
+            case ("admit", stream, version, *columns):
+                post(Admit(stream, Share(version, *columns)))
             case ("fork", loop, number, arguments, fresh, max_iterations, reads_edges):
                 post(
                     Fork(
@@ -90,9 +90,16 @@ class RemoteWorker:
                 part = self._branches.pop(number, None)
                 if part is not None:
                     part.free()
-            case ("start", loop, kind, *fields):
-                plan = self._plan(kind, *fields)
-                post(StartLoop(loop, plan, lambda _, records: report("applied", loop, records)))
+            case ("start", loop, stream, kind, *fields):
+                post(
+                    StartLoop(
+                        loop,
+                        stream,
+                        self._plan(kind, *fields),
+                        on_installed=lambda _: report("installed", loop),
+                        on_applied=lambda _, records: report("applied", stream, records),
+                    )
+                )
             case ("place", loop, ticket, method, columns):
                 post(Place(loop, method, columns, lambda _, error: self._placed(ticket, error)))
             case ("end", loop):

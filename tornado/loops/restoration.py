@@ -58,18 +58,15 @@ class RestorableProcessor(MainProcessor):
         StoreCorrupt
             When a vertex is there twice.
         """
-        first = self.graph.rows
-        self._set_floor()
-        self.graph.mention(ids)
-        self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, self.arguments)
-        if self.graph.rows != first + len(ids):
+        self.stream.mention(ids)
+        if self.graph.rows != len(ids):
             raise StoreCorrupt(
-                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows - first} different ones"
+                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
             )
         if values is None:
             return
         columns, counters = self.state.columns, self.state.counters
-        rows = slice(first, first + len(ids))  # new rows, in the order of the ids
+        rows = self.graph.rows_of(ids)
         columns.value[rows] = values
         columns.candidate[rows] = values
         columns.flags[rows] &= ~np.uint8(DIRTY)

@@ -75,8 +75,8 @@ class StoredLoop(MainLoop):
         nothing = EdgeBatch.empty()
         none = (nothing.src, nothing.dst, nothing.weight, nothing.op)
         shares = [Share(0, *none, ids[owners == worker]) for worker in range(self.workers)]
-        with self._order:
-            self._parts.post_shares(shares, self._version)
+        with self.stream.order:
+            self.stream.post_shares(shares, 0)
 
     def _cancel(self, branch: Branch) -> None:
         super()._cancel(branch)

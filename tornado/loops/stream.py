@@ -1,0 +1,327 @@
+"""A stream, as its owner holds it: batches are admitted to it in one sequence, and any number of main loops read it.
+
+The sequencer gives every batch a number and every worker its share, under one lock; a fork is put into the same sequence. So
+"everything up to version v" means the same on every worker and in every loop, whatever each of them is doing (see
+ARCHITECTURE.md, Admission).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+from ..engine import ClusterEngine, Engine
+from ..errors import ConnectionLost, InvalidArgument, QueueFull
+from ..graph import PartitionMap
+from ..ingest.records import EdgeBatch
+from ..storage import VersionedStore
+from .admission_order import AdmissionOrder
+from .host import Admit, Command, Fork, LoopHost
+from .journal import Journal
+from .program import VertexProgram, first_refused
+from .share import Share
+from .snapshot import Snapshot
+from .stored_snapshot import StoredSnapshots
+from .version_numbers import VersionNumbers
+
+BACKLOG_LIMIT_RECORDS = 1 << 16
+
+
+class Reader(Protocol):
+    """A main loop that reads a stream."""
+
+    @property
+    def number(self) -> int:
+        """What it is told apart by on the workers."""
+        ...
+
+    @property
+    def program(self) -> VertexProgram:
+        """What it runs."""
+        ...
+
+    @property
+    def error(self) -> BaseException | None:
+        """What made it fail."""
+        ...
+
+    def raise_failure(self) -> None:
+        """Raise that."""
+        ...
+
+    def shares(self, batch: EdgeBatch) -> list[Share]:
+        """What each worker gets of a batch."""
+        ...
+
+    def edge_count(self) -> int:
+        """How many edges the graph has."""
+        ...
+
+    def branch_numbers(self) -> Collection[int]:
+        """Of the branches that run."""
+        ...
+
+
+class Stream:
+    """See the module.
+
+    Attributes
+    ----------
+    number, name
+        What it is told apart by, on the workers and by people.
+    partition
+        Which worker a vertex belongs to.
+    stored
+        Its snapshots.
+    numbers
+        Of its versions.
+    order
+        The master's: what must reach every worker in one sequence is posted under it. Held for as long as loops are being
+        restored, so who only looks does without it.
+    is_whole
+        False while workers were lost and the loops are being put on others.
+    on_full_journal
+        Stores a snapshot; called where workers can be lost, and much has come in since the last one.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        name: str,
+        hosts: Sequence[LoopHost],
+        engine: Engine,
+        order: AdmissionOrder,
+        store: VersionedStore,
+    ) -> None:
+        self.number = number
+        self.name = name
+        self.workers = len(hosts)
+        self.partition = PartitionMap.even(len(hosts))
+        self.stored = StoredSnapshots(store, name)
+        self.numbers = VersionNumbers(store, name)
+        self.order = order
+        self.is_whole = True
+        self.on_full_journal: Callable[[], object] = lambda: None
+        self._hosts = hosts
+        self._engine = engine
+        self._loops: dict[int, Reader] = {}
+        self._programs: dict[int, VertexProgram] = {}  # of loops that run, and of those that are about to
+        self._posted = [0] * len(hosts)
+        self._applied = [0] * len(hosts)
+        # Inside the order, and held for a moment: version, offsets and count of records change as one.
+        self._counting = threading.Lock()
+        self._version = 0
+        self._offsets: dict[str, int] = {}
+        self._admitted = 0
+        self._journal = Journal() if isinstance(engine, ClusterEngine) else None
+        self._is_closed = False
+
+    # Loops
+
+    @property
+    def loops(self) -> list[Reader]:
+        """Those that read it, in the order in which they were started."""
+        return list(self._loops.values())
+
+    def join(self, loop: Reader) -> None:
+        """A loop reads it from now on: what its program cannot take is refused."""
+        self._programs[loop.number] = loop.program
+        self._loops[loop.number] = loop
+
+    def leave(self, loop: Reader) -> None:
+        """A loop was removed."""
+        self._loops.pop(loop.number, None)
+        self._programs.pop(loop.number, None)
+
+    def close(self) -> None:
+        """Nothing more is admitted."""
+        self._is_closed = True
+
+    # Admission
+
+    def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
+        """Admit a batch: every later fork of every loop has it.
+
+        Parameters
+        ----------
+        batch
+            Records, in their order.
+        source, offset
+            Which source they come from, and how many records of it are in with them.
+        timeout_s
+            How long to wait for loops that lag; None: as long as it takes.
+
+        Returns
+        -------
+        The version of the graph that has the batch.
+
+        Raises
+        ------
+        QueueFull
+            When they still lag, or are being restored, after `timeout_s`; nothing was admitted.
+        InvalidArgument
+            When a program cannot take a record; nothing was admitted.
+        StoreError
+            When no number can be reserved for the version; nothing was admitted.
+        """
+        if self._is_closed:
+            raise ConnectionLost(
+                f"stream {self.name} was closed with its session; nothing was admitted",
+                hint="Open a session again.",
+            )
+        self._refuse_impossible(batch, source)
+        until_s = None if timeout_s is None else time.monotonic() + timeout_s
+        if not self.wait_room(timeout_s):
+            self.raise_failure()
+            raise QueueFull(
+                f"stream {self.name} lags {self.backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}; "
+                "nothing of this batch was admitted"
+            )
+        shares = self.shares(batch)
+        self.raise_failure()
+        self.numbers.prepare()
+        with self.order.until(until_s):
+            version = self.numbers.take()
+            with self._counting:
+                self._version = version
+                self._offsets[source] = offset
+                self._admitted += len(batch)
+            if self._journal is not None:
+                self._journal.add(version, shares)
+            self.post_shares(shares, version)
+        if self._journal is not None and self._journal.is_full:
+            self._journal.relieve(self._store_snapshot)
+        return version
+
+    def advance(self, source: str, offset: int) -> int:
+        """Records of a source were dealt with elsewhere (quarantined): move its offset, or fail as `admit` does.
+
+        Returns
+        -------
+        The version that has the offset: a new one, unless the source stood there.
+        """
+        self.numbers.prepare()
+        with self.order:
+            if self._offsets.get(source) == offset:
+                return self._version
+            version = self.numbers.take()
+            with self._counting:
+                self._version = version
+                self._offsets[source] = offset
+            return version
+
+    def wait_room(self, timeout_s: float | None = None) -> bool:
+        """Wait until a batch is taken at once; False when the time is over."""
+        return self._engine.wait_for(self.has_room, timeout_s)
+
+    def has_room(self) -> bool:
+        """Whether more is taken at once, or never will be."""
+        return self.backlog() <= BACKLOG_LIMIT_RECORDS or self._has_failed()
+
+    def backlog(self) -> int:
+        """How many records are posted and not applied."""
+        return sum(self._posted) - sum(self._applied)
+
+    def counts(self) -> tuple[int, int, dict[str, int]]:
+        """The version, how many records were admitted, and how many of each source are in or quarantined; waits for nobody."""
+        with self._counting:
+            return self._version, self._admitted, dict(self._offsets)
+
+    def raise_failure(self) -> None:
+        """Raise what made its loops fail, when none of them is left."""
+        if self._has_failed():
+            next(iter(self._loops.values())).raise_failure()
+
+    def _has_failed(self) -> bool:
+        loops = self.loops
+        return bool(loops) and all(loop.error is not None for loop in loops)
+
+    def _refuse_impossible(self, batch: EdgeBatch, source: str) -> None:
+        for program in list(self._programs.values()):
+            found = first_refused(program, batch)
+            if found is not None:
+                first, record, reason = found
+                raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
+
+    # Forks, under the order
+
+    def snapshot_of_now(self, delay_bound: int | None) -> Snapshot:
+        """The prefix that a fork of now has; under the order."""
+        return Snapshot(dict(self._offsets), datetime.now(UTC), self._version, 0, delay_bound)
+
+    def fork(self, command: Fork) -> None:
+        """Put a fork of a loop into the sequence; under the order."""
+        if self._journal is not None:
+            self._journal.drop_forks({number for loop in self.loops for number in loop.branch_numbers()})
+            self._journal.add(self._version, command)
+        self.post(command)
+
+    # Snapshots
+
+    def begin(self, version: int, offsets: dict[str, int]) -> None:
+        """It begins with this prefix: what is stored of it was loaded."""
+        with self.order, self._counting:
+            self._version = version
+            self._offsets = dict(offsets)
+
+    def was_stored(self, version: int) -> None:
+        """What led to a version need not be gone through again."""
+        if self._journal is not None:
+            with self.order:
+                self._journal.forget(version)
+
+    def forget_stored(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
+        """See `MainLoop.trim_snapshots`."""
+        return self.stored.forget(keep=keep, in_use=in_use)
+
+    def _store_snapshot(self) -> int:
+        """Store a snapshot, so that the journal can forget what led to it; how many edges it has."""
+        self.on_full_journal()
+        if not self.stored.is_durable:
+            self.stored.forget(keep=1)
+        return next(iter(self._loops.values())).edge_count()
+
+    # Workers
+
+    def shares(self, batch: EdgeBatch) -> list[Share]:
+        """What each worker gets of a batch."""
+        return next(iter(self._loops.values())).shares(batch)
+
+    def post(self, command: Command) -> None:
+        """Hand a command to every worker."""
+        for host in self._hosts:
+            host.post(command)
+
+    def post_shares(self, shares: Sequence[Share], version: int) -> None:
+        """Hand each worker its share of what made a version."""
+        for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
+            self._posted[worker] += len(share.sources)
+            share.version = version
+            host.post(Admit(self.number, share))
+
+    def count_applied(self, worker: int, records: int) -> None:
+        """A worker has applied so many records more."""
+        self._applied[worker] += records
+        self._engine.notify()
+
+    def begin_again(self) -> None:
+        """The workers were lost, and with them what was posted to them."""
+        self._posted, self._applied = [0] * self.workers, [0] * self.workers
+
+    def replay(self) -> Iterator[Fork]:
+        """Post what the journal has of batches again, and give back its forks when it is their turn; under the order."""
+        assert self._journal is not None
+        for version, entry in list(self._journal):
+            if isinstance(entry, Fork):
+                yield entry
+            else:
+                self.post_shares(entry, version)
+
+    def forget_replayed(self, version: int) -> None:
+        """What led to a version was loaded; under the order."""
+        assert self._journal is not None
+        self._journal.forget(version)  # whoever wrote it may not have come to that

@@ -1,0 +1,228 @@
+"""One worker's part of a stream: its part of the evolving graph, and the sequence that all main loops on the stream go through.
+
+Records change the graph once; every loop hears of a chunk before the next one is applied, so all of them stand at one version
+and differ only in how far each has propagated it. Forks stand in the same sequence, each for one loop.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph import EvolvingGraph, PartitionMap
+from ..graph.graph_columns import EDGES
+from .share import Share
+
+_RECORDS_ALONE = 1 << 13  # applied in one activation, some milliseconds
+_RECORDS_BESIDE_BRANCHES = (
+    1 << 9
+)  # they go first: each message between workers costs them an activation of this loop
+_COMPACTION_STEPS = 2  # of about a millisecond, at every activation
+_WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle stream compacts them
+
+
+class Reader(Protocol):
+    """A main loop on the stream.
+
+    Attributes
+    ----------
+    branches
+        Those that were forked of it and are not over.
+    """
+
+    branches: list[Any]
+
+    def activate(self) -> None:
+        """Be stepped soon."""
+        ...
+
+    def stop_scans(self) -> None:
+        """Finish what reads a list of the graph, which is to change."""
+        ...
+
+    def hear(self) -> None:
+        """Take in what the last records changed."""
+        ...
+
+    def fail(self, error: Exception) -> None:
+        """Raise this in the next step: it could not hear."""
+        ...
+
+    def is_behind(self) -> bool:
+        """Whether so much is waiting to be propagated that more records should wait."""
+        ...
+
+    def is_catching_up(self) -> bool:
+        """Whether it is so far behind that records should not wait for it."""
+        ...
+
+    def drain(self) -> bool:
+        """Do some of what has to be done before the state can be recorded; whether it can be."""
+        ...
+
+    def record(self, branch: Any) -> None:
+        """Record the state for a branch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A fork in the sequence."""
+
+    reader: Reader
+    branch: Any
+
+
+class StreamPart:
+    """See the module. All of it belongs to the worker's thread.
+
+    Parameters
+    ----------
+    partition
+        Which worker a vertex belongs to.
+    worker
+        Whose part it is.
+    on_applied
+        Called with the number of records that were applied.
+
+    Attributes
+    ----------
+    graph
+        Read by all loops and branches, and changed here only.
+    """
+
+    def __init__(self, partition: PartitionMap, worker: int, on_applied: Callable[[int], None]) -> None:
+        self.graph = EvolvingGraph(partition, worker)
+        self._on_applied = on_applied
+        self._readers: list[Reader] = []
+        self._commands: deque[Share | _Record] = deque()
+
+    def join(self, reader: Reader) -> None:
+        """A loop hears of every change from now on; what is there already it reads itself."""
+        self._readers.append(reader)
+
+    def leave(self, reader: Reader) -> None:
+        """A loop has failed or ends: the others go on without it."""
+        if reader not in self._readers:
+            return
+        self._readers.remove(reader)
+        self._commands = deque(
+            command
+            for command in self._commands
+            if not (isinstance(command, _Record) and command.reader is reader)
+        )
+        self._wake()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether any loop is here."""
+        return bool(self._readers)
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether something of the sequence is not done yet."""
+        return bool(self._commands)
+
+    def admit(self, share: Share) -> None:
+        """Put a share into the sequence."""
+        self._commands.append(share)
+        self._wake()
+
+    def fork(self, reader: Reader, branch: Any) -> None:
+        """Put a fork of a loop into the sequence."""
+        self._commands.append(_Record(reader, branch))
+        reader.activate()
+
+    def obey(self, reader: Reader) -> bool:
+        """Go on in the sequence, in the step of one of the loops; whether there is more that can be done at once."""
+        records_left = (
+            _RECORDS_BESIDE_BRANCHES if any(each.branches for each in self._readers) else _RECORDS_ALONE
+        )
+        while self._commands:
+            command = self._commands[0]
+            if isinstance(command, Share):
+                if records_left <= 0 or self.is_behind():
+                    return True
+                first = command.following
+                finished = self._apply(command, records_left)
+                records_left -= command.following - first
+                if not finished:
+                    return True
+            elif command.reader is not reader:
+                command.reader.activate()  # it records in a step of its own
+                return False
+            else:
+                if not reader.drain():
+                    return True
+                reader.record(command.branch)
+            self._commands.popleft()
+        if self.graph.is_compacting:
+            self.graph.compact(steps=_COMPACTION_STEPS)
+            return self.graph.is_compacting
+        return False
+
+    def is_behind(self) -> bool:
+        """Whether records wait until the loops have propagated what is in.
+
+        A loop that is far behind others, as one that has just begun, catches up beside them.
+        """
+        if len(self._readers) == 1:
+            return self._readers[0].is_behind()
+        return any(reader.is_behind() and not reader.is_catching_up() for reader in self._readers)
+
+    def tidy(self) -> None:
+        """Nothing has come for a while: begin to compact the lists, where much has changed and it is worth it."""
+        changed_much = self.graph.changed_since_compaction() > self.edge_count() // 8
+        if changed_much and self.graph.waste() > _WASTE_IDLE and not self.graph.is_compacting:
+            self.graph.compact(steps=_COMPACTION_STEPS)
+            self._wake()
+
+    def mention(self, ids: NDArray[np.int64]) -> None:
+        """Make vertices of this worker known; every loop hears of them."""
+        self._stop_scans()
+        self.graph.mention(ids)
+        self._tell()
+
+    def edge_count(self) -> int:
+        """Live edges on this worker."""
+        return int(self.graph.columns.counters[EDGES])
+
+    def _apply(self, share: Share, records: int) -> bool:
+        """Apply up to so many records of a share; whether all of them are."""
+        self._stop_scans()
+        first, stop = share.following, min(share.following + records, len(share.sources))
+        if len(share.mentioned):
+            self.graph.mention(share.mentioned)
+            share.mentioned = share.mentioned[:0]
+        share.following = self.graph.apply(
+            share.sources, share.targets, share.weights, share.operations, first, stop
+        )
+        self._tell()
+        self._on_applied(share.following - first)
+        return share.following == len(share.sources)
+
+    def _stop_scans(self) -> None:
+        for reader in self._readers:
+            reader.stop_scans()
+
+    def _tell(self) -> None:
+        several = len(self._readers) > 1
+        for reader in list(self._readers):
+            if not several:
+                reader.hear()
+                return
+            try:
+                reader.hear()
+            except Exception as error:  # noqa: BLE001  the others are not to blame
+                self.leave(reader)
+                reader.fail(error)
+            reader.activate()
+
+    def _wake(self) -> None:
+        for reader in self._readers:
+            reader.activate()
