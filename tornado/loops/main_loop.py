@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -12,12 +11,12 @@ from ..errors import InvalidArgument, TornadoError, WorkerLost
 from ..graph import PartitionMap
 from ..ingest.records import EdgeBatch
 from .branch import Branch
-from .host import Cancel, Fork, Limit, LoopHost, PartPlan, Release, Stop
+from .host import Cancel, EndLoop, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
 from .main_processor import MainProcessor
 from .part import MainView, PartView, StorableView
 from .parts import Parts
-from .program import SelectiveProgram, first_refused
+from .program import SelectiveProgram, VertexProgram, first_refused
 from .restoration import RestorableProcessor, Restoration, Restored
 from .share import Share, shares_of
 from .snapshot import Snapshot
@@ -29,6 +28,8 @@ from .warm import warm
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", SelectiveProgram, StoredSnapshot, int | None], Branch]
+
+_PAGES_LOOKED_AT = 256  # of the graph, one after another
 
 
 class MainLoop:
@@ -66,14 +67,11 @@ class MainLoop:
         self.workers = len(hosts)
         self.stream = stream
         self.restored: Restored | None = None
-        self._is_closed = False
         self._parts = Parts(number, name, self._plan(), stream, hosts, engine)
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
         self._fork_stored = fork_stored
-        self._checkpointing = threading.Lock()
-        self._checkpointed: int | None = None
         self._branches: dict[int, Branch] = {}
         losses = engine.await_workers()
         self._parts.prepare()
@@ -237,10 +235,13 @@ class MainLoop:
         StoreFull
             When there is no room; the loop goes on, and what was stored is as it was.
         """
-        with self._checkpointing:
+        keeper = self.stream.keeper()
+        if keeper is not self and isinstance(keeper, MainLoop):
+            return keeper.checkpoint(before_write=before_write)
+        with self.stream.checkpointing:
             self._parts.raise_failure()
             version = self.stream.counts()[0]
-            if version == self._checkpointed:
+            if version == self.stream.checkpointed:
                 return version
             branch = self._fork(self.program, reads_edges=True)
             try:
@@ -255,9 +256,40 @@ class MainLoop:
                 branch.cancel()
                 branch.release()
             snapshot = branch.snapshot
-            self._checkpointed = snapshot.version
+            self.stream.checkpointed = snapshot.version
             self.stream.was_stored(snapshot.version)
             return snapshot.version
+
+    def require_possible(self, program: SelectiveProgram) -> None:
+        """Refuse a program that cannot take an edge of the graph as it is.
+
+        Raises
+        ------
+        InvalidArgument
+            With that edge.
+        """
+        if type(program).check is VertexProgram.check:
+            return
+        branch = self._fork(self.program, reads_edges=True)
+        try:
+            branch.wait()
+            if branch.state is not BranchState.CONVERGED:
+                raise self._not_stored(branch)
+            for _, part in branch.states():
+                pages = cast("StorableView", part).pages()
+                while not pages.arrange(_PAGES_LOOKED_AT):
+                    pass
+                for page in range(_PAGES_LOOKED_AT):
+                    found = first_refused(program, EdgeBatch.of(*pages.page_edges(page)))
+                    if found is not None:
+                        raise InvalidArgument(
+                            f"{type(program).__name__} cannot be started on stream {self.stream.name!r}, which has the edge "
+                            f"{found[1]}: {found[2]}",
+                            hint="Remove such edges first, or start it on another stream.",
+                        )
+        finally:
+            branch.cancel()
+            branch.release()
 
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
         """Keep the newest stored snapshots and forget those before them, atomically.
@@ -295,7 +327,7 @@ class MainLoop:
         # Other values on the same graph are another version: what is stored stays what it is.
         version = snapshot.version if converged else self.stream.numbers.take()
         if converged:
-            self._checkpointed = version
+            self.stream.checkpointed = version
         self.stream.begin(version, snapshot.offsets)
         self.restored = Restored(snapshot, stored.described, converged)
         return self.restored
@@ -453,9 +485,17 @@ class MainLoop:
         branch.forked_again()
         return True
 
+    def remove(self) -> None:
+        """Take it off the workers, whose memory is free again; its branches are cancelled, and the stream goes on."""
+        self.close()
+        with self.stream.order:
+            self.stream.leave(self)
+            self._parts.post(EndLoop(self.number))
+        self._parts.error = self._parts.error or InvalidArgument(f"loop {self.name!r} was removed")
+        self._engine.notify()
+
     def close(self) -> None:
-        """Cancel what still runs; nothing more is admitted."""
-        self._is_closed = True
+        """Cancel what still runs."""
         for branch in self.branches():
             branch.cancel()
 

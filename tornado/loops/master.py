@@ -16,7 +16,7 @@ from .branch import Branch
 from .engines import engine_of
 from .general_loop import GeneralLoop
 from .general_program import GeneralProgram
-from .host import EndLoop, LoopHost, WorkerHost
+from .host import LoopHost, WorkerHost
 from .main_loop import MainLoop
 from .program import SelectiveProgram, VertexProgram
 from .remote_host import RemoteHost
@@ -80,26 +80,46 @@ class Master:
             self._hosts = [WorkerHost(index, workers, engine.fabric) for index in range(workers)]
         engine.start(self._hosts, self._on_failure)
 
-    def start(self, program: VertexProgram, name: str, delay_bound: int | None = 64) -> MainLoop:
-        """Start a main loop: where the store has snapshots of that name, from the newest one, else from nothing.
+    def start(
+        self, program: VertexProgram, name: str, delay_bound: int | None = 64, stream: str | None = None
+    ) -> MainLoop:
+        """Start a main loop.
+
+        Parameters
+        ----------
+        stream
+            What it reads beside other loops: it begins with the graph as it is, and catches up. None is a stream of its own,
+            which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
+            nothing.
 
         Raises
         ------
         InvalidArgument
-            When a loop has that name, the program does not converge for this delay bound, or it cannot go on from what the
-            store has.
+            When a loop has that name, the program does not converge for this delay bound, it cannot take what the stream has
+            already, or it cannot go on from what the store has.
+        NotSupported
+            For a general program on a stream that others read.
         StoreCorrupt
-            When that cannot be read.
+            When what is stored cannot be read.
         """
         with self._naming:
             if name in self.loops or name in self._starting:
                 raise InvalidArgument(f"a loop named {name!r} runs already; give this one another name")
             self._starting.add(name)
         try:
-            return self._start(program, name, delay_bound)
+            program.check_delay_bound(delay_bound)
+            program.check_parameters()
+            if stream is None:
+                loop = self._start(program, name, delay_bound)
+            else:
+                loop = self._start_beside(self._stream_named(stream), program, name, delay_bound)
+            self.loops[name] = loop  # from now on it can be fed and asked
         finally:
             with self._naming:
                 self._starting.discard(name)
+        for host in self._hosts:
+            self._look_for_failures(host)  # of its very first step
+        return loop
 
     def _start(self, program: VertexProgram, name: str, delay_bound: int | None) -> MainLoop:
         if isinstance(program, GeneralProgram):
@@ -111,23 +131,55 @@ class Master:
                 f"{type(program).__name__} is neither a SelectiveProgram nor a GeneralProgram",
                 hint="Derive it from one of them.",
             )
-        program.check_delay_bound(delay_bound)
-        program.check_parameters()
-        stream = self._stream(name, self.store)
+        if any(stream.name == name for stream in self._streams):
+            raise InvalidArgument(
+                f"loops read a stream named {name!r} already",
+                hint="Start this one on it, or give it another name.",
+            )
+        stream = self._new_stream(name, self.store)
         loop = kind(stream=stream, **self._placed(name, program, delay_bound))
         stream.on_full_journal = loop.checkpoint
         self._running[loop.number] = loop
         try:
             loop.restore()
         except BaseException:
-            for host in self._hosts:
-                host.post(EndLoop(loop.number))
+            loop.remove()
             self._forget(loop.number)
             raise
-        self.loops[name] = loop  # from now on it can be fed and asked
-        for host in self._hosts:
-            self._look_for_failures(host)  # of its very first step
         return loop
+
+    def _start_beside(
+        self, stream: Stream, program: VertexProgram, name: str, delay_bound: int | None
+    ) -> MainLoop:
+        keeper = stream.keeper()
+        if not isinstance(program, SelectiveProgram) or isinstance(keeper, GeneralLoop):
+            raise NotSupported(
+                f"{type(program).__name__} cannot be started on stream {stream.name!r}: general programs read streams of their own",
+                hint="Start it without a stream.",
+            )
+        if not isinstance(keeper, MainLoop):
+            raise InvalidArgument(
+                f"the loops on stream {stream.name!r} have failed", hint="Start a stream again."
+            )
+        with stream.expecting(program):
+            keeper.require_possible(program)
+            loop = MainLoop(stream=stream, **self._placed(name, program, delay_bound))
+        self._running[loop.number] = loop
+        return loop
+
+    def remove(self, name: str) -> None:
+        """Remove a loop: its branches are cancelled and its memory is free again. With the last loop its stream goes too.
+
+        Raises
+        ------
+        InvalidArgument
+            When there is none of that name.
+        """
+        loop = self.loops.pop(name, None)
+        if loop is None:
+            raise InvalidArgument(f"there is no loop named {name!r}")
+        self._forget(loop.number)
+        loop.remove()
 
     def close(self) -> None:
         """Cancel every branch and end the workers."""
@@ -246,7 +298,7 @@ class Master:
             "fork_stored": self._fork_stored,
         }
 
-    def _stream(self, name: str, store: VersionedStore) -> Stream:
+    def _new_stream(self, name: str, store: VersionedStore) -> Stream:
         return Stream(
             number=next(self._stream_numbers),
             name=name,
@@ -255,6 +307,13 @@ class Master:
             order=self._order,
             store=store,
         )
+
+    def _stream_named(self, name: str) -> Stream:
+        for loop in list(self.loops.values()):
+            if loop.stream.name == name:
+                return loop.stream
+        known = ", ".join(sorted({loop.stream.name for loop in self.loops.values()})) or "none"
+        raise InvalidArgument(f"there is no stream named {name!r}; streams: {known}")
 
     @property
     def _streams(self) -> list[Stream]:
@@ -270,7 +329,7 @@ class Master:
         """Load a stored snapshot of a loop beside it, and fork from that."""
         loaded = StoredLoop(
             on_end=self._forget,
-            stream=self._stream(loop.name, MemoryStore()),
+            stream=self._new_stream(loop.name, MemoryStore()),
             **self._placed(loop.name, program, loop.delay_bound),
         )
         self._running[loaded.number] = loaded

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -85,6 +86,8 @@ class Stream:
         False while workers were lost and the loops are being put on others.
     on_full_journal
         Stores a snapshot; called where workers can be lost, and much has come in since the last one.
+    checkpointing, checkpointed
+        Held by who writes a snapshot; the version of the newest one.
     """
 
     def __init__(
@@ -109,7 +112,6 @@ class Stream:
         self._hosts = hosts
         self._engine = engine
         self._loops: dict[int, Reader] = {}
-        self._programs: dict[int, VertexProgram] = {}  # of loops that run, and of those that are about to
         self._posted = [0] * len(hosts)
         self._applied = [0] * len(hosts)
         # Inside the order, and held for a moment: version, offsets and count of records change as one.
@@ -118,6 +120,9 @@ class Stream:
         self._offsets: dict[str, int] = {}
         self._admitted = 0
         self._journal = Journal() if isinstance(engine, ClusterEngine) else None
+        self.checkpointing = threading.Lock()
+        self.checkpointed: int | None = None
+        self._expected: list[VertexProgram] = []
         self._is_closed = False
 
     # Loops
@@ -127,15 +132,27 @@ class Stream:
         """Those that read it, in the order in which they were started."""
         return list(self._loops.values())
 
+    def keeper(self) -> Reader | None:
+        """The loop whose fixed point is stored with the graph: the first that has not failed."""
+        return next((loop for loop in self.loops if loop.error is None), None)
+
     def join(self, loop: Reader) -> None:
         """A loop reads it from now on: what its program cannot take is refused."""
-        self._programs[loop.number] = loop.program
         self._loops[loop.number] = loop
 
+    @contextmanager
+    def expecting(self, program: VertexProgram) -> Iterator[None]:
+        """A loop is about to join: what its program cannot take is refused already."""
+        self._expected.append(program)
+        try:
+            yield
+        finally:
+            self._expected.remove(program)
+
     def leave(self, loop: Reader) -> None:
-        """A loop was removed."""
+        """A loop was removed; with the last one the stream ends."""
         self._loops.pop(loop.number, None)
-        self._programs.pop(loop.number, None)
+        self._is_closed = self._is_closed or not self._loops
 
     def close(self) -> None:
         """Nothing more is admitted."""
@@ -170,8 +187,8 @@ class Stream:
         """
         if self._is_closed:
             raise ConnectionLost(
-                f"stream {self.name} was closed with its session; nothing was admitted",
-                hint="Open a session again.",
+                f"stream {self.name} was closed with its session or its last loop; nothing was admitted",
+                hint="Open a session, or start a loop, again.",
             )
         self._refuse_impossible(batch, source)
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
@@ -241,7 +258,7 @@ class Stream:
         return bool(loops) and all(loop.error is not None for loop in loops)
 
     def _refuse_impossible(self, batch: EdgeBatch, source: str) -> None:
-        for program in list(self._programs.values()):
+        for program in [*self._expected, *(loop.program for loop in self.loops if loop.error is None)]:
             found = first_refused(program, batch)
             if found is not None:
                 first, record, reason = found

@@ -1,0 +1,240 @@
+"""Several loops on one stream and one graph: each exact at the prefix that it names, whatever becomes of the others."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from apps.bfs import BreadthFirstSearch
+from apps.sssp import ShortestPaths
+from tornado import EdgeBatch
+from tornado.errors import InvalidArgument, TornadoError
+from tornado.loops import BranchState, Master
+from tornado.testing import EdgeHistory, EdgeList, exact_distances, mixed, random_multigraph
+
+TIMEOUT_S = 120
+PATHS, ELSEWHERE, HOPS = ShortestPaths(source=1), ShortestPaths(source=7), BreadthFirstSearch(source=1)
+
+
+def recorded(seed=3, vertices=300, edges=6000):
+    records = mixed(random_multigraph(vertices, edges, seed=seed), seed=seed)
+    return records, EdgeHistory.of(records)
+
+
+def exact(program, edges):
+    if isinstance(program, BreadthFirstSearch):
+        edges = EdgeList(edges.src, edges.dst, np.ones(len(edges)), edges.vertices)
+    return exact_distances(edges, program.source)
+
+
+def judge(loop, history, at_least=0):
+    """Fork of a loop, and compare what it finds with the oracle at the prefix that it names; how long that is."""
+    branch = loop.fork()
+    assert branch.wait(TIMEOUT_S)
+    assert branch.state is BranchState.CONVERGED, branch.error
+    prefix = branch.snapshot.offsets.get("edges", 0)
+    assert prefix >= at_least
+    edges = history.at(prefix)
+    ids, values = branch.values().arrays()
+    assert np.array_equal(values, exact(loop.program, edges).lookup(ids)), (loop.name, prefix)
+    assert set(edges.ids()) <= set(ids)
+    branch.release()
+    return prefix
+
+
+class Feeder(threading.Thread):
+    """Admits records a few at a time until all are in."""
+
+    def __init__(self, stream, records, first=0, batch=40):
+        super().__init__(daemon=True)
+        self.stream, self.records, self.admitted, self.batch = stream, records, first, batch
+        self.error = None
+
+    def run(self):
+        try:
+            while self.admitted < len(self.records):
+                batch = self.records.slice(self.admitted, min(self.admitted + self.batch, len(self.records)))
+                self.stream.admit(batch, "edges", self.admitted + len(batch))
+                self.admitted += len(batch)
+        except TornadoError as error:
+            self.error = error
+
+
+everywhere = pytest.mark.parametrize(
+    ("engine", "workers"), [("threads", 1), ("threads", 2), ("threads", 4), ("processes", 2)]
+)
+
+
+@everywhere
+def test_loops_that_begin_at_any_time_are_exact_while_edges_come_and_go(engine, workers):
+    records, history = recorded()
+    with Master(workers=workers, engine=engine) as master:
+        loops = [master.start(PATHS, "paths", 64)]
+        feeder = Feeder(loops[0].stream, records)
+        feeder.start()
+        while feeder.admitted < len(records) // 4:
+            time.sleep(0.001)
+        loops.append(master.start(HOPS, "hops", 1, stream="paths"))
+        judge(loops[1], history)
+        loops.append(master.start(ELSEWHERE, "elsewhere", None, stream="paths"))
+        while feeder.is_alive():
+            for loop in loops:
+                judge(loop, history)
+        assert feeder.error is None
+        for loop in loops:
+            assert judge(loop, history, at_least=len(records)) == len(records)
+            assert loop.wait_idle(TIMEOUT_S)
+            approximated = loop.approximation()
+            ids = history.at(len(records)).ids()
+            assert np.array_equal(
+                approximated.lookup(ids)[0], exact(loop.program, history.at(len(records))).lookup(ids)
+            )
+        assert len({loop.statistics().version for loop in loops}) == 1
+        assert len({loop.statistics().edges for loop in loops}) == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_loop_with_another_source_begins_where_others_are_idle(workers):
+    records, history = recorded(seed=5)
+    with Master(workers=workers) as master:
+        first = master.start(PATHS, "paths")
+        first.admit(records, "edges", len(records))
+        assert first.wait_idle(TIMEOUT_S)
+        second = master.start(ELSEWHERE, "elsewhere", stream="paths")
+        assert second.wait_idle(TIMEOUT_S)
+        judge(second, history, at_least=len(records))
+        # Other parameters still mean a branch from the beginning.
+        branch = second.fork({"source": 1})
+        assert branch.wait(TIMEOUT_S)
+        ids, values = branch.values().arrays()
+        assert np.array_equal(values, exact(PATHS, history.at(len(records))).lookup(ids))
+
+
+@everywhere
+def test_a_loop_is_removed_while_its_branches_run_and_the_others_go_on(engine, workers):
+    records, history = recorded(seed=8)
+    half = len(records) // 2
+    with Master(workers=workers, engine=engine) as master:
+        paths = master.start(PATHS, "paths")
+        hops = master.start(HOPS, "hops", stream="paths")
+        feeder = Feeder(paths.stream, records.slice(0, half))
+        feeder.run()
+        branches = [paths.fork() for _ in range(4)]
+        master.remove("paths")
+        for branch in branches:
+            assert branch.wait(TIMEOUT_S)
+            assert branch.state in {BranchState.CONVERGED, BranchState.CANCELLED}
+        assert sorted(master.loops) == ["hops"]
+        with pytest.raises(InvalidArgument, match="'paths' was removed"):
+            paths.fork()
+        rest = Feeder(hops.stream, records, first=half)
+        rest.start()
+        while rest.is_alive():
+            judge(hops, history)
+        assert rest.error is None
+        judge(hops, history, at_least=len(records))
+        # The name is free again, and so is what the loop had.
+        again = master.start(ELSEWHERE, "paths", stream=hops.stream.name)
+        judge(again, history, at_least=len(records))
+
+
+def test_memory_of_a_removed_loop_is_free_again():
+    records, _ = recorded(vertices=20_000, edges=60_000)
+    with Master() as master:
+        paths = master.start(PATHS, "paths")
+        paths.admit(records, "edges", len(records))
+        assert paths.wait_idle(TIMEOUT_S)
+        [host] = master._hosts
+        alone = len(host._streams[paths.stream.number]._readers)
+        for _ in range(3):
+            hops = master.start(HOPS, "hops", stream="paths")
+            assert hops.wait_idle(TIMEOUT_S)
+            part = host.loop(hops.number)
+            master.remove("hops")
+            assert master.engine.wait_for(lambda part=part: not hasattr(part, "state"), TIMEOUT_S)
+        assert len(host._streams[paths.stream.number]._readers) == alone
+        master.remove("paths")
+        assert master.engine.wait_for(lambda: not host._streams, TIMEOUT_S)
+
+
+def test_a_loop_that_fails_leaves_the_others_exact(monkeypatch):
+    records, history = recorded(seed=9)
+    half = len(records) // 2
+    with Master(workers=2) as master:
+        paths = master.start(PATHS, "paths")
+        hops = master.start(HOPS, "hops", stream="paths")
+        Feeder(paths.stream, records.slice(0, half)).run()
+        part = master._hosts[1].loop(paths.number)
+
+        def broken(*_):
+            raise ZeroDivisionError("broken on purpose")
+
+        monkeypatch.setattr(part, "hear", broken)
+        rest = Feeder(hops.stream, records, first=half)
+        rest.run()
+        assert rest.error is None
+        judge(hops, history, at_least=len(records))
+        with pytest.raises(RuntimeError, match="broken on purpose"):
+            paths.fork()
+        assert hops.checkpoint() == hops.statistics().version
+
+
+def test_what_a_program_cannot_take_is_refused_with_the_edge():
+    with Master(workers=2) as master:
+        hops = master.start(HOPS, "hops")
+        hops.admit(EdgeBatch.of([1, 2, 3], [2, 3, 4], [1.0, -2.5, 1.0]), "edges", 3)
+        with pytest.raises(
+            InvalidArgument, match=r"ShortestPaths cannot be started on stream 'hops'.*2 -> 3, weight -2\.5"
+        ):
+            master.start(PATHS, "paths", stream="hops")
+        assert sorted(master.loops) == ["hops"]
+        # Gone again, it may come; and from then on such edges are refused for the stream.
+        hops.admit(EdgeBatch.of([2], [3], [-2.5], [-1]), "edges", 4)
+        paths = master.start(PATHS, "paths", stream="hops")
+        with pytest.raises(InvalidArgument, match="weight -1"):
+            hops.admit(EdgeBatch.of([5], [6], [-1.0]), "edges", 5)
+        assert hops.offsets() == {"edges": 4}
+        assert paths.wait_idle(TIMEOUT_S)
+        master.remove("paths")
+        hops.admit(EdgeBatch.of([5], [6], [-1.0]), "edges", 5)
+        assert hops.offsets() == {"edges": 5}
+
+
+def test_names_and_streams_that_are_not_there_are_refused():
+    with Master() as master:
+        master.start(PATHS, "paths")
+        with pytest.raises(InvalidArgument, match="a loop named 'paths' runs already"):
+            master.start(HOPS, "paths", stream="paths")
+        with pytest.raises(InvalidArgument, match="there is no stream named 'roads'; streams: paths"):
+            master.start(HOPS, "hops", stream="roads")
+        with pytest.raises(InvalidArgument, match="there is no loop named 'hops'"):
+            master.remove("hops")
+        master.start(HOPS, "hops", stream="paths")
+        master.remove("paths")
+        with pytest.raises(InvalidArgument, match="loops read a stream named 'paths' already"):
+            master.start(PATHS, "paths")
+
+
+def test_all_loops_are_exact_again_when_workers_are_lost():
+    from tests.engine.places import end, pids_of
+
+    records, history = recorded(seed=11)
+    half = len(records) // 2
+    with Master(workers=2, engine="processes") as master:
+        loops = [master.start(PATHS, "paths")]
+        loops.append(master.start(HOPS, "hops", stream="paths"))
+        Feeder(loops[0].stream, records.slice(0, half)).run()
+        loops[0].checkpoint()
+        feeder = Feeder(loops[0].stream, records, first=half)
+        feeder.start()
+        loops.append(master.start(ELSEWHERE, "elsewhere", stream="paths"))
+        running = [loop.fork() for loop in loops]
+        end(pids_of(master)[0])
+        for branch in running:
+            assert branch.wait(TIMEOUT_S)
+        feeder.join(TIMEOUT_S)
+        assert feeder.error is None
+        for loop in loops:
+            judge(loop, history, at_least=len(records))
+        assert master.engine.losses == 1
