@@ -10,7 +10,8 @@ from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
 from tornado import EdgeBatch
 from tornado.errors import InvalidArgument, TornadoError
-from tornado.loops import BranchState, Master
+from tornado.graph import EvolvingGraph
+from tornado.loops import BranchState, Master, main_processor, processor
 from tornado.testing import EdgeHistory, EdgeList, exact_distances, mixed, random_multigraph
 
 TIMEOUT_S = 120
@@ -43,12 +44,21 @@ def judge(loop, history, at_least=0):
     return prefix
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled():
+    """Both programs, so that a loop is there at once where a stream runs."""
+    with Master() as master:
+        master.start(PATHS, "paths")
+        master.start(HOPS, "hops")
+
+
 class Feeder(threading.Thread):
     """Admits records a few at a time until all are in."""
 
-    def __init__(self, stream, records, first=0, batch=40):
+    def __init__(self, stream, records, first=0, batch=40, allowed=1 << 30):
         super().__init__(daemon=True)
         self.stream, self.records, self.admitted, self.batch = stream, records, first, batch
+        self.allowed = threading.Semaphore(allowed)  # batches
         self.error = None
 
     def run(self):
@@ -57,6 +67,7 @@ class Feeder(threading.Thread):
                 batch = self.records.slice(self.admitted, min(self.admitted + self.batch, len(self.records)))
                 self.stream.admit(batch, "edges", self.admitted + len(batch))
                 self.admitted += len(batch)
+                self.allowed.acquire()
         except TornadoError as error:
             self.error = error
 
@@ -71,17 +82,19 @@ def test_loops_that_begin_at_any_time_are_exact_while_edges_come_and_go(engine, 
     records, history = recorded()
     with Master(workers=workers, engine=engine) as master:
         loops = [master.start(PATHS, "paths", 64)]
-        feeder = Feeder(loops[0].stream, records)
+        feeder = Feeder(loops[0].stream, records, allowed=len(records) // 160)
         feeder.start()
         while feeder.admitted < len(records) // 4:
             time.sleep(0.001)
         loops.append(master.start(HOPS, "hops", 1, stream="paths"))
-        judge(loops[1], history)
         loops.append(master.start(ELSEWHERE, "elsewhere", None, stream="paths"))
+        prefixes = set()
         while feeder.is_alive():
             for loop in loops:
-                judge(loop, history)
+                feeder.allowed.release(20)
+                prefixes.add(judge(loop, history))
         assert feeder.error is None
+        assert len(prefixes) > len(loops)  # all of them were there while edges came
         for loop in loops:
             assert judge(loop, history, at_least=len(records)) == len(records)
             assert loop.wait_idle(TIMEOUT_S)
@@ -92,6 +105,41 @@ def test_loops_that_begin_at_any_time_are_exact_while_edges_come_and_go(engine, 
             )
         assert len({loop.statistics().version for loop in loops}) == 1
         assert len({loop.statistics().edges for loop in loops}) == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_loop_is_in_the_middle_of_a_list_when_the_graph_changes(workers, monkeypatch):
+    hubs = random_multigraph(100, 5_000, seed=2)
+    records = mixed(hubs, seed=2)
+    history = EdgeHistory.of(records)
+    for module in (processor, main_processor):
+        monkeypatch.setattr(module, "FUEL", 64)
+    applied, finished = EvolvingGraph.apply, main_processor.MainProcessor.finish_cursor
+    cut_short = set()
+
+    def apply(graph, *arguments):
+        readers = [part for host in master._hosts for part in host._loops.values() if part.graph is graph]
+        assert not any(each.is_scanning() for part in readers for each in (part, *part.branches))
+        return applied(graph, *arguments)
+
+    def finish_cursor(part):
+        cut_short.add(id(part))
+        finished(part)
+
+    monkeypatch.setattr(EvolvingGraph, "apply", apply)
+    monkeypatch.setattr(main_processor.MainProcessor, "finish_cursor", finish_cursor)
+    with Master(workers=workers) as master:
+        loops = [master.start(PATHS, "paths", 4)]
+        loops += [master.start(ELSEWHERE, "elsewhere", 4, "paths"), master.start(HOPS, "hops", 1, "paths")]
+        feeder = Feeder(loops[0].stream, records, batch=7)
+        feeder.start()
+        while feeder.is_alive():
+            for loop in loops:
+                judge(loop, history)
+        assert feeder.error is None
+        for loop in loops:
+            judge(loop, history, at_least=len(records))
+    assert len(cut_short) >= len(loops)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
