@@ -8,6 +8,8 @@
     │   │   └── BodyTooLarge                more than is taken at once, as it was sent or once it is unpacked
     │   ├── UnknownField                    a field name nobody declared
     │   ├── UnknownLoop                     no loop of that name runs here
+    │   ├── UnknownStream                   no loop reads a stream of that name here
+    │   ├── NameTaken                       another loop has that name
     │   ├── UnknownVertex                   none of the vertices was ever seen
     │   ├── UnknownQuery                    no query of that id, or it is no longer kept
     │   ├── ResultUnavailable               the query has no values (yet, or any more)
@@ -113,6 +115,20 @@ class UnknownLoop(CallerError):
 
     code = "unknown-loop"
     default_hint = "`tornado ls` and GET /v1/loops list the loops."
+
+
+class UnknownStream(CallerError):
+    """No loop reads a stream of that name here."""
+
+    code = "unknown-stream"
+    default_hint = "GET /v1/streams lists the streams."
+
+
+class NameTaken(CallerError):
+    """Another loop, or the stream of other loops, has that name."""
+
+    code = "name-taken"
+    default_hint = "Give this one another name."
 
 
 class UnknownVertex(CallerError):

@@ -15,8 +15,8 @@ from tornado.command import parameters
 from tornado.command.kafka_config import read_client_settings
 from tornado.command.parameters import PROGRAM_KEY, ProgramCommand, make_program, program_options
 from tornado.command.plan import Address, RunPlan, default_quarantine, default_stores, parse_delay_bound
-from tornado.command.programs import ProgramEntry
 from tornado.errors import InvalidArgument, NotSupported
+from tornado.query.programs import ProgramEntry
 
 
 class Colour(enum.Enum):

@@ -192,7 +192,7 @@ class Branch:
 class MainLoop:
     def __init__(self, master, name, program, delay_bound):
         self.master = master
-        self.name = name
+        self.name = self.stream_name = name
         self.program = program
         self.delay_bound = delay_bound
         self.workers = 1

@@ -51,8 +51,8 @@ def demo_command(*, rows: int, columns: int, closures: int, seed: int, seconds: 
     Ends with `match` and exit code 0 if every answer equals a plain recomputation bit for bit, else with MISMATCH and 1.
     """
     # Imported late, as they load the compiler.
+    from ..query.programs import load_program
     from .deployment import Deployment, Placement
-    from .programs import load_program
     from .town import Town
 
     with Interruption() as interruption, tempfile.TemporaryDirectory(prefix="tornado-demo-") as folder:

@@ -17,7 +17,7 @@ import click
 
 from ..errors import InvalidArgument, NotSupported
 from ..query.parameters import is_vertex
-from .programs import ProgramEntry, load_program
+from ..query.programs import ProgramEntry, load_program
 
 PROGRAM_KEY = "tornado.program"
 _STRING_IDS_KEY = "tornado.string_ids"

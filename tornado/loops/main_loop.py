@@ -104,6 +104,11 @@ class MainLoop:
         return self.stream.counts()[2]
 
     @property
+    def stream_name(self) -> str:
+        """What it reads is known by: the name of the first loop on it."""
+        return self.stream.name
+
+    @property
     def partition(self) -> PartitionMap:
         """Which worker a vertex belongs to."""
         return self.stream.partition

@@ -9,7 +9,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..engine import ClusterEngine, Engine
-from ..errors import CallerError, InvalidArgument, NotSupported, WorkerLost
+from ..errors import (
+    CallerError,
+    InvalidArgument,
+    NameTaken,
+    NotSupported,
+    UnknownLoop,
+    UnknownStream,
+    WorkerLost,
+)
 from ..storage import MemoryStore, VersionedStore
 from .admission_order import AdmissionOrder
 from .branch import Branch
@@ -94,9 +102,13 @@ class Master:
 
         Raises
         ------
+        NameTaken
+            When a loop, or a stream that others read, has that name.
+        UnknownStream
+            When no loop reads a stream of that name.
         InvalidArgument
-            When a loop has that name, the program does not converge for this delay bound, it cannot take what the stream has
-            already, or it cannot go on from what the store has.
+            When the program does not converge for this delay bound, it cannot take what the stream has already, or it cannot
+            go on from what the store has.
         NotSupported
             For a general program on a stream that others read.
         StoreCorrupt
@@ -104,7 +116,7 @@ class Master:
         """
         with self._naming:
             if name in self.loops or name in self._starting:
-                raise InvalidArgument(f"a loop named {name!r} runs already; give this one another name")
+                raise NameTaken(f"a loop named {name!r} runs already")
             self._starting.add(name)
         try:
             program.check_delay_bound(delay_bound)
@@ -132,7 +144,7 @@ class Master:
                 hint="Derive it from one of them.",
             )
         if any(stream.name == name for stream in self._streams):
-            raise InvalidArgument(
+            raise NameTaken(
                 f"loops read a stream named {name!r} already",
                 hint="Start this one on it, or give it another name.",
             )
@@ -172,12 +184,13 @@ class Master:
 
         Raises
         ------
-        InvalidArgument
+        UnknownLoop
             When there is none of that name.
         """
         loop = self.loops.pop(name, None)
         if loop is None:
-            raise InvalidArgument(f"there is no loop named {name!r}")
+            running = ", ".join(sorted(self.loops)) or "none"
+            raise UnknownLoop(f"no loop is called {name!r}; running: {running}")
         self._forget(loop.number)
         loop.remove()
 
@@ -313,7 +326,7 @@ class Master:
             if loop.stream.name == name:
                 return loop.stream
         known = ", ".join(sorted({loop.stream.name for loop in self.loops.values()})) or "none"
-        raise InvalidArgument(f"there is no stream named {name!r}; streams: {known}")
+        raise UnknownStream(f"no stream is called {name!r}; streams: {known}")
 
     @property
     def _streams(self) -> list[Stream]:

@@ -115,7 +115,7 @@ class Checkpoints:
             def before_write() -> None:
                 nonlocal written
                 written = True
-                self._pusher.save_names(self._loop.name)
+                self._pusher.save_names(self._loop.stream_name)
 
             try:
                 version = self._loop.checkpoint(before_write=before_write)
@@ -186,7 +186,7 @@ class Checkpoints:
         keep = sys.maxsize if self._keep is None else self._keep
         oldest = self._loop.trim_snapshots(keep=keep, in_use=self._in_use())
         if oldest is not None:
-            self._pusher.forget(self._loop.name, dict(oldest.offsets))
+            self._pusher.forget(self._loop.stream_name, dict(oldest.offsets))
 
     def _report(self, error: Exception) -> None:
         reason = repr(error)

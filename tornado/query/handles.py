@@ -268,11 +268,13 @@ class LoopHandle:
 
         A later start on the same store goes on from it, where the store is durable.
         """
-        return (self._service.checkpoints.get(self.name) or Checkpoints(self.loop, self._pusher)).take()
+        return (
+            self._service.checkpoints.get(self.loop.stream_name) or Checkpoints(self.loop, self._pusher)
+        ).take()
 
     def checkpoints(self) -> CheckpointStatistics | None:
         """Return how the checkpoints of this loop went, or None for a loop that the session did not start."""
-        found = self._service.checkpoints.get(self.name)
+        found = self._service.checkpoints.get(self.loop.stream_name)
         return None if found is None else found.statistics()
 
     def snapshots(self) -> list[NamedSnapshot]:

@@ -25,6 +25,7 @@ from .http_bulkheads import Bulkheads
 from .http_hosts import LOOPBACK_HOSTS
 from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
+from .http_routes_streams import Loops
 from .metrics import Metrics
 from .push import Pusher
 from .service import QueryService
@@ -49,6 +50,8 @@ class HttpServer:
         0 takes a free one; see `port` after `start`.
     pusher : Pusher, optional
         Admits pushed edges; left out, one without a log and with a quarantine in memory.
+    loops : Loops, optional
+        Starts and removes loops; left out, none can be.
     limits : HttpLimits, optional
         What one client may take.
 
@@ -65,6 +68,7 @@ class HttpServer:
         port: int = DEFAULT_HTTP_PORT,
         *,
         pusher: Pusher | None = None,
+        loops: Loops | None = None,
         limits: HttpLimits | None = None,
     ) -> None:
         if not 0 <= port <= 65_535:
@@ -75,6 +79,7 @@ class HttpServer:
         self.warning: str | None = None
         self._wanted_port = port
         self._pusher = pusher or Pusher()
+        self._loops = loops
         self._limits = limits or HttpLimits()
         self._metrics = Metrics(
             service, self._pusher.quarantine.counts, within_s=self._limits.look_timeout_s / 2
@@ -112,6 +117,7 @@ class HttpServer:
         app = create_app(
             self.service,
             pusher=self._pusher,
+            loops=self._loops,
             metrics=self._metrics,
             limits=self._limits,
             bulkheads=self._bulkheads,

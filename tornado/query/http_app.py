@@ -23,6 +23,7 @@ from .http_routes_batches import batch_routes
 from .http_routes_loops import loop_routes, operator_routes
 from .http_routes_queries import Stopping, query_routes
 from .http_routes_readers import reader_routes
+from .http_routes_streams import Loops, stream_routes
 from .metrics import Metrics
 from .push import Pusher
 from .service import QueryService
@@ -37,6 +38,7 @@ def create_app(
     service: QueryService,
     *,
     pusher: Pusher,
+    loops: Loops | None,
     metrics: Metrics,
     limits: HttpLimits,
     bulkheads: Bulkheads,
@@ -50,6 +52,8 @@ def create_app(
     service : QueryService
     pusher : Pusher
         Admits pushed edges.
+    loops : Loops or None
+        Starts and removes loops.
     metrics : Metrics
         Outlive the application: a counter that falls back to 0 looks like a crash.
     limits : HttpLimits
@@ -73,6 +77,7 @@ def create_app(
         app.add_middleware(HostCheck, hosts=hosts)
     app.include_router(query_routes(service, limits, stopping, bulkheads))
     app.include_router(loop_routes(service, pusher, limits, bulkheads))
+    app.include_router(stream_routes(service, pusher, loops, limits, bulkheads))
     app.include_router(batch_routes(service, pusher, limits, bulkheads))
     app.include_router(reader_routes(service, pusher, limits, bulkheads))
     app.include_router(operator_routes(service, metrics, bulkheads))

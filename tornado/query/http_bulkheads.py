@@ -12,6 +12,7 @@ from typing import Self
 from .bulkhead import Bulkhead
 from .http_requests import HttpLimits
 
+_STARTED_WITHIN_S = 60.0
 _PUSHED = "Whether it was admitted shows in the offsets of the loop, once it answers; send it again where it was not."
 
 
@@ -39,6 +40,8 @@ class Bulkheads:
         What is pushed, in bodies and batches.
     histories
         What those keep who follow a loop.
+    starts
+        Loops that are started, compiling included, and removed.
     """
 
     looks: Bulkhead
@@ -50,6 +53,7 @@ class Bulkheads:
     results: Bulkhead
     admissions: Bulkhead
     histories: Bulkhead
+    starts: Bulkhead
 
     @classmethod
     def of(cls, limits: HttpLimits) -> Self:
@@ -66,6 +70,7 @@ class Bulkheads:
             results=Bulkhead("read of a result", threads=16, deadline_s=read_s),
             admissions=Bulkhead("admission", threads=32, deadline_s=limits.admission_timeout_s, hint=_PUSHED),
             histories=Bulkhead("read of kept answers", threads=8, deadline_s=read_s),
+            starts=Bulkhead("start of a loop", threads=2, deadline_s=_STARTED_WITHIN_S),
         )
 
     def close(self) -> None:

@@ -140,6 +140,7 @@ class LoopBody(BaseModel):
     """A main loop and its statistics."""
 
     name: str
+    stream: str
     program: str
     workers: int
     delay_bound: int | None

@@ -154,7 +154,7 @@ def batch_routes(
                 limit_bytes=limits.edges_body_bytes,
                 timeout_s=limits.body_timeout_s,
             )
-            key = BatchKey(loop.name, source, number)
+            key = BatchKey(loop.stream_name, source, number)
             waits = await bulkheads.admissions.run(
                 lambda: _stage(service, staging, loop, key, part, chunk, body)
             )
@@ -169,7 +169,7 @@ def batch_routes(
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
-        key = BatchKey(loop.name, source, number)
+        key = BatchKey(loop.stream_name, source, number)
         pushed: Pushed = await bulkheads.admissions.run(lambda: staging.commit(loop, key, _parts(body)))
         return JsonResponse(
             {

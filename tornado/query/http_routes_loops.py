@@ -47,7 +47,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
     503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
 }
-_EDGES_BODY = {
+EDGES_BODY = {
     "requestBody": {
         "required": True,
         "content": {
@@ -72,7 +72,7 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
 
     def shown(names: list[str]) -> list[dict[str, Any]]:
         known = service.known_statistics(names, within_s)
-        return [_loop_dict(service, name, known[name]) for name in names]
+        return [loop_dict(service, name, known[name]) for name in names]
 
     @router.get("", response_model=LoopListBody)
     async def listed(request: Request) -> Response:
@@ -91,7 +91,7 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         [found] = await bulkheads.looks.run(lambda: shown([loop.name]))
         return JsonResponse(found | {"snapshots": snapshots})
 
-    @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=_EDGES_BODY)
+    @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=EDGES_BODY)
     async def push(request: Request, name: LoopName) -> Response:
         """Push edges, added and removed in the order of the body."""
         refuse_unknown_parameters(request, [])
@@ -104,7 +104,7 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
                 timeout_s=limits.body_timeout_s,
             )
             kind = content_type(request)
-            pushed = await bulkheads.admissions.run(lambda: _push(service, pusher, loop, kind, body))
+            pushed = await bulkheads.admissions.run(lambda: push_edges(service, pusher, loop, kind, body))
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
             status_code=202,
@@ -143,7 +143,8 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
     return router
 
 
-def _push(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, body: bytes) -> Pushed:
+def push_edges(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, body: bytes) -> Pushed:
+    """Parse a body of edges and push them."""
     codec = service.ids(loop.name)
     interner = codec.interner if isinstance(codec, StringIds) else None
     parse = parse_ndjson if kind == NDJSON else parse_arrow
@@ -151,7 +152,8 @@ def _push(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, 
     return pusher.push(loop, SOURCE, parsed)
 
 
-def _loop_dict(service: QueryService, name: str, known: Known[Any] | None) -> dict[str, Any]:
+def loop_dict(service: QueryService, name: str, known: Known[Any] | None) -> dict[str, Any]:
+    """Return how a loop stands, as JSON."""
     if known is None:
         raise Unresponsive(f"loop {name!r} has not said yet how it stands", "Ask again in a moment.")
     statistics = known.record
@@ -171,17 +173,19 @@ def _loop_dict(service: QueryService, name: str, known: Known[Any] | None) -> di
         *("backlog_records", "memory_bytes", "restarts"),
     )
     return {field: getattr(statistics, field) for field in fields} | {
+        "stream": service.stream_of(name),
         "program": str(statistics.program),
         "residual": number(statistics.residual),
         "statistics_age_s": number(round(known.age_s, 3)),
         "offsets": dict(sorted(statistics.sources.items())),
-        "sources": {one.source: _source_dict(one) for one in service.sources(name)},
+        "sources": {one.source: source_dict(one) for one in service.sources(name)},
         "ids": service.ids(name).kind,
         "rank": service.rank(name),
     }
 
 
-def _source_dict(source: IngesterStatistics) -> dict[str, Any]:
+def source_dict(source: IngesterStatistics) -> dict[str, Any]:
+    """Return how a source stands, as JSON."""
     return {
         "state": source.state.value,
         "records": source.records,

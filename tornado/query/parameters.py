@@ -54,6 +54,28 @@ def parameters_inside(program: Any, given: Mapping[str, Any], codec: IdCodec) ->
     return _converted(program, given, codec, look_up=True)
 
 
+def program_with(kind: type, given: Mapping[str, Any], codec: IdCodec) -> Any:
+    """Return a program of a class with these parameters; the names of its vertices count as seen once it is started.
+
+    Raises
+    ------
+    UnknownField, InvalidArgument
+        See `check_parameters`; and where one is missing.
+    """
+    values = _converted(kind, given, codec, look_up=False)
+    missing = [
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.init
+        and field.name not in values
+        and field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise InvalidArgument(f"the program {kind.__name__} needs the parameter {missing[0]!r}")
+    return kind(**values)
+
+
 def with_interned_vertices(program: Any, interner: Interner) -> Any:
     """Return the program with every vertex that it names by a string as a number; the names count as seen from now on."""
     if not dataclasses.is_dataclass(program) or isinstance(program, type):
@@ -73,13 +95,14 @@ def with_interned_vertices(program: Any, interner: Interner) -> Any:
 def _converted(program: Any, given: Mapping[str, Any], codec: IdCodec, *, look_up: bool) -> dict[str, Any]:
     if not given:
         return {}
+    kind = program if isinstance(program, type) else type(program)
     fields = {field.name: field for field in dataclasses.fields(program) if field.init}
     unknown = sorted(given.keys() - fields.keys())
     if unknown:
         raise UnknownField(
-            f"the program {type(program).__name__} has no parameter {unknown[0]!r}; it has: {', '.join(fields) or 'none'}"
+            f"the program {kind.__name__} has no parameter {unknown[0]!r}; it has: {', '.join(fields) or 'none'}"
         )
-    hints = _hints(type(program))
+    hints = _hints(kind)
     converted = {}
     for name, value in given.items():
         convert = partial(_vertex, codec=codec, look_up=look_up) if is_vertex(fields[name]) else _value

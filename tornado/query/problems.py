@@ -14,6 +14,7 @@ from ..errors import (
     BodyTooLarge,
     CallerError,
     ConnectionLost,
+    NameTaken,
     NotSupported,
     PeerError,
     QueueFull,
@@ -24,6 +25,7 @@ from ..errors import (
     TornadoError,
     UnknownLoop,
     UnknownQuery,
+    UnknownStream,
     UnknownVertex,
     WorkerLost,
 )
@@ -33,6 +35,8 @@ MEDIA_TYPE = "application/problem+json"
 # The first class that an error is an instance of decides.
 STATUS: tuple[tuple[type[TornadoError], int], ...] = (
     (UnknownLoop, 404),
+    (UnknownStream, 404),
+    (NameTaken, 409),
     (UnknownVertex, 404),
     (UnknownQuery, 404),
     (QueueFull, 429),

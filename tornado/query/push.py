@@ -140,7 +140,7 @@ class Pusher:
         """
         bad, reason = loop.program.check(parsed.batch)
         parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, limit_bytes=REJECTED_LIMIT_BYTES)
-        with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
+        with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             offset = before + parsed.records
             # Before the admission: after a crash a record may stand in the quarantine twice, and is never missing.
@@ -175,10 +175,10 @@ class Pusher:
         QueueFull
             As `push`.
         """
-        self._let_in(loop.name, source)
-        with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
+        self._let_in(loop.stream_name, source)
+        with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
-            if self._is_repeated(loop.name, source, number):
+            if self._is_repeated(loop.stream_name, source, number):
                 return Pushed(0, 0, {source: before}, None, is_repeated=True)
             offset = before + len(batch) + len(rejected)
             self.quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
@@ -194,13 +194,13 @@ class Pusher:
         InvalidArgument
             When a batch before this one is not in.
         """
-        with self._locks.get((loop.name, source), nullcontext()):
-            return not self._is_repeated(loop.name, source, number)
+        with self._locks.get((loop.stream_name, source), nullcontext()):
+            return not self._is_repeated(loop.stream_name, source, number)
 
     def newest_batch(self, loop: MainLoopView, source: str) -> int | None:
         """Return the number of the newest batch of a source, None where it has none."""
-        with self._locks.get((loop.name, source), nullcontext()):
-            return self._number(loop.name, source)
+        with self._locks.get((loop.stream_name, source), nullcontext()):
+            return self._number(loop.stream_name, source)
 
     def report(self, loop: MainLoopView, source: str, report: SenderReport) -> None:
         """Take what the sender of a source's batches says.
@@ -210,8 +210,8 @@ class Pusher:
         InvalidArgument
             When the loop has as many sources of batches as it may, and this is none of them.
         """
-        self._let_in(loop.name, source)
-        self.sources.report(loop.name, source, report)
+        self._let_in(loop.stream_name, source)
+        self.sources.report(loop.stream_name, source, report)
 
     def require_room(self, loop: MainLoopView, source: str, others: Collection[str]) -> None:
         """Refuse a further source of batches where a loop has as many as it may: their names are chosen by clients.
@@ -227,7 +227,7 @@ class Pusher:
             When it has.
         """
         with self._guard:
-            self._require_room(loop.name, source, others)
+            self._require_room(loop.stream_name, source, others)
 
     def logged_sources(self, loop: str) -> list[str]:
         """Return the sources of which the log has, or had, records that a loop was given."""
@@ -250,7 +250,7 @@ class Pusher:
                 f"entry {refused[0]} is {describe(batch, int(refused[0]))}: {reason}",
                 hint="Mend that entry and repeat the call: none of it was taken.",
             )
-        with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
+        with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             offset = self._offset(loop, source) + len(batch)
             version = self._admit(loop, source, batch, offset)
             self._count(loop, source, batch, 0, len(batch), offset)
@@ -300,7 +300,7 @@ class Pusher:
     def release(self, loop: MainLoopView) -> int:
         """Restore a loop that was held, and take pushed records again; return how many were admitted."""
         count = self._restore(loop)
-        self._held.discard(loop.name)
+        self._held.discard(loop.stream_name)
         return count
 
     def admit(
@@ -322,7 +322,7 @@ class Pusher:
         QueueFull
             When it still does; nothing was admitted or logged.
         """
-        with self._lock(loop.name, source):
+        with self._lock(loop.stream_name, source):
             if len(batch) and not loop.wait_room(timeout_s):
                 raise QueueFull(f"loop {loop.name!r} lags; nothing of this batch was admitted")
             return self._admit(loop, source, batch, offset)
@@ -334,71 +334,83 @@ class Pusher:
         for source in self._log.sources(loop):
             self._log.forget(loop, source, up_to=offsets.get(source, 0))
 
+    def end(self, stream: str) -> None:
+        """Keep nothing of a stream that has ended: one that begins with its name begins from what is stored."""
+        with self._guard:
+            for entries in (self._locks, self._offsets, self._numbers):
+                for key in [key for key in entries if key[0] == stream]:
+                    del entries[key]
+            for entries_of_stream in (self._batch_sources, self._interners, self._restoring):
+                entries_of_stream.pop(stream, None)
+            self._restored.discard(stream)
+            self._held.discard(stream)
+        self.sources.end(stream)
+
     def restore(self, loop: MainLoopView) -> int:
         """Admit again what was pushed after the snapshot that a loop began with; return how many records.
 
         To be called when the loop has started. Whatever is pushed before that, or meanwhile, waits for it; a second call
         does nothing, and neither does one for a loop that is held.
         """
-        return 0 if loop.name in self._held else self._restore(loop)
+        return 0 if loop.stream_name in self._held else self._restore(loop)
 
     @contextmanager
     def _restored_lock(self, loop: MainLoopView, source: str) -> Iterator[None]:
         self._require_restored(loop)
-        with self._lock(loop.name, source):
+        with self._lock(loop.stream_name, source):
             yield
 
     def _count(
         self, loop: MainLoopView, source: str, batch: EdgeBatch, rejected: int, records: int, offset: int
     ) -> None:
         self.sources.count(
-            loop.name, source, records=records, rejected=rejected, edges=len(batch), offset=offset
+            loop.stream_name, source, records=records, rejected=rejected, edges=len(batch), offset=offset
         )
 
     def _require_restored(self, loop: MainLoopView) -> None:
-        if loop.name in self._held:
+        if loop.stream_name in self._held:
             raise QueueFull(
-                f"loop {loop.name!r} reads its files again, and what was pushed before it was restarted comes after them",
+                f"loop {loop.stream_name!r} reads its files again, and what was pushed before it was restarted comes after them",
                 hint="Send the same again later.",
             )
         self._restore(loop)
 
     def _restore(self, loop: MainLoopView) -> int:
-        if self._log is None or loop.name in self._restored:
+        if self._log is None or loop.stream_name in self._restored:
             return 0
         with self._guard:
-            restoring = self._restoring.setdefault(loop.name, Lock())
+            restoring = self._restoring.setdefault(loop.stream_name, Lock())
         with restoring:
-            if loop.name in self._restored:
+            if loop.stream_name in self._restored:
                 return 0
             count = self._replay(loop, self._log)
-            self._restored.add(loop.name)
+            self._restored.add(loop.stream_name)
             return count
 
     def _replay(self, loop: MainLoopView, log: PushLog) -> int:
         count = 0
-        for source in log.sources(loop.name):
-            with self._lock(loop.name, source):
+        for source in log.sources(loop.stream_name):
+            with self._lock(loop.stream_name, source):
                 before = loop.offsets().get(source, 0)
-                for offset, batch in log.replay(loop.name, source, after=before):
+                for offset, batch in log.replay(loop.stream_name, source, after=before):
                     if len(batch):
                         # However long the loop takes: there is nobody to refuse it to.
                         loop.admit(batch, source, offset, timeout_s=None)
                     else:
                         loop.advance(source, offset)
-                    self._offsets[loop.name, source] = offset
+                    self._offsets[loop.stream_name, source] = offset
                     count += len(batch)
         return count
 
     def _admit(
         self, loop: MainLoopView, source: str, batch: EdgeBatch, offset: int, *, number: int | None = None
     ) -> int:
-        self.save_names(loop.name)
+        self.save_names(loop.stream_name)
         if number is None:
             # The number is that of the newest entry of the log, so records without one carry it on.
-            number = self._number(loop.name, source)
+            number = self._number(loop.stream_name, source)
         if self._log is not None:
-            self._log.append(loop.name, source, offset, batch, number=number)
+            self._log.append(loop.stream_name, source, offset, batch, number=number)
         try:
             version: int = (
                 loop.admit(batch, source, offset, timeout_s=self._timeout_s)
@@ -409,15 +421,15 @@ class Pusher:
             if self._log is not None:
                 # `_number` was asked before the append, so it still says what was there then.
                 self._log.retract(
-                    loop.name,
+                    loop.stream_name,
                     source,
                     self._offset(loop, source),
-                    number=self._numbers.get((loop.name, source)),
+                    number=self._numbers.get((loop.stream_name, source)),
                 )
             raise
-        self._offsets[loop.name, source] = offset
+        self._offsets[loop.stream_name, source] = offset
         if number is not None:
-            self._numbers[loop.name, source] = number
+            self._numbers[loop.stream_name, source] = number
         return version
 
     def _is_repeated(self, loop: str, source: str, number: int) -> bool:
@@ -440,7 +452,7 @@ class Pusher:
         return self._numbers.get((loop, source))
 
     def _offset(self, loop: MainLoopView, source: str) -> int:
-        known = self._offsets.get((loop.name, source))
+        known = self._offsets.get((loop.stream_name, source))
         return loop.offsets().get(source, 0) if known is None else known
 
     def _lock(self, loop: str, source: str) -> Lock:

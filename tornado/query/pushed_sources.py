@@ -96,6 +96,11 @@ class PushedSources:
             named = sorted((source, found) for (of, source), found in self._sources.items() if of == loop)
             return [self._statistics(source, found) for source, found in named]
 
+    def end(self, loop: str) -> None:
+        """Keep nothing of a loop that has ended."""
+        with self._lock:
+            self._sources = {key: found for key, found in self._sources.items() if key[0] != loop}
+
     def _source(self, loop: str, source: str) -> _Source:
         return self._sources.setdefault((loop, source), _Source(self._clock()))
 

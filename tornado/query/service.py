@@ -105,6 +105,22 @@ class QueryService:
             raise UnknownLoop(f"no loop is called {name!r}; running: {running}")
         return loop
 
+    def stream_of(self, loop: str) -> str:
+        """Return the name of the stream that a loop reads; of one that is not there yet, its own."""
+        running = self.master.loops.get(loop)
+        return loop if running is None else str(running.stream_name)
+
+    def forget_stream(self, name: str) -> None:
+        """A stream has ended: another one may have its name."""
+        self._codecs.pop(name, None)
+        self._sources.pop(name, None)
+        self._awaited.pop(name, None)
+
+    def forget_loop(self, name: str) -> None:
+        """A loop was removed: another one may have its name."""
+        with self._lock:
+            self._known.pop(name, None)
+
     def known_statistics(self, loops: Collection[str], within_s: float) -> dict[str, Known[Any] | None]:
         """Return the statistics of loops as they are now; of those that do not answer in time, as they were last.
 
@@ -126,19 +142,21 @@ class QueryService:
 
     def use_ids(self, loop: str, codec: IdCodec) -> None:
         """Read and write the ids of a loop through a codec; without one they are int64."""
-        self._codecs[loop] = codec
+        self._codecs[self.stream_of(loop)] = codec
 
     def ids(self, loop: str) -> IdCodec:
         """Return the codec of a loop's ids."""
-        return self._codecs.get(loop) or _INT_IDS
+        return self._codecs.get(self.stream_of(loop)) or _INT_IDS
 
     def watch_sources(self, loop: str, statistics: Callable[[], Sequence[IngesterStatistics]]) -> None:
         """Show where the sources of a loop are, these too, to whoever lists loops or reads metrics."""
-        self._sources[loop].append(statistics)
+        self._sources[self.stream_of(loop)].append(statistics)
 
     def sources(self, loop: str) -> list[IngesterStatistics]:
         """Return where the sources of a loop are; of those of an earlier run that give nothing in this one, the offset."""
-        found = {one.source: one for statistics in self._sources[loop] for one in statistics()}
+        found = {
+            one.source: one for statistics in self._sources[self.stream_of(loop)] for one in statistics()
+        }
         for source, offset in self.loop(loop).offsets().items():
             if source not in found:
                 found[source] = IngesterStatistics(
@@ -165,7 +183,7 @@ class QueryService:
 
         For a loop that is restored while it can be asked: whatever was acknowledged is in every snapshot taken from then on.
         """
-        self._awaited[loop] = dict(offsets)
+        self._awaited[self.stream_of(loop)] = dict(offsets)
 
     def submit(self, request: QueryRequest) -> Query:
         """Let a question in.
@@ -237,11 +255,14 @@ class QueryService:
         return ended
 
     def versions_in_use(self, loop: str) -> list[int]:
-        """Return the versions of stored snapshots that queries under way name."""
+        """Return the versions of stored snapshots that queries under way name, of all loops on the stream of this one."""
+        stream = self.stream_of(loop)
         return [
             query.request.at
             for query in self.queries()
-            if query.request.at is not None and query.request.loop == loop and not query.state.is_final
+            if query.request.at is not None
+            and self.stream_of(query.request.loop) == stream
+            and not query.state.is_final
         ]
 
     def add_listener(self, listener: Callable[[Query], None]) -> None:
@@ -286,9 +307,9 @@ class QueryService:
         if request.vertices is not None:
             self.ids(request.loop).encode(request.vertices)
         check_parameters(loop.program, request.parameters, self.ids(request.loop))
-        if request.mode is Mode.EXACT and request.at is None and request.loop in self._awaited:
+        awaited = self._awaited.get(self.stream_of(request.loop), {}).items()
+        if request.mode is Mode.EXACT and request.at is None and awaited:
             wanted = request.min_offsets or {}
-            awaited = self._awaited[request.loop].items()
             least = {source: max(offset, wanted.get(source, 0)) for source, offset in awaited}
             request = replace(request, min_offsets={**wanted, **least})
         query = Query(secrets.token_hex(8), request, deadline_s)

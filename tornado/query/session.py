@@ -98,10 +98,13 @@ class Session:
         checkpoint_every_s: float | None = None,
         keep_snapshots: int | None = None,
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
+        stream: str | None = None,
     ) -> LoopHandle:
-        """Start a main loop: from the newest snapshot that the store has of this name, and with what was pushed after it.
+        """Start a main loop: on a stream of its own, or beside others on theirs.
 
-        A program of other parameters, or one that was edited, takes the graph of the snapshot and computes its own values.
+        A stream of its own has the loop's name, and begins from the newest snapshot that the store has of it, with what was
+        pushed after that. A program of other parameters, or one that was edited, takes the graph of the snapshot and computes
+        its own values.
 
         Parameters
         ----------
@@ -120,18 +123,27 @@ class Session:
             forgotten. Left out, 3 with `checkpoint_every_s`, and otherwise all.
         on_checkpoint_failure : callable, optional
             Told of what made a periodic checkpoint fail (a full disk); left out, it is logged.
+        stream : str, optional
+            The stream that it reads beside other loops: it takes over the graph as it is, and catches up. Ids and
+            checkpoints are then those of the stream.
 
         Raises
         ------
+        NameTaken
+            When a loop, or a stream that others read, has that name.
+        UnknownStream
+            When no loop reads a stream of that name.
         InvalidArgument
-            When a loop has that name, the program does not converge for this delay bound or cannot go on from what is
-            stored, or checkpoints are asked for and the store is gone with the process.
+            When the program does not converge for this delay bound or cannot go on from what is stored, it cannot take an edge
+            that the stream has, or checkpoints are asked for and the store is gone with the process.
         NotSupported
             When checkpoints of a general program are asked for.
         """
         if ids not in {"int", "string"} and isinstance(ids, str):
             raise InvalidArgument(f"ids is {ids!r} but must be 'int' or 'string'")
         name = checked_loop_name(loop_name(type(program).__name__) if name is None else name)
+        if stream is not None:
+            return self._start_beside(stream, program, name, delay_bound)
         if name not in self.master.loops:
             codec = self._codec(name, ids)
             if isinstance(codec, StringIds):
@@ -167,6 +179,34 @@ class Session:
             checkpoints.start(checkpoint_every_s)
         return LoopHandle(self.service, self.pusher, loop)
 
+    def remove(self, name: str) -> None:
+        """Remove a loop: its queries are cancelled, and its memory is free again. What else reads its stream goes on.
+
+        With the last loop its stream ends; what is stored of it stays.
+
+        Raises
+        ------
+        UnknownLoop
+            When none has that name.
+        """
+        stream = self.service.stream_of(name)
+        self.master.remove(name)
+        self.service.forget_loop(name)
+        if not any(loop.stream_name == stream for loop in self.master.loops.values()):
+            checkpoints = self.service.checkpoints.pop(stream, None)
+            if checkpoints is not None:
+                checkpoints.stop()
+                checkpoints.join()
+            self.pusher.end(stream)
+            self.service.forget_stream(stream)
+
+    def _start_beside(self, stream: str, program: Any, name: str, delay_bound: int | None) -> LoopHandle:
+        codec = self.service.ids(stream)
+        if isinstance(codec, StringIds):
+            program = with_interned_vertices(program, codec.interner)
+        loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream)
+        return LoopHandle(self.service, self.pusher, loop)
+
     def _codec(self, name: str, ids: str | IdCodec) -> IdCodec:
         if not isinstance(ids, str):
             return ids
@@ -200,7 +240,7 @@ class Session:
         """
         from .http import HttpServer
 
-        server = HttpServer(self.service, host, port, pusher=self.pusher).start()
+        server = HttpServer(self.service, host, port, pusher=self.pusher, loops=self).start()
         self._closing.callback(server.stop)
         return server
 

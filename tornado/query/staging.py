@@ -141,7 +141,7 @@ class Staging:
             When too much lies here.
         """
         with self._lock:
-            waiting = {other.source for other in self._chunks if other.loop == loop.name}
+            waiting = {other.source for other in self._chunks if other.loop == loop.stream_name}
         self._pusher.require_room(loop, key.source, waiting)
         if not self._pusher.expects(loop, key.source, key.number):
             return False

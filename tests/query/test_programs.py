@@ -2,9 +2,9 @@
 
 import pytest
 
-from tornado.command.programs import app_names, load_program
 from tornado.errors import InvalidArgument
 from tornado.loops.program import VertexProgram
+from tornado.query.programs import app_names, load_program
 
 
 def test_every_app_that_is_offered_is_a_program():

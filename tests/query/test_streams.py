@@ -1,0 +1,181 @@
+"""Several loops on one stream, from Python and over HTTP: started, fed, asked and removed while it runs."""
+
+import threading
+
+import httpx
+import pytest
+
+import tornado
+from apps.bfs import BreadthFirstSearch
+from apps.sssp import ShortestPaths
+from tornado.errors import InvalidArgument, NameTaken, ResultUnavailable, UnknownLoop, UnknownStream
+
+NDJSON = {"content-type": "application/x-ndjson"}
+EDGES = '{"src": 1, "dst": 2, "weight": 5}\n{"src": 2, "dst": 3, "weight": 5}\n{"src": 1, "dst": 3, "weight": 20}\n'
+
+
+@pytest.fixture
+def session():
+    with tornado.open("memory:", workers=1) as session:
+        yield session
+
+
+@pytest.fixture
+def client(session):
+    session.start(ShortestPaths(source=1), "roads")
+    with httpx.Client(base_url=session.serve().url, timeout=120) as client:
+        yield client
+
+
+def asked(client, loop, vertex):
+    answer = client.post(
+        "/v1/queries", json={"loop": loop, "vertices": [vertex]}, params={"wait_s": 60}
+    ).json()
+    assert answer["state"] == "converged", answer
+    [row] = answer["result"]["values"]
+    return row["value"]
+
+
+def test_loops_of_one_stream_are_fed_through_each_of_them_and_share_version_and_offsets(session):
+    roads = session.start(ShortestPaths(source=1), "roads")
+    roads.insert([1, 2, 1], [2, 3, 3], [5.0, 5.0, 20.0])
+    hops = session.start(BreadthFirstSearch(source=1), "hops", stream="roads")
+    assert dict(hops.query().result().values) == {1: 0.0, 2: 1.0, 3: 1.0}
+    version = hops.insert([3], [4], [1.0])
+    assert dict(roads.query([4]).result().values) == {4: 11.0}
+    assert dict(hops.query([4]).result().values) == {4: 2.0}
+    assert roads.statistics().version == hops.statistics().version == version
+    assert roads.offsets() == hops.offsets() == {"insert": 4}
+
+
+def test_over_http_a_loop_is_started_asked_and_removed(client):
+    assert client.post("/v1/loops/roads/edges", content=EDGES, headers=NDJSON).status_code == 202
+    started = client.post(
+        "/v1/loops", json={"program": "bfs", "stream": "roads", "parameters": {"source": 1}}
+    )
+    assert started.status_code == 201
+    assert (started.json()["name"], started.json()["stream"]) == ("bfs", "roads")
+    assert (asked(client, "roads", 3), asked(client, "bfs", 3)) == (10.0, 1.0)
+
+    pushed = client.post("/v1/streams/roads/edges", content='{"src": 3, "dst": 4}\n', headers=NDJSON)
+    assert (pushed.status_code, pushed.json()["offsets"]) == (202, {"http": 4})
+    pushed = client.post("/v1/loops/bfs/edges", content='{"src": 4, "dst": 5}\n', headers=NDJSON)
+    assert pushed.json()["offsets"] == {"http": 5}
+    assert (asked(client, "roads", 5), asked(client, "bfs", 5)) == (12.0, 3.0)
+
+    [stream] = client.get("/v1/streams").json()["streams"]
+    assert (stream["name"], stream["loops"], stream["edges"]) == ("roads", ["bfs", "roads"], 5)
+    assert stream["offsets"] == {"http": 5}
+    assert client.get("/v1/streams/roads").json()["loops"] == ["bfs", "roads"]
+
+    assert client.delete("/v1/loops/bfs").status_code == 204
+    assert client.get("/v1/loops/bfs").status_code == 404
+    assert client.delete("/v1/loops/bfs").status_code == 404
+    assert [loop["name"] for loop in client.get("/v1/loops").json()["loops"]] == ["roads"]
+    assert asked(client, "roads", 5) == 12.0
+    again = client.post(
+        "/v1/loops", json={"program": "sssp", "name": "bfs", "stream": "roads", "parameters": {"source": 4}}
+    )
+    assert again.status_code == 201
+    assert asked(client, "bfs", 5) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"program": "bfs", "stream": "rails"}, 404, "unknown-stream"),
+        (
+            {"program": "bfs", "stream": "roads", "name": "roads", "parameters": {"source": 1}},
+            409,
+            "name-taken",
+        ),
+        ({"program": "nothing", "stream": "roads"}, 422, "invalid-argument"),
+        ({"program": "apps/bfs.py:BreadthFirstSearch", "stream": "roads"}, 422, "invalid-argument"),
+        ({"program": "../apps/bfs", "stream": "roads"}, 422, "invalid-argument"),
+        ({"program": "bfs", "stream": "roads"}, 422, "invalid-argument"),  # without its source
+        ({"program": "bfs", "stream": "roads", "parameters": {"source": "x"}}, 422, "invalid-argument"),
+        ({"program": "bfs", "stream": "roads", "parameters": {"target": 1}}, 422, "unknown-field"),
+        ({"program": "bfs"}, 422, "invalid-argument"),
+        ({"program": "bfs", "stream": "roads", "file": "x.py"}, 422, "invalid-argument"),
+        (
+            {"program": "bfs", "stream": "roads", "name": "a/b", "parameters": {"source": 1}},
+            422,
+            "invalid-argument",
+        ),
+        (
+            {"program": "bfs", "stream": "roads", "delay_bound": 0, "parameters": {"source": 1}},
+            422,
+            "invalid-argument",
+        ),
+    ],
+)
+def test_what_cannot_be_started_is_refused_and_nothing_is_there_afterwards(client, body, status, code):
+    answer = client.post("/v1/loops", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+    assert [loop["name"] for loop in client.get("/v1/loops").json()["loops"]] == ["roads"]
+
+
+def test_a_program_that_cannot_take_an_edge_is_refused_with_that_edge(session):
+    hops = session.start(BreadthFirstSearch(source=1), "hops")
+    hops.insert([1, 7], [7, 8], [1.0, -3.0])
+    with httpx.Client(base_url=session.serve().url, timeout=120) as client:
+        body = {"program": "sssp", "stream": "hops", "parameters": {"source": 1}}
+        refused = client.post("/v1/loops", json=body)
+        assert refused.status_code == 422
+        assert "7 -> 8, weight -3.0" in refused.json()["detail"]
+        assert asked(client, "hops", 8) == 2.0
+
+
+def test_a_query_on_a_loop_that_is_removed_comes_to_an_end(session):
+    session.start(ShortestPaths(source=1), "roads").insert([1], [2], [1.0])
+    hops = session.start(BreadthFirstSearch(source=1), "hops", stream="roads")
+    waiting = hops.query(min_offsets={"insert": 1_000})
+    ended = threading.Event()
+
+    def result():
+        try:
+            waiting.result()
+        except (ResultUnavailable, UnknownLoop, InvalidArgument):
+            ended.set()
+
+    thread = threading.Thread(target=result, daemon=True)
+    thread.start()
+    session.remove("hops")
+    session.loop("roads").insert([2] * 1_000, [3] * 1_000)
+    assert ended.wait(60)
+    with pytest.raises(UnknownLoop):
+        session.loop("hops")
+
+
+def test_a_stream_ends_with_its_last_loop_and_what_was_acknowledged_is_there_when_it_begins_again(tmp_path):
+    with tornado.open(f"lmdb://{tmp_path}/store", workers=1) as session:
+        roads = session.start(ShortestPaths(source=1), "roads", checkpoint_every_s=60)
+        roads.insert([1], [2], [1.0])
+        roads.checkpoint()
+        roads.insert([2], [3], [1.0])
+        hops = session.start(BreadthFirstSearch(source=1), "hops", stream="roads")
+        session.remove("roads")
+        hops.insert([3], [4], [4.0])
+        session.remove("hops")
+        with pytest.raises(UnknownStream):
+            session.start(BreadthFirstSearch(source=1), "hops", stream="roads")
+        again = session.start(ShortestPaths(source=1), "roads")
+        assert dict(again.query([4]).result().values) == {4: 6.0}
+        again.insert([4], [5], [1.0])
+        with pytest.raises(NameTaken):
+            session.start(ShortestPaths(source=1), "roads", stream="roads")
+
+
+def test_a_restart_has_the_stream_with_what_any_of_its_loops_took_in(tmp_path):
+    for run in range(3):
+        with tornado.open(f"lmdb://{tmp_path}/store", workers=2) as session:
+            roads = session.start(ShortestPaths(source=0), "roads", checkpoint_every_s=60)
+            hops = session.start(BreadthFirstSearch(source=0), "hops", stream="roads")
+            hops.insert([run], [run + 1], [2.0])
+            for loop, length in ((roads, 2.0), (hops, 1.0)):
+                assert dict(loop.query([run + 1]).result().values) == {run + 1: length * (run + 1)}
+            if run == 0:
+                version = hops.checkpoint()
+            # The snapshot has the graph; what another program finds on it is computed.
+            for loop, length in ((roads, 2.0), (hops, 1.0)):
+                assert dict(loop.query([1], at=version).result().values) == {1: length}

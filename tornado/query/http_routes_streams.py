@@ -1,0 +1,219 @@
+"""`/v1/streams`, and loops that are started on a stream and removed while it runs.
+
+Over HTTP a program is the name of an app, never a file: whoever reaches the server must not choose what code runs on it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter
+from fastapi import Path as PathParameter
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..config import DEFAULT_DELAY_BOUND
+from ..errors import InvalidArgument, NotSupported, UnknownStream
+from .contract import MainLoopView
+from .formats import JSON
+from .http_bulkheads import Bulkheads
+from .http_models import LoopBody, ProblemBody, PushedBody, SourceBody, parse_body
+from .http_requests import (
+    Bodies,
+    HttpLimits,
+    JsonResponse,
+    content_type,
+    read_body,
+    refuse_unknown_parameters,
+)
+from .http_routes_loops import EDGE_TYPES, EDGES_BODY, LoopName, loop_dict, push_edges, source_dict
+from .ids import INT64_MAX
+from .parameters import program_with
+from .programs import app_names, load_program
+from .push import Pusher
+from .service import QueryService
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
+    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
+}
+_EXAMPLE = '{"program": "bfs", "stream": "roads", "parameters": {"source": 1}}'
+
+StreamName = Annotated[str, PathParameter(description="Name of a stream: that of its first loop.")]
+
+
+class Loops(Protocol):
+    """Where loops are started and removed; a `Session`."""
+
+    def start(
+        self,
+        program: Any,
+        name: str | None = None,
+        delay_bound: int | None = ...,
+        *,
+        stream: str | None = None,
+    ) -> Any:
+        """Start a loop on a stream."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a loop."""
+        ...
+
+
+class StartBody(BaseModel):
+    """A loop to start."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    program: str = Field(description="Name of an app.", max_length=1000, examples=["bfs"])
+    stream: str = Field(description="What it reads.", max_length=1000, examples=["roads"])
+    name: str | None = Field(
+        None, description="What the loop is called; left out, like the app.", max_length=1000
+    )
+    parameters: dict[str, Any] = Field(
+        default_factory=dict, description="Fields of the program.", examples=[{"source": 1}]
+    )
+    delay_bound: int | None = Field(
+        DEFAULT_DELAY_BOUND, description="1 is synchronous, null is unbounded.", ge=1, le=INT64_MAX
+    )
+
+
+class StreamBody(BaseModel):
+    """A stream, and the loops that read it."""
+
+    name: str
+    loops: list[str]
+    version: int
+    vertices: int
+    edges: int
+    admitted: int
+    backlog_records: int
+    offsets: dict[str, int]
+    sources: dict[str, SourceBody]
+
+
+class StreamListBody(BaseModel):
+    """All streams."""
+
+    streams: list[StreamBody]
+
+
+def stream_routes(
+    service: QueryService, pusher: Pusher, loops: Loops | None, limits: HttpLimits, bulkheads: Bulkheads
+) -> APIRouter:
+    """Return the routes about streams, and about starting and removing loops."""
+    router = APIRouter(responses=_PROBLEMS)
+    bodies = Bodies(limits.edge_requests)
+
+    @router.get("/v1/streams", response_model=StreamListBody, tags=["streams"])
+    async def listed(request: Request) -> Response:
+        """List the streams."""
+        refuse_unknown_parameters(request, [])
+        return JsonResponse(
+            {
+                "streams": await bulkheads.looks.run(
+                    lambda: [_stream_dict(service, name) for name in _streams(service)]
+                )
+            }
+        )
+
+    @router.get("/v1/streams/{name}", response_model=StreamBody, tags=["streams"])
+    async def one(request: Request, name: StreamName) -> Response:
+        """Look at one stream."""
+        refuse_unknown_parameters(request, [])
+        return JsonResponse(await bulkheads.looks.run(lambda: _stream_dict(service, name)))
+
+    @router.post(
+        "/v1/streams/{name}/edges",
+        status_code=202,
+        response_model=PushedBody,
+        openapi_extra=EDGES_BODY,
+        tags=["streams"],
+    )
+    async def push(request: Request, name: StreamName) -> Response:
+        """Push edges, added and removed in the order of the body; the same as pushing them to one of its loops."""
+        refuse_unknown_parameters(request, [])
+        loop = _any_loop(service, name)
+        with bodies.place():
+            body = await read_body(
+                request,
+                accepted=EDGE_TYPES,
+                limit_bytes=limits.edges_body_bytes,
+                timeout_s=limits.body_timeout_s,
+            )
+            kind = content_type(request)
+            pushed = await bulkheads.admissions.run(lambda: push_edges(service, pusher, loop, kind, body))
+        return JsonResponse(
+            {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
+            status_code=202,
+        )
+
+    @router.post("/v1/loops", status_code=201, response_model=LoopBody, tags=["loops"])
+    async def start(request: Request) -> Response:
+        """Start a loop on a stream: it takes over the graph as it is, and catches up while edges keep coming."""
+        refuse_unknown_parameters(request, [])
+        body = await read_body(
+            request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
+        )
+        wanted = parse_body(StartBody, body, "a loop to start", _EXAMPLE)
+        started = await bulkheads.starts.run(lambda: _start(service, _required(loops), wanted))
+        return JsonResponse(started, status_code=201)
+
+    @router.delete("/v1/loops/{name}", status_code=204, tags=["loops"])
+    async def remove(request: Request, name: LoopName) -> Response:
+        """Remove a loop: its queries are cancelled and its memory is free again; with the last loop its stream ends."""
+        refuse_unknown_parameters(request, [])
+        service.loop(name)
+        await bulkheads.starts.run(lambda: _required(loops).remove(name))
+        return Response(status_code=204)
+
+    return router
+
+
+def _required(loops: Loops | None) -> Loops:
+    if loops is None:
+        raise NotSupported("this server answers questions only; loops are not started or removed here")
+    return loops
+
+
+def _start(service: QueryService, loops: Loops, wanted: StartBody) -> dict[str, Any]:
+    if wanted.program not in app_names():
+        raise InvalidArgument(
+            f"there is no app named {wanted.program!r}", hint=f"Apps: {', '.join(app_names()) or 'none'}."
+        )
+    _any_loop(service, wanted.stream)
+    kind = load_program(wanted.program).kind
+    program = program_with(kind, wanted.parameters, service.ids(wanted.stream))
+    handle = loops.start(program, wanted.name or wanted.program, wanted.delay_bound, stream=wanted.stream)
+    [known] = service.known_statistics([handle.name], 1.0).values()
+    return loop_dict(service, handle.name, known)
+
+
+def _streams(service: QueryService) -> list[str]:
+    return sorted({service.stream_of(name) for name in list(service.master.loops)})
+
+
+def _any_loop(service: QueryService, stream: str) -> MainLoopView:
+    for name in sorted(service.master.loops):
+        if service.stream_of(name) == stream:
+            return service.loop(name)
+    raise UnknownStream(f"no stream is called {stream!r}; streams: {', '.join(_streams(service)) or 'none'}")
+
+
+def _stream_dict(service: QueryService, name: str) -> dict[str, Any]:
+    loop = _any_loop(service, name)
+    statistics = loop.statistics()
+    loops = [other for other in sorted(service.master.loops) if service.stream_of(other) == name]
+    return {
+        "name": name,
+        "loops": loops,
+        "version": statistics.version,
+        "vertices": statistics.vertices,
+        "edges": statistics.edges,
+        "admitted": statistics.admitted,
+        "backlog_records": statistics.backlog_records,
+        "offsets": dict(sorted(statistics.sources.items())),
+        "sources": {one.source: source_dict(one) for one in service.sources(loop.name)},
+    }
