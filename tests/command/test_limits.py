@@ -57,9 +57,7 @@ class Branch:
 def job(tmp_path):
     def make(branch, **changes):
         statistics = SimpleNamespace(admitted=3, iteration=9, residual=0.0)
-        loop = SimpleNamespace(
-            program=SimpleNamespace(check=None), statistics=lambda: statistics, fork=lambda **_: branch
-        )
+        loop = SimpleNamespace(check=None, statistics=lambda: statistics, fork=lambda **_: branch)
         deployment = SimpleNamespace(
             loop=loop,
             logged=loop,

@@ -207,6 +207,9 @@ class MainLoop:
         self._missing = 0
         self._lock = threading.RLock()
 
+    def check(self, batch):
+        return self.program.check(batch)
+
     def admit(self, batch, source, offset, timeout_s=None):
         self.master.answers.wait()
         if self.master.lagging:

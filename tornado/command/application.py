@@ -27,6 +27,8 @@ _COMMANDS = {
     "produce": ("produce", "Send edges to a Kafka topic, from files or generated, at a rate."),
     "query": ("query", "Ask a running service."),
     "ls": ("listing", "List the loops, sources and queries of a running service."),
+    "start": ("loops", "Start a loop on a stream of a running service."),
+    "stop": ("loops", "Remove a loop from a running service."),
     "cancel": ("listing", "Cancel a query of a running service."),
     "doctor": ("doctor", "Check this machine and environment, and say what to do."),
     "bench": ("tools", "Run the benchmarks of a checkout."),

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 import numpy as np
@@ -25,6 +25,7 @@ from ..errors import ConnectionLost, InvalidArgument, PeerError, TornadoError
 URL_VARIABLE = "TORNADO_URL"
 _CONNECT_S = 5.0
 _ANSWER_S = 60.0
+_STARTED_S = 75.0  # a program that was never compiled takes its time
 
 Document = dict[str, Any]
 
@@ -77,6 +78,14 @@ class ServiceClient:
     def loop(self, name: str) -> Document:
         """Return one loop with its sources and statistics."""
         return self._call("GET", f"/v1/loops/{name}")
+
+    def start(self, wanted: Document) -> Document:
+        """Start a loop on a stream and return it."""
+        return self._call("POST", "/v1/loops", json=wanted, timeout=_STARTED_S)
+
+    def stop(self, name: str) -> None:
+        """Remove a loop."""
+        self._call("DELETE", f"/v1/loops/{quote(name, safe='')}")
 
     def queries(self) -> list[Document]:
         """Return the queries that the service keeps, newest last."""

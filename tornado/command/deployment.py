@@ -31,7 +31,7 @@ from ..query.push_log import StorePushLog
 from ..query.service import QueryService
 from ..query.session import Session
 from ..storage import VersionedStore, open_store
-from .plan import Address, default_quarantine, default_stores
+from .plan import Address, LoopBeside, default_quarantine, default_stores
 
 if TYPE_CHECKING:
     # The web framework takes its time to load; a run without --http never does.
@@ -96,13 +96,17 @@ class Deployment:
         Where and how.
     make_program : callable
         See `MakeProgram`.
+    beside : sequence of LoopBeside
+        Further loops on the same stream.
     on_checkpoint_failure : callable, optional
         Told of what made a periodic checkpoint fail.
 
     Attributes
     ----------
     loop : MainLoopView
-        The endless one.
+        The endless one; the first, where there are several.
+    loops : list of MainLoopView
+        All of them.
     logged : LoggedAdmission
         That loop, as a source sees it that gives its records once.
     codec : IdCodec
@@ -116,6 +120,7 @@ class Deployment:
     """
 
     loop: MainLoopView
+    loops: list[MainLoopView]
     logged: LoggedAdmission
     service: QueryService
     server: HttpServer | None
@@ -128,10 +133,12 @@ class Deployment:
         self,
         placement: Placement,
         make_program: MakeProgram,
+        beside: Sequence[LoopBeside] = (),
         *,
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
     ) -> None:
         self._placement = placement
+        self._beside = beside
         self._on_checkpoint_failure = on_checkpoint_failure
         self._make_program = make_program
         self._stack = contextlib.ExitStack()
@@ -178,6 +185,13 @@ class Deployment:
             on_checkpoint_failure=self._on_checkpoint_failure,
         )
         self.loop = self._handle.loop
+        intern = None if self.interner is None else self._intern
+        self.loops = [self.loop]
+        for other in self._beside:
+            handle = session.start(
+                other.make_program(intern), other.name, other.delay_bound, stream=placement.loop
+            )
+            self.loops.append(handle.loop)
         self.logged = LoggedAdmission(self.loop, pusher)
         # Last: what an earlier run had acknowledged is in the loop, or held, before anybody can push more.
         self.server = None

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..errors import NotSupported, StoreError, TornadoError
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
+from ..query.contract import MainLoopView
 from ..query.formats import snapshot_dict
 from ..query.query import NamedSnapshot
 from .deployment import Deployment, MakeProgram, Placement
@@ -28,14 +29,14 @@ from .feed import Feed
 from .interruption import Interruption
 from .output import result_table, write_result
 from .pipeline import Pipeline, pipeline_folder
-from .plan import RunPlan
+from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
 from .presentation import ExitCode, say_event, say_note
 from .progress import Reading, Reporter, make_reporter
 
 _STOPPING_S = 60.0
 
 
-def run_job(plan: RunPlan, make_program: MakeProgram) -> int:
+def run_job(plan: RunPlan, make_program: MakeProgram, beside: Sequence[LoopBeside] = ()) -> int:
     """Carry out a plan.
 
     Parameters
@@ -44,6 +45,8 @@ def run_job(plan: RunPlan, make_program: MakeProgram) -> int:
         What to do.
     make_program : callable
         Makes the program, see `deployment.MakeProgram`.
+    beside : sequence of LoopBeside
+        Further loops on the same stream.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def run_job(plan: RunPlan, make_program: MakeProgram) -> int:
         Interruption() as interruption,
         _log_records(as_json=as_json),
         Deployment(
-            placement, make_program, on_checkpoint_failure=partial(_say_failure, as_json=as_json)
+            placement, make_program, beside, on_checkpoint_failure=partial(_say_failure, as_json=as_json)
         ) as deployment,
     ):
         return _Job(plan, deployment, interruption, as_json=as_json).run()
@@ -101,7 +104,7 @@ class _Job:
             for source in sources:
                 source.close()
             raise
-        check = deployment.loop.program.check
+        check = deployment.loop.check
         topic = None
         if plan.kafka is not None:
             topic = KafkaIngester(
@@ -134,7 +137,9 @@ class _Job:
             self._start_pipeline()
             code = ExitCode.DONE
             if self._plan.output is not None:
-                code = self._write_result(reporter, self._plan.output)
+                for loop in self._deployment.loops:
+                    output = self._plan.output.replace(LOOP_IN_OUTPUT, loop.name)
+                    code = max(code, self._write_result(reporter, output, loop))
             self._report_input()
             with reporter:
                 if self._plan.serves or self._plan.is_endless:
@@ -158,6 +163,7 @@ class _Job:
             f"{self._plan.loop} is served at {server.url} (Ctrl-C ends)",
             as_json=self._as_json,
             event="ready",
+            loops=[loop.name for loop in self._deployment.loops],
             url=server.url,
             host=server.host,
             port=server.port,
@@ -275,8 +281,8 @@ class _Job:
                 # Whoever asks over HTTP can still be answered from what is in, and can still push.
                 _say_error(error, as_json=self._as_json)
 
-    def _write_result(self, reporter: Reporter, output: str) -> ExitCode:
-        branch = self._loop.fork(max_iterations=self._plan.max_iterations)
+    def _write_result(self, reporter: Reporter, output: str, loop: MainLoopView | None = None) -> ExitCode:
+        branch = (loop or self._loop).fork(max_iterations=self._plan.max_iterations)
         started_s = time.monotonic()
         try:
             with reporter:
@@ -353,9 +359,10 @@ class _Job:
 
     def _settle(self, reporter: Reporter) -> None:
         """Let the main loop converge and keep its snapshot: all that a run without a result leaves behind."""
-        while not self._loop.wait_idle(reporter.period_s):
-            self._interruption.check()
-            reporter.show(self._reading("converging"))
+        for loop in self._deployment.loops:
+            while not loop.wait_idle(reporter.period_s):
+                self._interruption.check()
+                reporter.show(self._reading("converging"))
         self._checkpoint()
 
     def _stay(self, reporter: Reporter) -> None:

@@ -20,12 +20,35 @@ from ..query.parameters import is_vertex
 from ..query.programs import ProgramEntry, load_program
 
 PROGRAM_KEY = "tornado.program"
+OTHERS_KEY = "tornado.others"
+AND = "--and"
 _STRING_IDS_KEY = "tornado.string_ids"
 _PREFIX = "parameter_"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class OtherProgram:
+    """A program behind `--and`: its options are its parameters, and those that belong to a loop.
+
+    Attributes
+    ----------
+    entry : ProgramEntry
+        The program.
+    values : dict
+        Parsed values of its options.
+    """
+
+    entry: ProgramEntry
+    values: dict[str, Any]
+
+
 class ProgramCommand(click.Command):
-    """A command whose options grow by the parameters of the program that its argument `app` names."""
+    """A command whose options grow by the parameters of the program that its argument `app` names.
+
+    Where it has options of a loop (`loop_options`), further programs may follow behind `--and`, each with its own.
+    """
+
+    loop_options: Sequence[str] = ()
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the options of the command and, once the program is known, those of the program."""
@@ -39,6 +62,8 @@ class ProgramCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse in two steps: which program, then everything."""
+        if self.loop_options and AND in args:
+            args = self._take_others(ctx, args)
         app = self._find_app(ctx, args)
         if app is not None:
             ctx.meta[PROGRAM_KEY] = load_program(app)
@@ -46,6 +71,44 @@ class ProgramCommand(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             raise click.UsageError(self._unknown_option(ctx, error), ctx) from error
+
+    def _take_others(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what stands behind each `--and`, and return the rest: the options of the command may stand anywhere."""
+        end = args.index("--") if "--" in args else len(args)
+        first, *segments = _split(args[:end], AND)
+        string_ids = self._has_string_ids(ctx, args[:end])
+        own = [
+            parameter
+            for parameter in super().get_params(ctx)
+            if isinstance(parameter, click.Option) and parameter.name in self.loop_options
+        ]
+        others = []
+        for segment in segments:
+            if not segment or segment[0].startswith("-"):
+                raise click.UsageError(
+                    f"{AND} is followed by APP: the name of a program, then its parameters", ctx
+                )
+            entry = load_program(segment[0])
+            taken = {name for parameter in super().get_params(ctx) for name in parameter.opts}
+            command = click.Command(
+                entry.name,
+                params=[*own, *program_options(entry, taken=taken, string_ids=string_ids)],
+                context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+                add_help_option=False,
+            )
+            with command.make_context(entry.name, segment[1:], parent=ctx) as parsed:
+                others.append(OtherProgram(entry, dict(parsed.params)))
+                first += parsed.args
+        ctx.meta[OTHERS_KEY] = others
+        return [*first, *args[end:]]
+
+    def _has_string_ids(self, ctx: click.Context, args: list[str]) -> bool:
+        parser = self.make_parser(ctx)
+        parser.ignore_unknown_options = True
+        try:
+            return bool(parser.parse_args([word for word in args if word != AND])[0].get("ids") == "string")
+        except click.UsageError:
+            return False
 
     def _find_app(self, ctx: click.Context, args: Sequence[str]) -> str | None:
         parser = self.make_parser(ctx)
@@ -135,11 +198,7 @@ def make_program(
     intern : callable, optional
         Turns a vertex's name into its id, where ids are strings.
     """
-    given = {
-        name.removeprefix(_PREFIX): value
-        for name, value in values.items()
-        if name.startswith(_PREFIX) and value is not None
-    }
+    given = given_parameters(values)
     if intern is not None:
         vertices = {field.name for field in dataclasses.fields(entry.kind) if is_vertex(field)}
         for name, value in given.items():
@@ -149,6 +208,25 @@ def make_program(
         return entry.kind(**given)
     except TypeError as error:
         raise InvalidArgument(f"{entry.kind.__name__} cannot be made: {error}") from error
+
+
+def _split(words: Sequence[str], at: str) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == at:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def given_parameters(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a program that were given, by the names of its fields."""
+    return {
+        name.removeprefix(_PREFIX): value
+        for name, value in values.items()
+        if name.startswith(_PREFIX) and value is not None
+    }
 
 
 def _option(field: dataclasses.Field[Any], hint: Any, *, taken: set[str]) -> click.Option | None:

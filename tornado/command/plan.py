@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -77,6 +77,28 @@ class Address:
         )
 
 
+LOOP_IN_OUTPUT = "{loop}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBeside:
+    """A further loop of a run, on the stream of the first.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    delay_bound : int or None
+        B of the paper; None is unbounded.
+    make_program : callable
+        See `deployment.MakeProgram`.
+    """
+
+    name: str
+    delay_bound: int | None
+    make_program: Callable[[Callable[[str], int] | None], Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
     """One run.
@@ -136,7 +158,7 @@ class RunPlan:
     keep_snapshots: int
 
     @classmethod
-    def of(cls, loop: str, options: Mapping[str, Any]) -> Self:
+    def of(cls, loop: str, options: Mapping[str, Any], *, several: bool = False) -> Self:
         """Check parsed options and return the plan.
 
         Parameters
@@ -145,6 +167,8 @@ class RunPlan:
             What the main loop is to be called.
         options : mapping
             The options of `tornado run` by name.
+        several : bool
+            Whether other loops read the same stream.
 
         Raises
         ------
@@ -180,6 +204,11 @@ class RunPlan:
             raise InvalidArgument(
                 "--output is written when the input ends, and there is no input",
                 hint="Name files with --edges.",
+            )
+        if output is not None and several and LOOP_IN_OUTPUT not in output:
+            raise InvalidArgument(
+                f"--output {output} would be written by each of several loops",
+                hint=f"Put {LOOP_IN_OUTPUT} into it, such as {LOOP_IN_OUTPUT}.csv: the name of the loop comes there.",
             )
         if output is not None:
             check_output(output)

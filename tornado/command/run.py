@@ -7,14 +7,21 @@ from typing import Any
 import click
 
 from ..config import DEFAULT_DELAY_BOUND, DEFAULT_KEPT_SNAPSHOTS, Settings
+from ..query.programs import ProgramEntry
 from .listing import json_option
-from .parameters import PROGRAM_KEY, ProgramCommand, make_program
-from .plan import RunPlan
+from .parameters import OTHERS_KEY, PROGRAM_KEY, OtherProgram, ProgramCommand, make_program
+from .plan import LoopBeside, RunPlan, parse_delay_bound
+
+
+class RunCommand(ProgramCommand):
+    """`tornado run`: several programs may read one stream."""
+
+    loop_options = ("name", "delay_bound")
 
 
 @click.command(
     "run",
-    cls=ProgramCommand,
+    cls=RunCommand,
     epilog="Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, "
     "3 deadline or iteration cap reached (the best value so far is written), 130 interrupted.",
 )
@@ -112,6 +119,7 @@ from .plan import RunPlan
     metavar="URL",
     help="Where Spark is, for --engine spark: local[4], spark://host:7077. Default: on this machine.",
 )
+@click.option("--name", metavar="LOOP", help="What the loop is called. Default: like the app.")
 @click.option(
     "--delay-bound",
     metavar="N|unbounded",
@@ -173,13 +181,30 @@ def run_command(ctx: click.Context, /, **options: Any) -> int:
     """Run the program APP on a stream of edges.
 
     APP is a name from apps/ (sssp, …) or path/to/file.py:ClassName. The fields of its class are options as well:
-    `tornado run APP --help` lists them.
+    `tornado run APP --help` lists them. Further programs that read the same stream follow behind `--and`, each as a loop with
+    the --name, the --delay-bound and the parameters that stand behind its name: `tornado run sssp --source 1 --and bfs
+    --source 1 --edges roads.csv`.
     """
-    entry = ctx.meta[PROGRAM_KEY]
-    plan = RunPlan.of(entry.name, options)
+    entry: ProgramEntry = ctx.meta[PROGRAM_KEY]
+    others: list[OtherProgram] = ctx.meta.get(OTHERS_KEY, [])
+    plan = RunPlan.of(options["name"] or entry.name, options, several=bool(others))
     if plan.ids == "int":
         make_program(entry, options)  # wrong parameters are refused before anything starts
+        for other in others:
+            make_program(other.entry, other.values)
     # Imported late: options are checked and help is shown without loading the compiler.
     from .job import run_job
 
-    return run_job(plan, lambda intern: make_program(entry, options, intern=intern))
+    return run_job(
+        plan,
+        lambda intern: make_program(entry, options, intern=intern),
+        [_loop_beside(other) for other in others],
+    )
+
+
+def _loop_beside(other: OtherProgram) -> LoopBeside:
+    return LoopBeside(
+        other.values["name"] or other.entry.name,
+        parse_delay_bound(other.values["delay_bound"]),
+        lambda intern: make_program(other.entry, other.values, intern=intern),
+    )

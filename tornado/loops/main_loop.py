@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..engine import Engine
 from ..errors import InvalidArgument, TornadoError, WorkerLost
 from ..graph import PartitionMap
@@ -90,6 +93,10 @@ class MainLoop:
     def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
         """Admit a batch to the stream; see `Stream.admit`."""
         return self.stream.admit(batch, source, offset, timeout_s)
+
+    def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
+        """Which records a program on the stream cannot take, and why; see `Stream.check`."""
+        return self.stream.check(batch)
 
     def advance(self, source: str, offset: int) -> int:
         """Move the offset of a source; see `Stream.advance`."""

@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull
 from ..graph import PartitionMap
@@ -257,8 +260,20 @@ class Stream:
         loops = self.loops
         return bool(loops) and all(loop.error is not None for loop in loops)
 
+    def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
+        """Which records some program on the stream cannot take (a mask over the batch), and why."""
+        refused, reason = np.zeros(len(batch), np.bool_), ""
+        for program in self._programs():
+            bad, why = program.check(batch)
+            if bad.any():
+                refused, reason = refused | bad, reason or why
+        return refused, reason
+
+    def _programs(self) -> list[VertexProgram]:
+        return [*self._expected, *(loop.program for loop in self.loops if loop.error is None)]
+
     def _refuse_impossible(self, batch: EdgeBatch, source: str) -> None:
-        for program in [*self._expected, *(loop.program for loop in self.loops if loop.error is None)]:
+        for program in self._programs():
             found = first_refused(program, batch)
             if found is not None:
                 first, record, reason = found

@@ -138,7 +138,7 @@ class Pusher:
         BodyTooLarge
             When the records that the program refuses take too much; nothing was admitted or quarantined.
         """
-        bad, reason = loop.program.check(parsed.batch)
+        bad, reason = loop.check(parsed.batch)
         parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, limit_bytes=REJECTED_LIMIT_BYTES)
         with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
@@ -243,7 +243,7 @@ class Pusher:
         QueueFull
             When the loop lags for longer than the timeout, or reads its files again.
         """
-        bad, reason = loop.program.check(batch)
+        bad, reason = loop.check(batch)
         refused = np.flatnonzero(bad)
         if len(refused):
             raise InvalidArgument(

@@ -147,7 +147,7 @@ class Staging:
             return False
         optional = OPTIONAL & columns
         self._pusher.columns.require(key.loop, key.source, optional)
-        bad, reason = loop.program.check(parsed.batch)
+        bad, reason = loop.check(parsed.batch)
         parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, limit_bytes=REJECTED_LIMIT_BYTES)
         staged = _Chunk(
             parsed.batch,

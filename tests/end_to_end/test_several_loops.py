@@ -1,0 +1,113 @@
+"""Several programs on one stream, as a user starts them: behind `--and`, and on a service that runs."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.end_to_end.running import CHECKOUT, Service, environment_in, run
+
+EDGES = "src,dst,weight\n1,2,5\n2,3,5\n1,3,20\n3,4,1\n"
+
+
+@pytest.fixture
+def edges(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text(EDGES)
+    return path
+
+
+def tornado(folder, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", "tornado", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=CHECKOUT,
+        env=environment_in(folder),
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def values(path):
+    with path.open() as lines:
+        return {int(row["vertex"]): row["value"] for row in csv.DictReader(lines)}
+
+
+def test_each_program_behind_and_has_its_name_its_bound_and_its_result(tmp_path, edges):
+    code, events = run(
+        tmp_path,
+        *("--and", "bfs", "--source", 2, "--edges", edges, "--output", tmp_path / "{loop}.csv"),
+        *("--and", "sssp", "--name", "far", "--source", 3, "--delay-bound", "unbounded"),
+    )
+    assert code == 0, events
+    assert values(tmp_path / "sssp.csv") == {1: "0.0", 2: "5.0", 3: "10.0", 4: "11.0"}
+    assert values(tmp_path / "bfs.csv") == {1: "", 2: "0.0", 3: "1.0", 4: "2.0"}
+    assert values(tmp_path / "far.csv") == {1: "", 2: "", 3: "0.0", 4: "1.0"}
+    results = [event for event in events if event["event"] == "result"]
+    assert [event["snapshot"]["delay_bound"] for event in results] == [64, 64, None]
+    assert len({event["snapshot"]["version"] for event in results}) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            ["--and", "bfs", "--source", "1", "--output", "one.csv"],
+            2,
+            "would be written by each of several loops",
+        ),
+        (["--and"], 2, "--and is followed by APP"),
+        (["--and", "--source", "1"], 2, "--and is followed by APP"),
+        (["--and", "bfs"], 2, "Missing option '--source'"),
+        (["--and", "nothing"], 2, "there is no app named 'nothing'"),
+        (["--and", "bfs", "--source", "1", "--hops", "1"], 2, "no such option --hops"),
+        (["--and", "sssp", "--source", "2"], 2, "a loop named 'sssp' runs already"),
+    ],
+)
+def test_what_is_wrong_behind_and_is_said(tmp_path, edges, words, code, said):
+    done, _, errors = tornado(tmp_path, "run", "sssp", "--source", "1", "--edges", edges, *words)
+    assert (done, said in errors) == (code, True), errors
+
+
+def test_loops_are_started_and_stopped_on_a_service_that_restarts(tmp_path, edges):
+    store = ["--store", f"lmdb://{tmp_path}/store", "--edges", edges]
+    with Service(tmp_path, *store, "--and", "bfs", "--source", "1") as service:
+        url = ["--url", service.url]
+        assert service.client.get("/v1/streams").json()["streams"][0]["loops"] == ["bfs", "sssp"]
+        code, said, _ = tornado(
+            tmp_path,
+            "start",
+            "sssp",
+            "--stream",
+            "sssp",
+            "--source",
+            "2",
+            "--name",
+            "far",
+            "--json",
+            *url,
+        )
+        assert (code, json.loads(said)["stream"]) == (0, "sssp")
+        code, said, errors = tornado(tmp_path, "query", "far", "--vertices", "3", "--json", *url)
+        assert code == 0, errors
+        assert '"value": 5.0' in said
+        code, _, errors = tornado(tmp_path, "start", "bfs", "--stream", "sssp", "--source", "1", *url)
+        assert (code, "runs already" in errors) == (2, True)
+        assert tornado(tmp_path, "stop", "far", *url)[0] == 0
+        code, _, errors = tornado(tmp_path, "stop", "far", *url)
+        assert (code, "no loop is called 'far'" in errors) == (2, True)
+        pushed = service.client.post(
+            "/v1/loops/bfs/edges",
+            content='{"src": 4, "dst": 5}\n',
+            headers={"content-type": "application/x-ndjson"},
+        )
+        assert pushed.status_code == 202
+    # Whatever loop it came through, it is in the stream.
+    with Service(tmp_path, *store, "--and", "bfs", "--source", "1") as service:
+        for loop, expected in (("sssp", "12.0"), ("bfs", "3.0")):
+            _, said, _ = tornado(tmp_path, "query", loop, "--vertices", "5", "--json", "--url", service.url)
+            assert f'"value": {expected}' in said

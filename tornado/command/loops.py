@@ -1,0 +1,68 @@
+"""`tornado start` and `tornado stop`: loops of a running service."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from ..config import DEFAULT_DELAY_BOUND
+from .client import ServiceClient
+from .listing import json_option, url_option
+from .parameters import ProgramCommand, given_parameters
+from .plan import parse_delay_bound
+from .presentation import ExitCode
+
+
+@click.command("start", cls=ProgramCommand)
+@click.argument("app")
+@click.option("--stream", required=True, metavar="NAME", help="What it reads beside other loops.")
+@click.option("--name", metavar="LOOP", help="What the loop is called. Default: like the app.")
+@click.option(
+    "--delay-bound",
+    metavar="N|unbounded",
+    default=str(DEFAULT_DELAY_BOUND),
+    show_default=True,
+    help="B of the paper; 1 is synchronous.",
+)
+@click.option(
+    "--ids", type=click.Choice(["int", "string"]), default="int", help="What a vertex id of the stream is."
+)
+@url_option
+@json_option
+def start_command(**options: Any) -> int:
+    """Start the app APP as a loop of a running service, on a stream that others read.
+
+    It takes over the graph as it is, and catches up while edges keep coming. APP is a name from apps/; the fields of its
+    program are options as well.
+    """
+    wanted = {
+        "program": options["app"],
+        "stream": options["stream"],
+        "name": options["name"],
+        "parameters": given_parameters(options),
+        "delay_bound": parse_delay_bound(options["delay_bound"]),
+    }
+    with ServiceClient(options["url"]) as client:
+        started = client.start(wanted)
+    if options["as_json"]:
+        click.echo(json.dumps(started))
+    else:
+        click.echo(f"{started['name']} reads {started['stream']}", err=True)
+    return ExitCode.DONE
+
+
+@click.command("stop")
+@click.argument("name", metavar="LOOP")
+@url_option
+@json_option
+def stop_command(name: str, url: str, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
+    """Remove the loop LOOP: its queries are cancelled, and what else reads its stream goes on."""
+    with ServiceClient(url) as client:
+        client.stop(name)
+    if as_json:
+        click.echo(json.dumps({"name": name, "removed": True}))
+    else:
+        click.echo(f"removed {name}", err=True)
+    return ExitCode.DONE
