@@ -55,10 +55,10 @@ class GeneralMain(GeneralProcessor):
         self._on_applied = on_applied
 
     def tidy(self) -> None:
-        """Nothing to tidy up while nothing comes."""
+        """Do nothing: a general part has nothing to compact."""
 
     def command(self, command: Share | GeneralBranch) -> None:
-        """A share to apply, or a branch to record the state for; in the order of admission."""
+        """Queue a share to apply, or a branch to record the state for; in the order of admission."""
         self.is_idle = False
         self._commands.append(command)
         self.operator.activate()
@@ -106,15 +106,15 @@ class GeneralMain(GeneralProcessor):
         )
 
     def forget(self, branch: GeneralBranch) -> None:
-        """A branch is over; it has copies of everything."""
+        """Do nothing: a branch has copies of everything, and takes nothing of this part with it."""
 
     def take_back(self, reusable: None) -> None:
-        """A branch leaves nothing that another could use."""
+        """Do nothing: a branch leaves nothing that another could use."""
 
     # Commands
 
     def _obey(self) -> bool:
-        """Apply shares and record forks; whether there are more."""
+        """Apply shares and record forks; return whether there are more."""
         left = _RECORDS
         while self._commands:
             command = self._commands[0]
@@ -131,7 +131,7 @@ class GeneralMain(GeneralProcessor):
         return False
 
     def _apply(self, share: Share, most: int) -> int:
-        """Apply up to so many records of a share; how many."""
+        """Apply up to so many records of a share; return how many."""
         time = self.operator.timestamp
         iteration = self.session.first_iteration - (
             -time // HOPS

@@ -45,7 +45,7 @@ class _Call(Generic[T]):
             self.clear_up()
 
     def clear_up(self) -> None:
-        """Nobody waits."""
+        """Hand the value to `after`, since nobody waits for it."""
         if self.after is not None:
             self.after(self.value)
 

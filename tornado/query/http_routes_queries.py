@@ -338,7 +338,7 @@ def query_routes(
         return EventsResponse(query, stopping, left, look)
 
     def given_up(query: Query | None) -> None:
-        """Nobody knows the query: its client was told to ask again."""
+        """Discard a query whose client was told to ask again, and so knows nothing of it."""
         if query is not None:
             service.discard(query)
 
