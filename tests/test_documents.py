@@ -82,6 +82,38 @@ def test_the_check_sees_a_broken_link(target, fault):
     assert broken == f"README.md links to {target}, but {fault}"
 
 
+FILE_NAME = re.compile(r"`([\w./*-]+\.(?:py|md|toml|yml))`")
+EXAMPLES = {"path/to/file.py", "safest.py", "upstream.py", "tornado/storage/sqlite_store.py", "FILE.py"}
+
+
+def unknown_files(text, names):
+    """Return the names of files that a document mentions and that nothing has, whole or from a folder on."""
+    for name in FILE_NAME.findall(FENCE.sub("", text)):
+        pattern = re.compile("(.*/)?" + re.escape(name).replace(r"\*", "[^/]*"))
+        if name not in EXAMPLES and not any(pattern.fullmatch(known) for known in names):
+            yield name
+
+
+def test_every_file_that_a_document_mentions_is_there():
+    documents = tracked()
+    # What changed once may be gone by now.
+    faults = {
+        named(path): found
+        for path in DOCUMENTS
+        if path.name != "CHANGELOG.md" and (found := list(unknown_files(documents[named(path)], documents)))
+    }
+    assert faults == {}
+
+
+def test_the_check_sees_a_file_that_is_gone():
+    text = "`loops/part.py`, `parts.py`, `query/http*.py`, `loops/pa.py`, `http.py`\n```\n`z.py`\n```\n"
+    assert list(unknown_files(text, ["tornado/loops/part.py", "tornado/query/http_x.py"])) == [
+        "parts.py",
+        "loops/pa.py",
+        "http.py",
+    ]
+
+
 def test_the_readme_can_be_read_in_five_minutes_and_leads_to_every_document():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert 150 <= text.count("\n") <= 200
