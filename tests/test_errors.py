@@ -1,12 +1,32 @@
-"""The error tree: what its docstring draws is what exists, and everything in it crosses processes."""
+"""The error tree: what its docstring draws is what exists, everything in it crosses processes, and docs/errors.md lists all of it."""
 
+import ast
+import builtins
 import inspect
 import pickle
 import re
+from http import HTTPStatus
+from pathlib import Path
 
 import pytest
 
 from tornado import errors
+from tornado.command import client
+from tornado.command.presentation import ExitCode, exit_code_of
+from tornado.query import problems
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Exception classes outside errors.py, and why no caller meets them under their own name.
+ELSEWHERE = {
+    "tornado/engine/wire.py: WrongFence": "a message of another set of workers is dropped inside the engine",
+    "tornado/ingest/kafka/consumer.py: _Fatal": "the client's process reports it; the ingester raises SourceLost or PeerError",
+    "tornado/ingest/kafka/diagnosis.py: _Broken": "ends a walk of steps, and becomes the last of them",
+    "tornado/ingest/kafka/unpacking.py: _PollFull": "ends a poll, and is caught by whoever polls",
+    "tornado/ingest/kafka/unpacking.py: _TooFar": "ends a look at a batch, and is caught there",
+    "tornado/protocol/exploration.py: Counterexample": "carries the actions of a schedule; only tests explore schedules",
+    "tornado/query/problems.py: ProblemError": "carries a document that only HTTP knows; the application sends it",
+}
 
 ALL = [
     kind
@@ -76,3 +96,95 @@ def test_a_mistake_of_the_caller_is_also_a_value_error():
 
 def test_a_record_error_gives_its_reason():
     assert errors.RecordError("3 columns, expected 2").reason == "3 columns, expected 2"
+
+
+def exception_classes(tree):
+    """Return `path: name` of each exception class of `tree`, which has the text of each file by its path."""
+    classes = [
+        (path, node.name, {getattr(base, "attr", getattr(base, "id", "")) for base in node.bases})
+        for path, source in tree.items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+    ]
+    names = {
+        name
+        for name, kind in vars(builtins).items()
+        if inspect.isclass(kind) and issubclass(kind, BaseException)
+    }
+    while more := {name for _, name, bases in classes if bases & names} - names:
+        names |= more
+    return {f"{path}: {name}" for path, name, bases in classes if bases & names}
+
+
+def test_an_exception_class_outside_the_tree_has_a_reason_to_be_there():
+    tree = {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for top in ("tornado", "apps")
+        for path in (ROOT / top).rglob("*.py")
+    }
+    assert {name for name in exception_classes(tree) if "tornado/errors.py" not in name} == ELSEWHERE.keys()
+
+
+def test_the_search_finds_exception_classes_by_their_bases_in_any_file():
+    tree = {
+        "a.py": "from b import Lost\nclass Gone(b.Lost): ...\nclass Other(dict): ...",
+        "b.py": "class Lost(PeerError): ...\nclass PeerError(ValueError): ...",
+    }
+    assert exception_classes(tree) == {"a.py: Gone", "b.py: Lost", "b.py: PeerError"}
+
+
+def table_under(heading):
+    """Return the rows of a table of docs/errors.md, as lists of cells without their code marks."""
+    text = (
+        (ROOT / "docs" / "errors.md")
+        .read_text(encoding="utf-8")
+        .split(f"## {heading}\n")[1]
+        .split("\n## ")[0]
+    )
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip().strip("`") for cell in row] for row in rows[2:]]
+
+
+def test_the_document_lists_every_error_with_its_code_its_status_and_its_exit_code():
+    rows = [(name, code, status, ended) for name, code, status, ended, _ in table_under("The tree")]
+    assert sorted(rows) == sorted(
+        (
+            kind.__name__,
+            kind.code,
+            str(problems.of_error(kind("x")).status),
+            str(int(exit_code_of(kind("x")))),
+        )
+        for kind in ALL
+    )
+
+
+def test_the_document_lists_every_code_that_only_http_has():
+    found = {
+        (str(int(status)), status.phrase.lower().replace(" ", "-"))
+        for status in (HTTPStatus(404), HTTPStatus(405))
+    }
+    for path in (ROOT / "tornado" / "query").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Problem":
+                given = dict(enumerate(node.args)) | {word.arg: word.value for word in node.keywords}
+                status, code = given.get("status", given.get(0)), given.get("code", given.get(1))
+                if isinstance(code, ast.Constant):
+                    found.add((str(status.value), code.value))
+    codes = {kind.code for kind in ALL}
+    rows = {(status, code) for code, status, _ in table_under("Codes that only HTTP has")}
+    assert rows == {(status, code) for status, code in found if code not in codes}
+
+
+def test_the_document_lists_every_exit_code():
+    assert {int(number) for number, _ in table_under("Exit codes")} == set(map(int, ExitCode))
+
+
+def test_a_code_comes_back_from_the_service_as_the_error_of_the_tree_whatever_else_is_loaded():
+    from tornado.engine import wire
+    from tornado.protocol import exploration
+
+    kinds = client._kinds()
+    assert {wire.WrongFence, exploration.Counterexample}.isdisjoint(kinds.values())
+    assert kinds == {kind.code: kind for kind in ALL}
+    for kind in kinds.values():
+        assert kind("detail", hint="What to do.").hint == "What to do."

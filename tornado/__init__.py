@@ -7,7 +7,7 @@ a timely dataflow core (Naiad, SOSP 2013).
 Importing this package is cheap on purpose: nothing below it is loaded until a name is asked for, so that
 `tornado doctor` can report a broken environment instead of failing on it.
 
-This is *not* the web framework of the same name; see "The import name" in ARCHITECTURE.md.
+This is *not* the web framework of the same name; see "The import name" in docs/operations.md.
 """
 
 from __future__ import annotations

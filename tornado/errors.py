@@ -17,21 +17,29 @@
     │   ├── NotSupported                    a legal wish that this engine, store or program cannot fulfil
     │   └── InvalidDataflow                 a graph that was put together wrongly (a cycle that keeps time still)
     ├── RecordError                         one input record is malformed; goes to quarantine, is not raised through
+    │   └── SourceBroken                    a source failed in the middle; what came before is in
     ├── PeerError                           another process or the network
     │   ├── PortInUse                       somebody listens there already
     │   ├── SourceLost                      a source no longer has the records that are to be read next
     │   ├── ConnectionLost                  the other end is gone or never was
-    │   └── WorkerLost                      a worker process is gone; the loops are restored without it
-    ├── StoreError                          the place where snapshots are kept
+    │   ├── WorkerLost                      a worker process is gone; the loops are restored without it
+    │   └── Unresponsive                    no answer within the deadline: try again later
+    ├── StoreError                          the place where snapshots are kept, or the memory of a graph
     │   ├── StoreFull                       no room left; what was there before is intact
     │   ├── StoreCorrupt                    what is stored cannot be read
-    │   └── StoreLocked                     not ours to open: used by another process, or no permission
+    │   ├── StoreLocked                     not ours to open: used by another process, or no permission
+    │   ├── GraphTooLarge                   one worker's part of a graph is larger than it may be
+    │   └── AddressSpaceExhausted           the system refuses to reserve address space
     └── InternalError                       a bug of ours
         ├── ProtocolViolation               a session message that the legality table forbids
+        ├── LawBroken                       a simulation found a run that breaks a law
         └── TokenMisuse                     a timestamp token dropped twice, leaked, or moved back in time
 
 A message has the values, the rule and, as `hint`, what to do next. `code` is stable: scripts and HTTP problem documents
-(RFC 9457) compare it. All of them pickle, since they cross processes; `__cause__` stays behind, as with any exception.
+(RFC 9457) compare it; docs/errors.md lists codes, statuses and exit codes. All of them pickle, since they cross processes;
+`__cause__` stays behind, as with any exception.
+
+An exception class outside this file never reaches a caller under its own name; `tests/test_errors.py` lists each with the reason.
 """
 
 from __future__ import annotations
@@ -193,6 +201,12 @@ class RecordError(TornadoError):
         return self.message
 
 
+class SourceBroken(RecordError):
+    """A source ended or failed in the middle; what came before the break was delivered."""
+
+    code = "source-broken"
+
+
 class PeerError(TornadoError):
     """Another process or the network is at fault."""
 
@@ -226,8 +240,25 @@ class WorkerLost(PeerError):
     default_hint = "The workers are started again and loops go on from their last snapshot; try again."
 
 
+class Unresponsive(PeerError):
+    """No answer came within the deadline, or the call was refused since others like it hang; it may succeed later.
+
+    Parameters
+    ----------
+    retry_after_s : float
+        After how many seconds a new attempt makes sense (the HTTP `Retry-After`).
+    """
+
+    code = "unresponsive"
+    default_hint = "Ask again in a moment."
+
+    def __init__(self, message: str, *, hint: str | None = None, retry_after_s: float = 1.0) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_s = retry_after_s
+
+
 class StoreError(TornadoError):
-    """The place where snapshots are kept is at fault."""
+    """The place where snapshots are kept, or the memory of a graph, is at fault."""
 
     code = "store-error"
 
@@ -254,6 +285,18 @@ class StoreLocked(StoreError):
     code = "store-locked"
 
 
+class GraphTooLarge(StoreError):
+    """One worker's part of a graph has more vertices or edges than it has address space for."""
+
+    code = "graph-too-large"
+
+
+class AddressSpaceExhausted(StoreError):
+    """The system refused to reserve address space (for instance under ``ulimit -v``)."""
+
+    code = "address-space-exhausted"
+
+
 class InternalError(TornadoError):
     """A bug of ours."""
 
@@ -265,6 +308,24 @@ class ProtocolViolation(InternalError):
     """A session message that the legality table forbids; the session did not change."""
 
     code = "protocol-violation"
+
+
+class LawBroken(InternalError):
+    """A simulated run that breaks a law; `tornado sim` names the seed that repeats it.
+
+    Parameters
+    ----------
+    law : str
+        Which one: "R1", "R2", "R3", "delay bound", "no deadlock", "no livelock", "no starvation", …
+    message : str, optional
+        The values that break it. Left out, `law` is the whole message.
+    """
+
+    code = "law-broken"
+
+    def __init__(self, law: str, message: str = "", *, hint: str | None = None) -> None:
+        super().__init__(f"{law}: {message}" if message else law, hint=hint)
+        self.law = law
 
 
 class TokenMisuse(InternalError):

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import SimulationEngine
+from .errors import LawBroken
 from .ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
 from .loops import Branch, BranchState, Master, SelectiveProgram
 from .loops import loop_columns as names
@@ -41,7 +42,6 @@ from .loops.host import WorkerHost
 from .loops.iterations import iterations_of
 from .loops.loop_columns import UNBOUNDED
 from .loops.processor import SelectiveProcessor
-from .protocol.laws import LawBroken
 from .protocol.session_kernel import OPEN_RECORDS
 from .testing import Distances, EdgeList, GraphModel, exact_distances
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tornado.command import main, sim
-from tornado.protocol.laws import LawBroken
+from tornado.errors import LawBroken
 
 
 def test_the_same_seed_gives_the_same_runs(tornado):

@@ -14,8 +14,8 @@ from apps.sssp import ShortestPaths
 from tests.engine import cramped_worker
 from tests.engine.places import SOURCE, Placed, eventually, master_at, runs, stream
 from tests.loops.test_recovery import judge
-from tornado.errors import InvalidArgument, NotSupported
-from tornado.graph import GraphTooLarge, evolving_graph
+from tornado.errors import GraphTooLarge, InvalidArgument, NotSupported
+from tornado.graph import evolving_graph
 from tornado.loops import BranchState, engines
 from tornado.storage import MemoryStore
 from tornado.testing import exact_distances, random_multigraph

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tornado.errors import RecordError
-from tornado.ingest.blocks import LiveReader, SourceBroken, line_blocks
+from tornado.errors import RecordError, SourceBroken
+from tornado.ingest.blocks import LiveReader, line_blocks
 
 
 class Dribble:

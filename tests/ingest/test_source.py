@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from tornado.errors import InvalidArgument
-from tornado.ingest.blocks import SourceBroken
+from tornado.errors import InvalidArgument, SourceBroken
 from tornado.ingest.layout import TextFormat
 from tornado.ingest.source import FileSource, StandardInputSource, open_sources, source_names
 

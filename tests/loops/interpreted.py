@@ -10,9 +10,9 @@ import types
 
 import numpy as np
 
+from tornado.errors import LawBroken
 from tornado.loops.compile import generated_source
 from tornado.loops.loop_columns import DELAY_BOUND, SENT_LEAST
-from tornado.protocol.laws import LawBroken
 from tornado.simulation import LeastSums
 
 _ITEMS = {

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.loops.interpreted import around, interpreted, judged, on_kernel
-from tornado.errors import InternalError
+from tornado.errors import InternalError, LawBroken
 from tornado.graph import EvolvingGraph
 from tornado.graph.graph_columns import LEASED
 from tornado.loops import bundle, waves
@@ -23,7 +23,6 @@ from tornado.loops.branch_processor import BranchProcessor
 from tornado.loops.loop_columns import INVALIDATE, NEVER, UPDATE
 from tornado.loops.main_processor import MainProcessor
 from tornado.protocol.cut import Cut
-from tornado.protocol.laws import LawBroken
 from tornado.simulation import simulate
 
 MOST_SEEDS = 400

@@ -27,8 +27,8 @@ from tests.loops.kernel_session import (
     KernelSession,
     KernelTwin,
 )
-from tornado.errors import ProtocolViolation
-from tornado.protocol.laws import LawBroken, Laws
+from tornado.errors import LawBroken, ProtocolViolation
+from tornado.protocol.laws import Laws
 from tornado.protocol.messages import AddEdge, Touch
 from tornado.protocol.sample_programs import MinPlusProgram
 from tornado.protocol.session import Session

@@ -10,8 +10,8 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.loops.interpreted import interpreted, judged, on_kernel
+from tornado.errors import LawBroken
 from tornado.loops.processor import SelectiveProcessor
-from tornado.protocol.laws import LawBroken
 from tornado.simulation import LeastSums, simulate, synchronous_rounds
 from tornado.testing import edge_list, exact_distances, random_multigraph
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tornado.errors import InternalError
+from tornado.errors import InternalError, LawBroken
 from tornado.protocol.cut import NO_FORK, Complete, Cut, Deliver, Effect, Keep, Mark
-from tornado.protocol.laws import LawBroken
 
 Channel = tuple[int, int]  # sender, receiver
 Item = tuple[

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.protocol.cut_world import Counterexample, Item, Setting, explore_cuts
-from tornado.errors import ProtocolViolation
+from tornado.errors import LawBroken, ProtocolViolation
 from tornado.protocol.cut import NO_FORK, Complete, Cut, Deliver, Keep, Mark
-from tornado.protocol.laws import LawBroken
 
 TWO_BUSY = Setting(2, sends=2)
 THREE = Setting(3, sends=1, busy=((0, 1),))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tornado.protocol.laws import Dropped, Gathered, LawBroken, Laws, Note, Scattered
+from tornado.errors import LawBroken
+from tornado.protocol.laws import Dropped, Gathered, Laws, Note, Scattered
 from tornado.protocol.messages import Committed
 
 LIVE = Gathered(2, 1, -1)  # the edge 1 -> 2 carries values

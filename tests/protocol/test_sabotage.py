@@ -10,10 +10,9 @@ from itertools import islice
 
 import pytest
 
-from tornado.errors import InternalError, ProtocolViolation
+from tornado.errors import InternalError, LawBroken, ProtocolViolation
 from tornado.protocol import AddEdge, Prepare, Session, Stamp, Touch, Update
 from tornado.protocol.exploration import Counterexample, explore
-from tornado.protocol.laws import LawBroken
 from tornado.protocol.legality import GhostPhase
 from tornado.protocol.messages import Acknowledge, Change, Message
 from tornado.protocol.sample_programs import CountProgram

@@ -6,7 +6,9 @@ import threading
 import pytest
 
 from tests.query.conftest import eventually
-from tornado.query.bulkhead import Bulkhead, Unresponsive
+from tornado.errors import Unresponsive
+from tornado.query import problems
+from tornado.query.bulkhead import Bulkhead
 
 LONG_S = 60.0
 SHORT_S = 0.02
@@ -37,7 +39,7 @@ def made():
 async def refused(bulkhead, call, **options):
     with pytest.raises(Unresponsive) as raised:
         await bulkhead.run(call, **options)
-    problem = raised.value.problem
+    problem = problems.of_error(raised.value)
     assert (problem.status, problem.code, problem.headers) == (503, "unresponsive", {"Retry-After": "1"})
     return problem
 

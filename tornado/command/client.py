@@ -19,6 +19,7 @@ import httpx
 import numpy as np
 import numpy.typing as npt
 
+from .. import errors
 from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT
 from ..errors import ConnectionLost, InvalidArgument, PeerError, TornadoError
 
@@ -210,13 +211,11 @@ def _problem(answer: httpx.Response) -> TornadoError:
 
 
 def _kinds() -> dict[str, type[TornadoError]]:
-    found: dict[str, type[TornadoError]] = {}
-    waiting: list[type[TornadoError]] = [TornadoError]
-    while waiting:
-        kind = waiting.pop()
-        found[kind.code] = kind
-        waiting.extend(kind.__subclasses__())
-    return found
+    # Those of the tree alone: what another room derives for its own use may share a code, and take other arguments.
+    kinds = (
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TornadoError)
+    )
+    return {kind.code: kind for kind in kinds}
 
 
 def _is_loopback(host: str) -> bool:

@@ -13,7 +13,7 @@ from collections import Counter
 
 import click
 
-from ..errors import InternalError
+from ..errors import InternalError, LawBroken
 from .interruption import Interruption
 from .listing import json_option
 from .presentation import ExitCode, say_event
@@ -89,7 +89,6 @@ def simulate_protocol(seed: int) -> tuple[str, int, int]:
     LawBroken
         A law of the protocol, or the right answer, does not hold.
     """
-    from ..protocol.laws import LawBroken
     from ..protocol.sample_programs import CountProgram, MinPlusProgram
     from ..protocol.simulation import random_script, simulate
     from ..protocol.world import Setting

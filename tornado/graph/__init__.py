@@ -1,7 +1,7 @@
 """One worker's part of an evolving graph, its versions, and which worker has which part."""
 
 from .edge_reader import EdgeReader
-from .evolving_graph import EvolvingGraph, GraphStatistics, GraphTooLarge
+from .evolving_graph import EvolvingGraph, GraphStatistics
 from .partition import PartitionMap, pages_of
 
-__all__ = ["EdgeReader", "EvolvingGraph", "GraphStatistics", "GraphTooLarge", "PartitionMap", "pages_of"]
+__all__ = ["EdgeReader", "EvolvingGraph", "GraphStatistics", "PartitionMap", "pages_of"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StoreError
+from ..errors import AddressSpaceExhausted
 
 _RESERVE_WITHOUT_COMMIT = (
     0x4000 if sys.platform.startswith("linux") else 0
@@ -21,12 +21,6 @@ _HUGE_PAGE_BYTES = 2 << 20
 _HUGE_PAGES_FROM_BYTES = (
     16 << 20
 )  # below that, rounding up to huge pages would cost more memory than it saves time
-
-
-class AddressSpaceExhausted(StoreError):
-    """The system refused to reserve address space (for instance under ``ulimit -v``)."""
-
-    code = "address-space-exhausted"
 
 
 def reserve(length: int, dtype: type | str) -> NDArray[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns import addresses_of
-from ..errors import StoreError
+from ..errors import GraphTooLarge
 from . import graph_columns as names
 from .arena import advise_huge_pages, release_pages, reserve
 from .graph_columns import ANY_VERSION, GRAPH_COUNTERS, MOST_DELTAS, SIZE_CLASSES, GraphColumns
@@ -27,12 +27,6 @@ MOST_EDGE_SLOTS = 1 << 31
 _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
 _SLIDE_FUEL = 60_000
-
-
-class GraphTooLarge(StoreError):
-    """One worker's part of a graph has more vertices or edges than it has address space for."""
-
-    code = "graph-too-large"
 
 
 @dataclass(frozen=True, slots=True)

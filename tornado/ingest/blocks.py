@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from ..errors import RecordError
+from ..errors import SourceBroken
 
 BLOCK_BYTES: Final = 8 << 20
 """How much text is parsed at once: large enough for the kernels, small enough to be read ahead."""
@@ -28,12 +28,6 @@ _COMPRESSED_BYTES: Final = 1 << 20
 _STEP_BYTES: Final = 8 << 10
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-
-
-class SourceBroken(RecordError):
-    """A source ended or failed in the middle; what came before the break was delivered."""
-
-    code = "source-broken"
 
 
 class Reader(Protocol):

@@ -16,9 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, SourceBroken
 from .assembly import KernelColumns, Lines, assemble
-from .blocks import BLOCK_BYTES, Reader, SourceBroken, line_blocks
+from .blocks import BLOCK_BYTES, Reader, line_blocks
 from .interner import Interner
 from .layout import Layout, TextFormat
 from .lines import LineLayout, parse_line

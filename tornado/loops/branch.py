@@ -146,23 +146,23 @@ class Branch:
     # Called by the master
 
     def begin_again(self) -> None:
-        """The workers were lost: it is forked once more, from the same cut, on those that take their place."""
+        """Forget what lost workers had recorded and finished; the same cut is forked once more on those that follow."""
         with self._lock:
             self._recorded.clear()
             self._finished.clear()
 
     def forked_again(self) -> None:
-        """It was."""
+        """Stop it on the new workers too, where it was being stopped; called once the fork is on its way to them."""
         if self._is_stopping:
             self._on_stop(self)
 
     def answer(self, values: Values) -> None:
-        """There is nothing to iterate: its fixed point was stored."""
+        """End it with values that were stored, as converged and without an iteration."""
         self._values = values
         self._end(BranchState.CONVERGED, self._no_progress())
 
     def recorded(self, worker: int, processor: BranchView) -> None:
-        """A worker has recorded its state."""
+        """Note the part of a worker that has recorded its state; the last one fixes the snapshot's iteration."""
         with self._lock:
             if self._state is not BranchState.RUNNING:
                 return
@@ -179,7 +179,7 @@ class Branch:
         self._engine.notify()
 
     def finished(self, worker: int, processor: BranchView) -> None:
-        """A worker's part is complete."""
+        """Note the part of a worker that is complete; the last one ends the branch, whose values can then be read."""
         with self._lock:
             if self._state is not BranchState.RUNNING:
                 processor.free()
@@ -195,14 +195,14 @@ class Branch:
             self._let_go()  # it was cancelled meanwhile
 
     def fail(self, error: BaseException) -> None:
-        """Something broke on a worker."""
+        """End it with the error of a worker, and free what it holds."""
         self.error = error
         if self._end(BranchState.FAILED, self._no_progress()):  # what is broken is not asked
             self._let_go()  # first: the workers free what this would read
             self._on_cancel(self)
 
     def states(self) -> list[tuple[int, BranchView]]:
-        """(worker, processor) of every part, for taking the columns back."""
+        """Return (worker, processor) of every part, for taking the columns back."""
         return sorted(self._finished.items())
 
     def _progress(self) -> Progress:

@@ -95,7 +95,7 @@ class BranchProcessor(SelectiveProcessor):
         self.is_recorded = True
 
     def keep(self, bundle: Bundle, iteration: int) -> None:
-        """Messages that were under way when the snapshot was taken, in a bundle stamped with an iteration."""
+        """Keep for the beginning what was under way when the snapshot was taken, stamped with an iteration."""
         if not self._fresh:
             self._begins_at = min(self._begins_at, iteration)
         kept = bundle.messages.for_snapshot()
@@ -103,7 +103,7 @@ class BranchProcessor(SelectiveProcessor):
             self._kept[bundle.sender].append(kept.in_first_wave())
 
     def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
-        """All of the snapshot is here."""
+        """Begin, as all of the snapshot is here; with a cap on iterations only once `limit` has set it."""
         del markers
         self._has_cut = True
         self._start_if_ready()
@@ -126,15 +126,15 @@ class BranchProcessor(SelectiveProcessor):
 
     @property
     def reusable(self) -> LoopState:
-        """Its columns."""
+        """The columns, which another branch may use when this one is over."""
         return self.state
 
     def held_values(self) -> LocalValues:
-        """Of a branch that is over: the values of this worker's vertices."""
+        """Return the values of this worker's vertices; the branch must be over."""
         return LocalValues(self.graph, self.state, self.vertices)
 
     def pages(self) -> SnapshotPages:
-        """Of a branch that was forked to be stored, and is over: its vertices and edges."""
+        """Return vertices and edges by page; the branch must be over, and its edges read."""
         if self._pages is None:
             if self.reader is None:
                 raise InternalError(
@@ -144,13 +144,13 @@ class BranchProcessor(SelectiveProcessor):
         return self._pages
 
     def read_edges(self) -> bool:
-        """Read a stretch of the edges at this branch's version; whether that was all."""
+        """Read a stretch of the edges at this branch's version; return whether that was all."""
         if self.reader is None:
             self.reader = EdgeReader(self.graph, self.version)
         return self.reader.step()
 
     def limit(self, iteration: int) -> None:
-        """The snapshot's iteration is known: commit no more than the iterations allowed above it."""
+        """Commit no more than the iterations allowed above the snapshot's, and begin if only that was missing."""
         assert self._max_iterations is not None
         counters = self.state.counters
         cap = (0 if self._fresh else iteration) + self._max_iterations
@@ -159,7 +159,7 @@ class BranchProcessor(SelectiveProcessor):
         self._start_if_ready()
 
     def cancel(self) -> None:
-        """Nobody wants it any more; it goes when all of the snapshot is here."""
+        """Have it end, as soon as all of the snapshot is here."""
         self.is_cancelled = True
         self._start_if_ready()
 

@@ -23,12 +23,12 @@ class Payload(Protocol):
 
     @property
     def sender(self) -> int:
-        """See above."""
+        """The worker it comes from."""
         ...
 
     @property
     def marker(self) -> int:
-        """See above."""
+        """The fork it is the marker of, -1 otherwise."""
         ...
 
 
@@ -52,7 +52,7 @@ class ForkedPart(Protocol[P_contra]):
         ...
 
     def cut_is_complete(self, markers: tuple[P_contra, ...]) -> None:
-        """Nothing more of the cut will come; these markers, of all other workers, say what belongs to it."""
+        """Begin: the cut is whole, and these are the markers of all other workers for it."""
         ...
 
 
@@ -79,12 +79,12 @@ class Forks(Generic[P]):
         self._branches: dict[int, ForkedPart[P]] = {}  # recorded here, cuts not complete
 
     def record(self, branch: ForkedPart[P]) -> None:
-        """A branch has recorded this worker's state, with all that was made before sent."""
+        """Send markers for a branch that has recorded this worker's state; all that was made before must have been sent."""
         self._branches[branch.number] = branch
         self._perform(self._cut.record(branch.number))
 
     def take(self, payload: P, timestamp: int) -> None:
-        """A payload has come, in the order of its channel."""
+        """Deliver, keep or hold a payload, as the cut says; payloads of one channel come in their order."""
         self._perform(self._cut.arrive(payload.sender, (payload, timestamp), payload.marker))
 
     @property
@@ -98,7 +98,7 @@ class Forks(Generic[P]):
         return self._cut.is_holding
 
     def held_least(self) -> int:
-        """The least timestamp of that, or NEVER."""
+        """Return the least timestamp of what is held, or NEVER."""
         return min((timestamp for _, timestamp in self._cut.held()), default=NEVER)
 
     def _perform(self, effects: list[Effect[tuple[P, int]]]) -> None:

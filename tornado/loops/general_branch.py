@@ -61,7 +61,7 @@ class GeneralBranch(GeneralProcessor):
 
     @property
     def reusable(self) -> None:
-        """Nothing: its state is in plain Python."""
+        """None: state in plain Python is of no use to another branch."""
         return
 
     @property
@@ -91,26 +91,26 @@ class GeneralBranch(GeneralProcessor):
         self.is_recorded = True
 
     def keep(self, letter: Letter, time: int) -> None:
-        """A letter that was under way when the snapshot was taken."""
+        """Keep the messages of a letter that was under way when the snapshot was taken, until it begins."""
         del time
         if not self._fresh:
             self._kept.extend(message for message in letter.messages if is_of_a_cut(message))
 
     def cut_is_complete(self, markers: tuple[Letter, ...]) -> None:
-        """All of the snapshot is here, and how far each worker had committed; those that started may have sent already."""
+        """Begin behind the last commit of any worker, which the markers say; others may have begun and sent already."""
         self._last = max([self._last, *(marker.iteration for marker in markers)])
         self.is_started = True
         self.operator.activate()
 
     def limit(self, iteration: int) -> None:
-        """The markers say it, to every worker the same."""
+        """Do nothing: the markers tell every worker the same iteration."""
 
     def cancel(self) -> None:
-        """Nobody wants it any more; it goes when all of the snapshot is here."""
+        """Have it end, as soon as all of the snapshot is here."""
         self.is_cancelled = True
 
     def read_edges(self) -> bool:
-        """Not for general programs, of which no snapshots are stored."""
+        """Raise `NotSupported`: no snapshots of general programs are stored."""
         raise NotSupported(f"branch {self.number} is of a general program, of which no snapshots are stored")
 
     def stop(self) -> None:

@@ -22,7 +22,7 @@ class GeneralLoop(MainLoop):
     """See the module and `MainLoop`. Its snapshots are copies in memory; none are stored."""
 
     def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
-        """Not for general programs: what a state is written as is not defined.
+        """Raise: what a state of a general program is written as is not defined.
 
         Raises
         ------
@@ -33,7 +33,7 @@ class GeneralLoop(MainLoop):
         raise self._unsupported()
 
     def restore(self) -> Restored | None:
-        """Begin with nothing.
+        """Begin with nothing, and return None.
 
         Raises
         ------

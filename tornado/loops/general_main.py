@@ -124,15 +124,15 @@ class GeneralMain(GeneralProcessor):
         )
 
     def forget(self, branch: GeneralBranch) -> None:
-        """A branch is over; it has copies of everything."""
+        """Do nothing: a branch has copies of everything, and takes nothing of this part with it."""
 
     def take_back(self, reusable: None) -> None:
-        """A branch leaves nothing that another could use."""
+        """Do nothing: a branch leaves nothing that another could use."""
 
     # Commands
 
     def _obey(self) -> bool:
-        """Apply shares and record forks; whether there are more."""
+        """Apply shares and record forks; return whether there are more."""
         left = _RECORDS
         while self._commands:
             command = self._commands[0]
@@ -149,7 +149,7 @@ class GeneralMain(GeneralProcessor):
         return False
 
     def _apply(self, share: Share, most: int) -> int:
-        """Apply up to so many records of a share; how many."""
+        """Apply up to so many records of a share; return how many."""
         time = self.operator.timestamp
         iteration = self.session.first_iteration - (
             -time // HOPS

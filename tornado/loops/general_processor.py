@@ -152,7 +152,7 @@ class GeneralProcessor:
             self._tell(message)
 
     def _tell(self, event: Event) -> bool:
-        """Tell the session, and keep what is to be sent; whether the event began a session that needs a PREPARE."""
+        """Tell the session, and keep what is to be sent; return whether the event began a session that needs a PREPARE."""
         prepares = False
         for effect in self.session.receive(event):
             if isinstance(effect, Send):
@@ -200,7 +200,7 @@ class GeneralProcessor:
             self._tell(Frontier(tau, closed))
 
     def _start(self) -> bool:
-        """Begin sessions, of the earliest work first; whether any."""
+        """Begin sessions, of the earliest work first; return whether any began."""
         session = self.session
         vertices = session.vertices
         names = [name for name in session.startable() if vertices[name].next_iteration <= self.cap]
@@ -227,7 +227,7 @@ class GeneralProcessor:
     # Sending
 
     def _time_of(self, message: Message) -> int | None:
-        """The timestamp at which a message has to arrive; None: it does not matter."""
+        """Return the timestamp at which a message has to arrive, None where that does not matter."""
         work = work_at(message)
         if work is None:
             return None
@@ -260,7 +260,7 @@ class GeneralProcessor:
     # The token
 
     def _move_token(self, *, stays: bool) -> bool:
-        """Downgrade the token to where work is pending; whether it moved.
+        """Downgrade the token to where work is pending; return whether it moved.
 
         With a delay bound a token that stays is kept below it also when the work waits beyond: what is admitted at it must not be
         beyond the bound.

@@ -151,7 +151,7 @@ class GeneralProgram(VertexProgram):
         raise NotImplementedError
 
     def gather(self, vertex: Vertex, producer: int, value: Any, weights: tuple[float, ...]) -> bool:
-        """What is known of a producer has changed. Whether it matters.
+        """Take in that what is known of a producer has changed; return whether it matters.
 
         Parameters
         ----------
@@ -167,12 +167,12 @@ class GeneralProgram(VertexProgram):
         raise NotImplementedError
 
     def add_target(self, vertex: Vertex, target: int, weight: float) -> bool:
-        """An edge to `target` begins. Whether it matters; it does not, unless a program says so."""
+        """Take in that an edge to `target` begins; return whether it matters. It does not, unless a program says so."""
         del vertex, target, weight
         return False
 
     def remove_target(self, vertex: Vertex, target: int, weight: float) -> bool:
-        """An edge to `target` ends. Whether it matters; it does not, unless a program says so."""
+        """Take in that an edge to `target` ends; return whether it matters. It does not, unless a program says so."""
         del vertex, target, weight
         return False
 

@@ -161,11 +161,11 @@ class GeneralVertex:
     # For the vertices of the worker.
 
     def add_target(self, target: int, weight: float) -> None:
-        """An edge begins here."""
+        """Add the weight of a new edge to those of a target."""
         self._edges.setdefault(target, []).append(weight)
 
     def remove_target(self, target: int, weight: float) -> bool:
-        """An edge ends; whether something was said to that target alone, which is now forgotten."""
+        """Take a weight off a target's; return whether it is gone and what was said to it alone is forgotten."""
         weights = self._edges[target]
         weights.remove(weight)
         if weights:
@@ -178,7 +178,7 @@ class GeneralVertex:
         return True
 
     def scattered(self, program: GeneralProgram) -> Emission | None:
-        """Let the program scatter; what the vertex says then, None where it never said anything."""
+        """Let the program scatter; return what the vertex says then, None where it never said anything."""
         self._is_scattering = True
         try:
             program.scatter(self)
@@ -188,7 +188,7 @@ class GeneralVertex:
         return emission if emission.single or emission.everyone is not _NOTHING else None
 
     def learn(self, producer: int, commit: int, said: Said, weights: tuple[float, ...]) -> bool:
-        """Remember what is known of a producer; whether that is news."""
+        """Remember what is known of a producer; return whether that is news."""
         known = self._memory.get(producer)
         if known is not None:
             if commit < known.commit:  # held for a while, and a newer one was read with a new edge meanwhile
@@ -200,7 +200,7 @@ class GeneralVertex:
         return True
 
     def unlearn(self, producer: int, weights: tuple[float, ...]) -> Said | None:
-        """An edge went away and `weights` are left; what is known of the producer now, None where it was never heard of."""
+        """Leave `weights` of the edges from a producer; return what is known of it then, None where it was never heard of."""
         known = self._memory.pop(producer, None)
         if known is None:
             return None
@@ -250,7 +250,7 @@ class GeneralVertices:
         return iter(self.vertices.values())
 
     def touch(self, vertex: int, data: object) -> bool:
-        """A record names the vertex, or changes who its targets are."""
+        """Begin a vertex, or add or remove one of its targets, as a record says; return whether that matters."""
         match data:
             case Named():
                 self.begin(vertex)
@@ -268,7 +268,7 @@ class GeneralVertices:
     def gather(
         self, vertex: int, producer: int, value: object, iteration: int, edges: Sequence[object]
     ) -> bool:
-        """A commit of the producer, or an edge from it."""
+        """Tell the program of a producer's commit or new edge, if that is news; return whether it matters."""
         own = self.vertices[vertex]
         said = _NOTHING if value is None else cast("Emission", value).to(vertex)
         weights = cast("tuple[float, ...]", tuple(edges))
@@ -278,7 +278,7 @@ class GeneralVertices:
         return self._answer(own, "gather", self.program.gather(own, producer, known.value, known.weights))
 
     def drop(self, vertex: int, producer: int, data: object, edges: Sequence[object]) -> bool:
-        """An edge went away."""
+        """Tell the program that an edge from a producer is gone; return whether it matters."""
         del data
         own = self.vertices[vertex]
         weights = cast("tuple[float, ...]", tuple(edges))
@@ -288,7 +288,7 @@ class GeneralVertices:
         return self._answer(own, "gather", self.program.gather(own, producer, said.value, weights))
 
     def scatter(self, vertex: int) -> object:
-        """The vertex commits."""
+        """Let the program scatter, book what readers see from now on, and return what the vertex says."""
         own = self.vertices[vertex]
         emission = own.scattered(self.program)
         self.values[vertex] = after = self.program.value(own.state)
@@ -297,13 +297,13 @@ class GeneralVertices:
         return emission
 
     def begin(self, vertex: int) -> None:
-        """A new vertex."""
+        """Make a vertex, with the state that the program gives it."""
         own = self.vertices[vertex] = GeneralVertex(self, vertex)
         own.state = self.program.init(own)
         self.values[vertex] = own.committed = self.program.value(own.state)
 
     def add_target(self, vertex: int, target: int, weight: float) -> bool:
-        """An edge begins at a vertex."""
+        """Add an edge to a target and tell the program; return whether that matters."""
         own = self.vertices[vertex]
         own.add_target(target, weight)
         return self._answer(own, "add_target", self.program.add_target(own, target, weight))
@@ -316,7 +316,7 @@ class GeneralVertices:
         return twin
 
     def take_residual(self) -> float:
-        """What changed since this was asked last."""
+        """Return how much the commits since the last call changed, and begin to count anew."""
         residual, self.residual = self.residual, 0.0
         return residual if math.isfinite(residual) else 0.0
 

@@ -37,13 +37,13 @@ class Journal:
         self._entries: deque[tuple[int, list[Share] | Fork]] = deque()
 
     def add(self, version: int, entry: list[Share] | Fork) -> None:
-        """A batch that made a version, as each worker's share, or a fork at a version."""
+        """Keep a batch that made a version, as each worker's share, or a fork at a version."""
         self._entries.append((version, entry))
         self._forks += isinstance(entry, Fork)
         self.records += _records(entry)
 
     def forget(self, version: int) -> None:
-        """What led to a version is stored."""
+        """Forget the batches up to a version, which is stored, and the forks below it."""
         entries = self._entries
         while entries and (
             entries[0][0] < version or (entries[0][0] == version and not isinstance(entries[0][1], Fork))
@@ -64,7 +64,7 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """Whether a snapshot should be stored, so that they can be forgotten."""
+        """Whether so many records are kept that a snapshot should be stored, so that they can be forgotten."""
         return self.records > self._limit
 
     def relieve(self, store: Callable[[], int]) -> None:

@@ -117,7 +117,7 @@ class SelectiveProcessor:
             self._arrived.append(Arrived(bundle, iteration))
 
     def _receive(self) -> bool:
-        """Give the kernel the messages that have arrived; whether all of them are taken in.
+        """Give the kernel the messages that have arrived; return whether all of them are taken in.
 
         A synchronous loop keeps updates of an iteration waiting until this worker has done its own round of it. They, and what
         the same sender sent after them, must not hold that round back, so they count for the iteration that they cause.
@@ -181,7 +181,7 @@ class SelectiveProcessor:
     # Working
 
     def _advance(self, fuel: int = FUEL) -> bool:
-        """Let the kernel work off what is pending; whether it has come to an end of what it may do now."""
+        """Let the kernel work off what is pending; return whether it has come to an end of what it may do now."""
         others = horizon = NEVER
         if self.workers > 1:
             held = self._held_least()
@@ -225,7 +225,7 @@ class SelectiveProcessor:
         return bool(self.state.counters[names.CURSOR_KIND])
 
     def finish_cursor(self) -> None:
-        """Finish that scan."""
+        """Finish the scan that was cut short, so that the graph may change."""
         self.kernel.finish_cursor(self.graph.addresses, *self.state.addresses)
 
     # Sending

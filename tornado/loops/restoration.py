@@ -126,12 +126,12 @@ class Restoration:
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
 
     def place_vertices(self, *, with_values: bool) -> None:
-        """Before the edges; see `RestorableProcessor.place_vertices`."""
+        """Place the vertices on every worker; called before the edges come. See `RestorableProcessor.place_vertices`."""
         values = self._vertices.values if with_values else None
         self._on_every_worker("place_vertices", self._vertices.ids, values)
 
     def place_parents(self) -> None:
-        """When the edges are there and every worker hears of the vertices it needs."""
+        """Place the parents on every worker; called when every worker has its edges and hears of what it needs."""
         self._on_every_worker("place_parents", self._vertices.ids, self._vertices.parents)
 
     def _on_every_worker(self, method: str, *columns: NDArray[Any] | None) -> None:

@@ -63,7 +63,7 @@ class SnapshotPages:
         return len(self._vertices), len(self._consumers)
 
     def arrange(self, pages: int) -> bool:
-        """Do some of the work of putting everything by page; whether that was all. Pages can be asked for then."""
+        """Do some of the work of putting everything by page; return whether that was all. Pages can be asked for then."""
         if self._arranging is None:
             self._arranging = self._arranged(pages)
         return next(self._arranging, self) is self

@@ -24,17 +24,17 @@ class WaveProgress:
         self.token: int | None = 1
 
     def add(self, wave: int, difference: int) -> None:
-        """Something changed on this worker."""
+        """Count what changed on this worker, here and among what the others are to be told."""
         self._count(wave, difference)
         self._unsent[wave] = self._unsent.get(wave, 0) + difference
 
     def take(self, changes: tuple[tuple[int, int], ...]) -> None:
-        """Changes of another worker."""
+        """Count what changed on another worker."""
         for wave, difference in changes:
             self._count(wave, difference)
 
     def unsent(self) -> tuple[tuple[int, int], ...]:
-        """What the others have not been told; the caller tells all of them."""
+        """Return what the others have not been told, as told from now on; the caller tells all of them."""
         changes = tuple((wave, difference) for wave, difference in self._unsent.items() if difference)
         self._unsent.clear()
         return changes

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from ..errors import InternalError, InvalidArgument
-from .laws import LawBroken, Witness
+from ..errors import InternalError, InvalidArgument, LawBroken
+from .laws import Witness
 from .session import Session
 from .world import Action, Setting, World
 

@@ -12,25 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import InternalError
+from ..errors import LawBroken
 from .messages import Committed
 from .sample_programs import SampleProgram
-
-
-class LawBroken(InternalError):
-    """A commit or a gather that a law of the protocol forbids.
-
-    Parameters
-    ----------
-    law : str
-        Which one: "R1", "R2", "R3", "delay bound", "no deadlock", "no livelock", "no starvation".
-    """
-
-    code = "law-broken"
-
-    def __init__(self, law: str, message: str) -> None:
-        super().__init__(f"{law}: {message}")
-        self.law = law
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .laws import LawBroken
+from ..errors import LawBroken
 from .messages import AddEdge, Change, Committed, RemoveEdge, Touch
 from .world import Action, Begin, SessionFactory, Setting, World
 

@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .laws import LawBroken, Laws, Note, Witness
+from ..errors import LawBroken
+from .laws import Laws, Note, Witness
 from .messages import (
     Change,
     Committed,

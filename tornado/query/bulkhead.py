@@ -13,18 +13,9 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
-from . import problems
+from ..errors import Unresponsive
 
 T = TypeVar("T")
-
-RETRY_AFTER_S = 1.0
-
-
-class Unresponsive(problems.ProblemError):
-    """What was asked for did not come in time, or is not even tried: 503, to be asked again."""
-
-    def __init__(self, detail: str, hint: str) -> None:
-        super().__init__(problems.unresponsive(detail, hint=hint, retry_after_s=RETRY_AFTER_S))
 
 
 class _Call(Generic[T]):
@@ -54,7 +45,7 @@ class _Call(Generic[T]):
             self.clear_up()
 
     def clear_up(self) -> None:
-        """Nobody waits."""
+        """Hand the value to `after`, since nobody waits for it."""
         if self.after is not None:
             self.after(self.value)
 
@@ -140,7 +131,7 @@ class Bulkhead:
                 raise Unresponsive(
                     f"{self.name} did not come to an end within {within_s:g} s: a worker may hang, or loops are being "
                     "restored",
-                    self._hint,
+                    hint=self._hint,
                 )
             return await made.future
         except asyncio.CancelledError:
@@ -166,7 +157,7 @@ class Bulkhead:
             if self._late >= self._most_threads or self._waiting >= self._line:
                 raise Unresponsive(
                     f"{self._late} calls of the kind {self.name!r} hang and {self._waiting} wait; no more are begun",
-                    self._hint,
+                    hint=self._hint,
                 )
             self._waiting += 1
             starts = self._waiting > self._idle and self._threads < self._most_threads

@@ -14,12 +14,12 @@ from fastapi import Path as PathParameter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..errors import Unresponsive
 from ..ingest.arrow import parse_arrow
 from ..ingest.ingester import IngesterStatistics
 from ..ingest.ndjson import parse_ndjson
 from ..ingest.parsed import ParsedBatch
 from . import problems
-from .bulkhead import Unresponsive
 from .contract import MainLoopView
 from .formats import ARROW, NDJSON, number, snapshot_dict
 from .http_bulkheads import Bulkheads
@@ -155,7 +155,7 @@ def push_edges(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: 
 def loop_dict(service: QueryService, name: str, known: Known[Any] | None) -> dict[str, Any]:
     """Return how a loop stands, as JSON."""
     if known is None:
-        raise Unresponsive(f"loop {name!r} has not said yet how it stands", "Ask again in a moment.")
+        raise Unresponsive(f"loop {name!r} has not said yet how it stands")
     statistics = known.record
     fields = (
         *(

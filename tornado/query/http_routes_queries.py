@@ -20,10 +20,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from ..errors import ResultUnavailable
+from ..errors import ResultUnavailable, Unresponsive
 from . import problems
 from .answers import EMPTY, Answer, Page, Selection, SmallAnswer, all_unknown
-from .bulkhead import Bulkhead, Unresponsive
+from .bulkhead import Bulkhead
 from .events import Done, events
 from .formats import (
     ARROW,
@@ -338,7 +338,7 @@ def query_routes(
         return EventsResponse(query, stopping, left, look)
 
     def given_up(query: Query | None) -> None:
-        """Nobody knows the query: its client was told to ask again."""
+        """Discard a query whose client was told to ask again, and so knows nothing of it."""
         if query is not None:
             service.discard(query)
 

@@ -27,6 +27,7 @@ from ..errors import (
     UnknownQuery,
     UnknownStream,
     UnknownVertex,
+    Unresponsive,
     WorkerLost,
 )
 
@@ -49,6 +50,7 @@ STATUS: tuple[tuple[type[TornadoError], int], ...] = (
     (StoreError, 503),
     (ConnectionLost, 503),
     (WorkerLost, 503),
+    (Unresponsive, 503),
     (PeerError, 502),
     (TornadoError, 500),
 )
@@ -110,7 +112,7 @@ def of_error(error: Exception) -> Problem:
         )
     status = next(number for kind, number in STATUS if isinstance(error, kind))
     headers = {}
-    if isinstance(error, QueueFull):
+    if isinstance(error, QueueFull | Unresponsive):
         # Whole seconds are all that the header can say, and 0 would invite a storm.
         headers["Retry-After"] = str(max(1, -int(-error.retry_after_s // 1)))
     return Problem(
@@ -138,12 +140,6 @@ def of_status(status: int, detail: str, headers: dict[str, str] | None = None) -
         hint=hints.get(status, ""),
         headers=headers or {},
     )
-
-
-def unresponsive(detail: str, *, hint: str, retry_after_s: float) -> Problem:
-    """Return the document for what did not come within its deadline."""
-    headers = {"Retry-After": str(max(1, -int(-retry_after_s // 1)))}
-    return Problem(503, "unresponsive", "Unresponsive", detail, hint=hint, headers=headers)
 
 
 def unknown_field(name: str, valid: list[str], *, where: str) -> ProblemError:

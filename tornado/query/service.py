@@ -432,4 +432,4 @@ def _require_stored(loop: MainLoopView, version: int) -> None:
 
 
 def _nothing() -> None:
-    """Nothing to release: the main loop's own columns."""
+    """Release nothing: the columns are the main loop's own."""

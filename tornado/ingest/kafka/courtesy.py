@@ -51,7 +51,7 @@ class CourtesyCommits:
             self._changed.notify()
 
     def finish(self) -> None:
-        """Wait a little for what is wanted."""
+        """Wait a little for the broker to hear of the offsets that are wanted."""
         with self._changed:
             self._is_over = True
             self._changed.notify()

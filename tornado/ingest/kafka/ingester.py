@@ -417,7 +417,7 @@ class KafkaIngester:
             self._last_error = f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}"
 
     def _end(self, state: IngesterState, error: Exception | None = None) -> None:
-        """One client has ended for good; the last one of them, or the first that failed, decides how all did."""
+        """Note that a client has ended for good; the last one, or the first that failed, decides how all end."""
         with self._lock:
             self._pumping -= 1
             if error is not None and self._error is None:

@@ -87,7 +87,7 @@ class ClientProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id of the client."""
         return self._process.pid
 
     @property

@@ -49,11 +49,11 @@ _XERIAL_BYTES: Final = 16
 
 
 class _PollFull(Exception):
-    """A poll has brought enough."""
+    """Ends a poll that has brought enough."""
 
 
 class _TooFar(Exception):
-    """A batch goes on behind what is looked through of one."""
+    """Ends the look at a batch that goes on behind what is looked through of one."""
 
 
 class BoundedPolls:

@@ -34,10 +34,10 @@ class Reporter(StreamingQueryListener):
         self._lock = Lock()
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802  Spark's name
-        """Nothing is known yet."""
+        """Tell nothing: nothing is known yet."""
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802  as above
-        """Nothing has changed."""
+        """Tell nothing: nothing has changed."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802  as above
         """Tell what a batch brought."""
