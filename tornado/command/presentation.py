@@ -23,6 +23,7 @@ from ..errors import (
     TornadoError,
     UnknownLoop,
     UnknownQuery,
+    UnknownStream,
     UnknownVertex,
 )
 
@@ -41,7 +42,7 @@ class ExitCode(enum.IntEnum):
 
 
 # The caller's fault, but it depends on what is running or on the data: the command line itself was right.
-_NOT_USAGE = (UnknownLoop, UnknownQuery, UnknownVertex, QueueFull)
+_NOT_USAGE = (UnknownLoop, UnknownStream, UnknownQuery, UnknownVertex, QueueFull)
 
 
 def exit_code_of(error: TornadoError) -> ExitCode:
