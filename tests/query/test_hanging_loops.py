@@ -242,3 +242,28 @@ def test_an_answer_that_hangs_while_it_is_read_is_a_problem_and_let_go_of_later(
     assert not branch.released
     fake.answers.set()
     eventually(lambda: branch.released)
+
+
+def test_a_body_keeps_its_place_until_the_thread_that_has_it_comes_to_its_end(fake, open_service, serve):
+    start_roads(fake)
+    client = serve(open_service(fake), edge_requests=1, admission_timeout_s=0.05)
+    fake.answers.clear()
+    try:
+        assert WAITING["push"](client).json()["code"] == "unresponsive"
+        # The first one's thread has its body still.
+        assert WAITING["push"](client).status_code == 429
+    finally:
+        fake.answers.set()
+    eventually(lambda: client.server._bulkheads.admissions.late() == 0)
+    assert WAITING["push"](client).status_code == 202
+
+
+def test_a_body_that_no_thread_took_gives_its_place_back(fake, open_service, serve):
+    start_roads(fake)
+    client = serve(open_service(fake), edge_requests=1, admission_timeout_s=0.05)
+    admissions = client.server._bulkheads.admissions
+    admissions._late += 100
+    for _ in range(2):
+        assert WAITING["push"](client).json()["code"] == "unresponsive"
+    admissions._late -= 100
+    assert WAITING["push"](client).status_code == 202

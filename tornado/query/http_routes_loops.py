@@ -29,7 +29,8 @@ from .http_requests import (
     HttpLimits,
     JsonResponse,
     content_type,
-    read_body,
+    put_together,
+    read_parts,
     refuse_unknown_parameters,
 )
 from .ids import StringIds
@@ -96,15 +97,17 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         """Push edges, added and removed in the order of the body."""
         refuse_unknown_parameters(request, [])
         loop = service.loop(name)
-        with bodies.place():
-            body = await read_body(
+        with bodies.place() as place:
+            parts = await read_parts(
                 request,
                 accepted=EDGE_TYPES,
                 limit_bytes=limits.edges_body_bytes,
                 timeout_s=limits.body_timeout_s,
             )
             kind = content_type(request)
-            pushed = await bulkheads.admissions.run(lambda: _push(service, pusher, loop, kind, body))
+            pushed = await place.run(
+                bulkheads.admissions, lambda: _push(service, pusher, loop, kind, put_together(parts))
+            )
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
             status_code=202,

@@ -19,10 +19,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ..config import MOST_BATCH_SOURCES, REJECTED_LIMIT_BYTES
+from ..config import MOST_BATCH_SOURCES
 from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Interner
-from ..ingest.parsed import ParsedBatch, Rejection
+from ..ingest.parsed import REJECTED, ParsedBatch, Rejection
 from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
 from ..ingest.source_names import SourceKind, kind_of
@@ -139,7 +139,7 @@ class Pusher:
             When the records that the program refuses take too much; nothing was admitted or quarantined.
         """
         bad, reason = loop.program.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, limit_bytes=REJECTED_LIMIT_BYTES)
+        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
         with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             offset = before + parsed.records

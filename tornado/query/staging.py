@@ -20,9 +20,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import REJECTED_LIMIT_BYTES
 from ..errors import InvalidArgument, QueueFull
-from ..ingest.parsed import ParsedBatch, Rejection
+from ..ingest.parsed import REJECTED, ParsedBatch, Rejection
 from ..ingest.records import EdgeBatch
 from .contract import MainLoopView
 from .push import Pushed, Pusher
@@ -148,7 +147,7 @@ class Staging:
         optional = OPTIONAL & columns
         self._pusher.columns.require(key.loop, key.source, optional)
         bad, reason = loop.program.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, limit_bytes=REJECTED_LIMIT_BYTES)
+        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
         staged = _Chunk(
             parsed.batch,
             optional,
