@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from ..errors import BodyTooLarge, InvalidArgument
 from .arrow_bounds import BODY, Bounds, check_bounds, no_stream
-from .interner import Interner
-from .parsed import DESCRIBING, ParsedBatch, Rejections
+from .interner import Names
+from .parsed import DESCRIBING, ParsedBatch, Rejections, drafted
 from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch, weight_faults
 
 _COLUMNS: Final = ("src", "dst", "weight", "op")
@@ -34,14 +34,14 @@ _CODES: Final = np.array([*OPERATIONS.values(), _UNKNOWN_OP], np.int8)
 _SHOWN_NAMES: Final = 20
 
 
-def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch:
+def parse_arrow(body: bytes, *, interner: Names | None = None) -> ParsedBatch:
     """Parse a body.
 
     Parameters
     ----------
     body : bytes
         An Arrow IPC stream of any number of record batches.
-    interner : Interner, optional
+    interner : Names, optional
         Ids are strings and become numbers here; without it they are integers.
 
     Returns
@@ -60,7 +60,7 @@ def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch
 
 
 def parse_table(
-    table: pa.Table, *, interner: Interner | None = None, key: str | None = None, bounds: Bounds = BODY
+    table: pa.Table, *, interner: Names | None = None, key: str | None = None, bounds: Bounds = BODY
 ) -> ParsedBatch:
     """Parse a table that was read already; see `parse_arrow`.
 
@@ -118,7 +118,9 @@ def parse_table(
     positions = np.flatnonzero(good) + 1
     if keys is not None:
         keys = keys.filter(pa.array(good)).combine_chunks()
-    return ParsedBatch(batch, table.num_rows, table.num_rows, positions, rejected.since(0), text_of, keys)
+    return ParsedBatch(
+        batch, table.num_rows, table.num_rows, positions, rejected.since(0), text_of, keys, drafted(interner)
+    )
 
 
 def parse_order(table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:

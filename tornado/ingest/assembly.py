@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import RecordError
-from .interner import Interner
+from .interner import Names
 from .lines import ParsedLine
-from .parsed import DESCRIBING, ParsedBatch, Rejections
+from .parsed import DESCRIBING, ParsedBatch, Rejections, drafted
 from .records import EdgeBatch
 from .tokenizer import CAREFUL, SLOW_WEIGHT, gather
 
@@ -78,7 +78,7 @@ def assemble(
     columns: KernelColumns,
     define: Callable[[bytes], ParsedLine],
     *,
-    interner: Interner | None,
+    interner: Names | None,
     undirected: bool = False,
     keyed: bool = False,
     rejected: Rejections | None = None,
@@ -93,7 +93,7 @@ def assemble(
         What it wrote.
     define : callable
         The definition of a line: gives its record, or raises RecordError.
-    interner : Interner, optional
+    interner : Names, optional
         Where string ids become numbers; None where ids are integers.
     undirected : bool
         Whether each record is an edge in both directions.
@@ -122,7 +122,9 @@ def assemble(
     keys = _texts(lines.block + names, spans[:, 6], spans[:, 7]) if keyed else None
     last = int(lines.positions[-1]) if len(lines) else 0
     batch = EdgeBatch(src, dst, weight, op)
-    parsed = ParsedBatch(batch, len(lines), last, positions, rejected.since(before), lines.text_at, keys)
+    parsed = ParsedBatch(
+        batch, len(lines), last, positions, rejected.since(before), lines.text_at, keys, drafted(interner)
+    )
     return both_ways(parsed) if undirected else parsed
 
 
@@ -219,7 +221,7 @@ def _read_slow_weights(block: bytes, columns: KernelColumns) -> None:
 
 
 def _intern(
-    block: bytes, spans: NDArray[np.int64], interner: Interner
+    block: bytes, spans: NDArray[np.int64], interner: Names
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     # Source and destination in turn: that is the order in which a reader of the lines would meet the names.
     ids = interner.intern(_texts(block, spans[:, 0:4:2].ravel(), spans[:, 1:4:2].ravel()))

@@ -20,7 +20,7 @@ from ..config import BODY_LIMIT_RECORDS
 from ..errors import BodyTooLarge, RecordError
 from .assembly import KernelColumns, Lines, assemble
 from .blocks import count_line_ends, pieces_of_lines
-from .interner import Interner
+from .interner import Names
 from .lines import ParsedLine, finite, parse_integer, parse_name, parse_operation, shown
 from .parsed import ParsedBatch, Rejections
 from .records import INSERT, OPERATIONS, REMOVE
@@ -49,7 +49,7 @@ class _Object(NamedTuple):
 
 
 def parse_ndjson(
-    body: bytes, *, interner: Interner | None = None, max_line_bytes: int = MAX_LINE_BYTES
+    body: bytes, *, interner: Names | None = None, max_line_bytes: int = MAX_LINE_BYTES
 ) -> ParsedBatch:
     r"""Parse a body; bad lines are in `rejected`.
 
@@ -57,7 +57,7 @@ def parse_ndjson(
     ----------
     body : bytes
         Whole lines; empty ones are no records.
-    interner : Interner, optional
+    interner : Names, optional
         Ids are strings and become numbers here; without it they are integers.
     max_line_bytes : int
         Longer lines are rejected.
@@ -102,7 +102,7 @@ def parse_ndjson(
 def parse_object_lines(
     lines: Lines,
     *,
-    interner: Interner | None = None,
+    interner: Names | None = None,
     undirected: bool = False,
     key: str | None = None,
     rejected: Rejections | None = None,
@@ -113,7 +113,7 @@ def parse_object_lines(
     ----------
     lines : Lines
         Where they are; `lines.limit` is the longest that is looked at.
-    interner : Interner, optional
+    interner : Names, optional
         Ids are strings and become numbers here; without it they are integers.
     undirected : bool
         Whether each object is an edge in both directions.

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..config import REJECTED_LIMIT_BYTES, REJECTED_LIMIT_RECORDS
 from ..errors import BodyTooLarge
 from .arrow_bounds import Bounds
+from .interner import Draft, Names
 from .records import EdgeBatch
 
 RECORD_TEXT_LIMIT: Final = 1000
@@ -151,6 +152,8 @@ class ParsedBatch:
         The text of the record at a position; valid for positions of this stretch.
     keys : pyarrow.LargeStringArray or None
         Where each record has a key beside its edge: that of the record each edge came from.
+    draft : Draft or None
+        Where the ids of `batch` are numbers for the time being: what they stand for; see `settled`.
     """
 
     batch: EdgeBatch
@@ -160,6 +163,7 @@ class ParsedBatch:
     rejected: tuple[Rejection, ...]
     text_of: Callable[[int], bytes | str]
     keys: pa.LargeStringArray | None = None
+    draft: Draft | None = None
 
     @classmethod
     def concat(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
@@ -173,7 +177,7 @@ class ParsedBatch:
 
     @classmethod
     def joined(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
-        """One stretch of several that follow each other, whose positions do so already."""
+        """One stretch of several that follow each other, whose positions do so already; of one draft, if they have any."""
         if len(parts) == 1:
             return parts[0]
         lasts = [part.last_position for part in parts]
@@ -191,12 +195,17 @@ class ParsedBatch:
             None
             if any(part.keys is None for part in parts)
             else pa.concat_arrays([pa.array([], pa.large_string()), *(part.keys for part in parts)]),
+            next((part.draft for part in parts), None),
         )
 
     @property
     def accepted(self) -> int:
         """Number of records whose edges are in `batch`."""
         return self.records - len(self.rejected)
+
+    def settled(self) -> EdgeBatch:
+        """The edges with the ids of the loop; see `settled`."""
+        return settled(self.batch, self.draft)
 
     def without(self, bad: NDArray[np.bool_], reason: str, *, bounds: Bounds | None = None) -> ParsedBatch:
         """Reject the records of the edges that `bad` marks, with all edges they gave.
@@ -244,6 +253,25 @@ class ParsedBatch:
             rejected=tuple(replace(one, position=one.position + by) for one in self.rejected),
             text_of=lambda position: text_of(position - by),
         )
+
+
+def is_settled(batch: EdgeBatch, draft: Draft | None) -> bool:
+    """Whether all ids of some edges are those of the loop."""
+    return draft is None or (draft.is_settled(batch.src) and draft.is_settled(batch.dst))
+
+
+def settled(batch: EdgeBatch, draft: Draft | None) -> EdgeBatch:
+    """Some edges with the ids of the loop: names of theirs that it did not know are interned now, and no others."""
+    if draft is None or is_settled(batch, draft):
+        return batch
+    # Source and destination in turn, as a reader of the records would meet them.
+    ids = draft.settle(np.stack([batch.src, batch.dst], axis=1).ravel())
+    return replace(batch, src=ids[0::2].copy(), dst=ids[1::2].copy())
+
+
+def drafted(names: Names | None) -> Draft | None:
+    """The draft, if that is what the names are."""
+    return names if isinstance(names, Draft) else None
 
 
 def readable(record: bytes | str) -> str:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..ingest.arrow import parse_order, parse_table, read_table
+from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED
 from ..ingest.source_names import check_batch_source
 from .contract import MainLoopView
@@ -212,7 +213,7 @@ def _stage(
 ) -> bool:
     codec = service.ids(loop.name)
     table = read_table(body)
-    parsed = parse_table(table, interner=codec.interner if isinstance(codec, StringIds) else None)
+    parsed = parse_table(table, interner=Draft(codec.interner) if isinstance(codec, StringIds) else None)
     order = parse_order(table)
     columns = frozenset(table.column_names)
     if order is None:

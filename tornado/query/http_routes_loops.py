@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from ..ingest.arrow import parse_arrow
 from ..ingest.ingester import IngesterStatistics
+from ..ingest.interner import Draft
 from ..ingest.ndjson import parse_ndjson
 from ..ingest.parsed import ParsedBatch
 from . import problems
@@ -148,9 +149,10 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
 
 def _push(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, body: bytes) -> Pushed:
     codec = service.ids(loop.name)
-    interner = codec.interner if isinstance(codec, StringIds) else None
+    # What is refused shall leave no names behind.
+    names = Draft(codec.interner) if isinstance(codec, StringIds) else None
     parse = parse_ndjson if kind == NDJSON else parse_arrow
-    parsed: ParsedBatch = parse(body, interner=interner)
+    parsed: ParsedBatch = parse(body, interner=names)
     return pusher.push(loop, SOURCE, parsed)
 
 
