@@ -35,9 +35,9 @@ from .http_requests import (
     refuse_unknown_parameters,
 )
 from .ids import StringIds
-from .last_known import Known
+from .last_known import Standing
 from .metrics import MEDIA_TYPE, Metrics
-from .problems import Problem
+from .problems import Problem, of_error
 from .push import Pushed, Pusher
 from .query import NamedSnapshot
 from .service import QueryService
@@ -76,9 +76,17 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         known = service.known_statistics(names, within_s)
         return [_loop_dict(service, name, known[name]) for name in names]
 
+    def answered(name: str) -> dict[str, Any]:
+        standing = service.known_statistics([name], within_s)[name]
+        if standing.error is not None:
+            raise standing.error
+        if standing.known is None:
+            raise Unresponsive(f"loop {name!r} has not said yet how it stands", "Ask again in a moment.")
+        return _loop_dict(service, name, standing)
+
     @router.get("", response_model=LoopListBody)
     async def listed(request: Request) -> Response:
-        """List the main loops with their statistics."""
+        """List the main loops with their statistics; what a loop never said is null, and hides no other loop."""
         refuse_unknown_parameters(request, [])
         names = sorted(service.master.loops)
         return JsonResponse({"loops": await bulkheads.looks.run(lambda: shown(names))})
@@ -90,7 +98,7 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         loop = service.loop(name)
         stored = await bulkheads.looks.run(loop.snapshots)
         snapshots = [snapshot_dict(NamedSnapshot.of(snapshot)) for snapshot in stored]
-        [found] = await bulkheads.looks.run(lambda: shown([loop.name]))
+        found = await bulkheads.looks.run(lambda: answered(loop.name))
         return JsonResponse(found | {"snapshots": snapshots})
 
     @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=_EDGES_BODY)
@@ -156,30 +164,33 @@ def _push(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, 
     return pusher.push(loop, SOURCE, parsed)
 
 
-def _loop_dict(service: QueryService, name: str, known: Known[Any] | None) -> dict[str, Any]:
-    if known is None:
-        raise Unresponsive(f"loop {name!r} has not said yet how it stands", "Ask again in a moment.")
-    statistics = known.record
+def _loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict[str, Any]:
+    loop, known, error = service.loop(name), standing.known, standing.error
+    statistics = None if known is None else known.record
     fields = (
         *(
-            "name",
-            "program",
             "workers",
-            "delay_bound",
             "version",
             "iteration",
             "updates",
             "prepares",
             "pending",
+            "residual",
         ),
         *("vertices", "edges", "admitted", "missing_removals", "overtaken"),
         *("backlog_records", "memory_bytes", "restarts"),
     )
-    return {field: getattr(statistics, field) for field in fields} | {
-        "program": str(statistics.program),
-        "residual": number(statistics.residual),
-        "statistics_age_s": number(round(known.age_s, 3)),
-        "offsets": dict(sorted(statistics.sources.items())),
+    said = {field: getattr(statistics, field, None) for field in fields}
+    if known is not None:
+        said["residual"] = number(known.record.residual)
+    return said | {
+        "name": name,
+        "state": standing.state,
+        "error": None if error is None else of_error(error).detail,
+        "program": type(loop.program).__name__,
+        "delay_bound": loop.delay_bound,
+        "statistics_age_s": None if known is None else number(round(known.age_s, 3)),
+        "offsets": dict(sorted((loop.offsets() if known is None else known.record.sources).items())),
         "sources": {one.source: _source_dict(one) for one in service.sources(name)},
         "ids": service.ids(name).kind,
         "rank": service.rank(name),
