@@ -200,7 +200,11 @@ def test_a_loop_that_failed_is_listed_with_what_it_said_last_and_hides_no_other(
     start_roads(fake, name="lanes")
     roads = client.service.loop("roads")
     says = [roads.statistics]
-    roads.statistics = lambda: says[-1]()
+
+    def statistics():
+        return says[-1]()
+
+    roads.statistics = statistics
     assert states(client) == ({"lanes": "running", "roads": "running"},) * 2
 
     def failed():

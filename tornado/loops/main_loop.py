@@ -53,6 +53,8 @@ class MainLoop:
         What it began with, or None where it began with nothing.
     on_full_journal
         Stores a snapshot; called where workers can be lost, and much has come in since the last one.
+    versions_in_use
+        Returns the versions of stored snapshots that are not to be forgotten then.
     """
 
     processor_type: ClassVar[type[MainProcessor]] = RestorableProcessor
@@ -78,6 +80,7 @@ class MainLoop:
         self.partition = PartitionMap.even(len(hosts))
         self.restored: Restored | None = None
         self.on_full_journal: Callable[[], object] = self.checkpoint
+        self.versions_in_use: Callable[[], Collection[int]] = tuple
         self._is_closed = False
         self.number = number
         self._parts = Parts(number, name, self._plan(), hosts, engine)
@@ -140,8 +143,7 @@ class MainLoop:
             )
         found = first_refused(self.program, batch)
         if found is not None:
-            first, record, reason = found
-            raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
+            raise InvalidArgument(f"record {found[0]} ({found[1]}) of {source}: {found[2]}")
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         if not self.wait_room(timeout_s):
             self._parts.raise_failure()
@@ -169,7 +171,7 @@ class MainLoop:
         """Store a snapshot, so that the journal can forget what led to it; how many edges it has."""
         self.on_full_journal()
         if not self._stored.is_durable:
-            self._stored.forget(keep=1)
+            self._stored.forget(keep=1, in_use=self.versions_in_use())
         return self.statistics().edges
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
@@ -338,12 +340,11 @@ class MainLoop:
             finally:
                 branch.cancel()
                 branch.release()
-            snapshot = branch.snapshot
-            self._checkpointed = snapshot.version
+            version = self._checkpointed = branch.snapshot.version
             if self._journal is not None:
                 with self._order:
-                    self._journal.forget(snapshot.version)
-            return snapshot.version
+                    self._journal.forget(version)
+            return version
 
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
         """Keep the newest stored snapshots and forget those before them, atomically.
