@@ -41,6 +41,8 @@ UNPACKED_LIMIT_BYTES = 128 * MEBIBYTE
 """What an Arrow body may take once it is unpacked."""
 REJECTED_LIMIT_BYTES = 64 * MEBIBYTE
 """What the rejected records of one body may take, with their reasons."""
+REJECTED_LIMIT_RECORDS = 1 << 16
+"""The most rejected records of one body: each is described by itself, which costs some microseconds of the interpreter."""
 
 MESSAGE_LIMIT_BYTES = 32 * MEBIBYTE
 """The largest Kafka message, with its compression taken off: that of Kafka, and that of Arrow inside."""

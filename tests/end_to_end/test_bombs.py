@@ -3,13 +3,17 @@ the next good record is admitted."""
 
 import json
 import threading
+import time
 
+import httpx
+import numpy as np
 import pytest
 
 from tests import bombs
 from tests.bombs import little_memory
 from tests.end_to_end.running import ARROW, NDJSON, Service
 from tests.end_to_end.test_bad_input import GOOD, problem
+from tests.promised import within
 
 MIB = bombs.MEBIBYTE
 
@@ -50,14 +54,19 @@ class healthy:  # noqa: N801 - reads as what it is
         self._service = service
         self._stop = threading.Event()
         self._answers = []
+        self.took_s = []
         self._thread = threading.Thread(target=self._ask, daemon=True)
 
     def _ask(self):
-        while not self._stop.wait(0.02):
-            self._answers.append(self._service.client.get("/healthz", timeout=10).status_code)
+        with httpx.Client(base_url=self._service.url, timeout=10, trust_env=False) as client:
+            while not self._stop.wait(0.01):
+                begun_s = time.perf_counter()
+                self._answers.append(client.get("/healthz").status_code)
+                self.took_s.append(time.perf_counter() - begun_s)
 
     def __enter__(self):
         self._thread.start()
+        return self
 
     def __exit__(self, *_):
         self._stop.set()
@@ -123,3 +132,16 @@ def test_a_question_with_a_fault_in_every_place_is_refused(service):
             "/v1/queries", content=content, headers={"content-type": "application/json"}
         )
         problem(answer, 422, "invalid-argument")
+
+
+@pytest.mark.parametrize("line", [b"x\n", b'{"src":1,"dst":1,"weight":-1}\n'], ids=["no-json", "negative"])
+def test_millions_of_bad_lines_are_refused_within_seconds_and_health_is_quick_meanwhile(service, line):
+    content = line * min(4_000_000, 64 * MIB // len(line))
+    with healthy(service) as health:
+        for _ in range(3):
+            begun_s = time.perf_counter()
+            document = problem(service.push(content), 413, "body-too-large")
+            took_s = time.perf_counter() - begun_s
+    assert "of its records cannot be admitted; the first is record 1:" in document["detail"]
+    assert took_s < within(5)
+    assert np.quantile(health.took_s, 0.99) < within(0.05)

@@ -29,7 +29,7 @@ def read_fast(data, *, block_bytes=1 << 20, max_records=1000, strings=False, **o
         assert 0 < parsed.records <= max_records
         assert parsed.last_position > before
         before = parsed.last_position
-        batch = parsed.batch
+        batch = parsed.settled()
         outcome.records += parsed.records
         outcome.edges += zip(
             batch.src.tolist(),

@@ -437,3 +437,20 @@ def test_a_commit_that_comes_again_while_the_first_is_under_way_finds_its_batch_
     monkeypatch.setattr(pusher, "expects", meanwhile)
     assert staging.commit(loop, key, parts).is_repeated
     assert loop.offsets() == {"edges.csv": 4, SOURCE: 2}
+
+
+def test_the_columns_of_a_batch_are_kept_before_it_is_in(fake, monkeypatch):
+    loop, pusher = start_roads(fake), Pusher()
+    staging, key = Staging(pusher), BatchKey("roads", SOURCE, 0)
+    parsed = parse_arrow(body([1], [8]))
+    assert staging.stage(loop, key, "a", 0, parsed, columns={"src", "dst", "op"})
+
+    def crash(*_):
+        raise RuntimeError("killed")
+
+    # Whatever comes first of the two, a crash may come before the other.
+    monkeypatch.setattr(pusher, "push_batch", crash)
+    with pytest.raises(RuntimeError, match="killed"):
+        staging.commit(loop, key, [Part("a", 1)])
+    with pytest.raises(InvalidArgument, match="lacks the column 'op'"):
+        pusher.columns.require("roads", SOURCE, set())

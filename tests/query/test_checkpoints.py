@@ -219,6 +219,25 @@ def test_checkpoints_end_with_their_session_while_one_is_under_way(store):
     assert store.versions("shortest_paths")
 
 
+@pytest.mark.usefixtures("compiled_paths")
+def test_a_snapshot_that_a_query_names_is_there_still_when_the_journal_was_full(monkeypatch):
+    with open_store("memory:") as store, opened(store) as session:
+        named = []
+        monkeypatch.setattr(session.service, "versions_in_use", lambda _: named)
+        paths = session.start(ShortestPaths(source=1))
+        paths.insert([1], [2], [0.5])
+        named.append(paths.checkpoint())
+        paths.insert([2], [3], [0.5])
+        # As a loop does whose workers can be lost, when much has come in.
+        assert paths.loop._store_snapshot() == 2
+        assert min(snapshot.version for snapshot in paths.snapshots()) == named[0]
+        assert paths.query(at=named[0]).values == {1: 0.0, 2: 0.5}
+        named.clear()
+        paths.insert([3], [4], [0.5])
+        paths.loop._store_snapshot()
+        assert len(paths.snapshots()) == 1
+
+
 class Dying:
     """A store whose process is killed at its n-th change: that one and all after it never happen."""
 

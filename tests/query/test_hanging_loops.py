@@ -1,5 +1,6 @@
 """Loops that do not answer: nobody waits for them beyond a deadline, and health for nobody."""
 
+import re
 import threading
 from functools import partial
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.query.conftest import eventually, start_roads
+from tornado.errors import WorkerLost
 from tornado.query import service as service_module
 from tornado.query.request import QueryRequest
 
@@ -153,6 +155,7 @@ def test_a_loop_that_does_not_answer_is_shown_as_it_was_last_with_the_age_of_tha
     fake.answers.clear()
     [known] = client.get("/v1/loops").json()["loops"]
     assert known.pop("statistics_age_s") > 0
+    assert (fresh.pop("state"), known.pop("state")) == ("running", "unresponsive")
     assert known == {name: value for name, value in fresh.items() if name != "statistics_age_s"}
     text = client.get("/metrics").text
     assert 'tornado_edges{loop="roads"} 4.0' in text
@@ -163,13 +166,61 @@ def test_a_loop_that_does_not_answer_is_shown_as_it_was_last_with_the_age_of_tha
     assert fresh["statistics_age_s"] == 0.0
 
 
-def test_a_loop_that_has_never_answered_is_not_shown_but_said_to_be_unresponsive(fake, served):
+def states(client):
+    """The states of loops, as the list has them and as metrics have them."""
+    listed = {one["name"]: one["state"] for one in client.get("/v1/loops").json()["loops"]}
+    lines = client.get("/metrics").text.splitlines()
+    measured = dict(
+        re.fullmatch(r'tornado_loop_state\{loop="(.*)",state="(.*)"\} 1.0', line).groups()
+        for line in lines
+        if line.startswith("tornado_loop_state{") and line.endswith(" 1.0")
+    )
+    return listed, measured
+
+
+def test_a_loop_that_has_never_answered_is_listed_as_unresponsive_beside_the_others(fake, served):
     client = served(SHORT | {"look_timeout_s": 1.0})
-    client.service.loop("roads").offsets = dict
-    fake.answers.clear()
-    answer = client.get("/v1/loops")
-    assert (answer.status_code, answer.json()["code"]) == (503, "unresponsive")
-    assert "tornado_queries_submitted_total" in client.get("/metrics").text
+    start_roads(fake, name="lanes")
+    roads, never = client.service.loop("roads"), threading.Event()
+    roads.statistics, roads.offsets = never.wait, dict
+    try:
+        assert states(client) == ({"lanes": "running", "roads": "unresponsive"},) * 2
+        lanes, hanging = client.get("/v1/loops").json()["loops"]
+        assert (lanes["edges"], lanes["statistics_age_s"]) == (4, 0.0)
+        assert (hanging["program"], hanging["edges"], hanging["statistics_age_s"]) == ("Fastest", None, None)
+        answer = client.get("/v1/loops/roads")
+        assert (answer.status_code, answer.json()["code"]) == (503, "unresponsive")
+        assert 'tornado_edges{loop="lanes"} 4.0' in client.get("/metrics").text
+    finally:
+        never.set()
+
+
+def test_a_loop_that_failed_is_listed_with_what_it_said_last_and_hides_no_other(fake, served):
+    client = served(LONG | {"look_timeout_s": 1.0})
+    start_roads(fake, name="lanes")
+    roads = client.service.loop("roads")
+    says = [roads.statistics]
+
+    def statistics():
+        return says[-1]()
+
+    roads.statistics = statistics
+    assert states(client) == ({"lanes": "running", "roads": "running"},) * 2
+
+    def failed():
+        raise WorkerLost("worker 1 of loop 'roads' was lost for good")
+
+    says.append(failed)
+    assert states(client) == ({"lanes": "running", "roads": "failed"},) * 2
+    lanes, gone = client.get("/v1/loops").json()["loops"]
+    assert lanes["error"] is None
+    assert (gone["error"], gone["edges"]) == ("worker 1 of loop 'roads' was lost for good", 4)
+    assert gone["statistics_age_s"] > 0
+    text = client.get("/metrics").text
+    assert 'tornado_edges{loop="lanes"} 4.0' in text
+    assert 'tornado_loop_statistics_age_seconds{loop="lanes"} 0.0' in text
+    answer = client.get("/v1/loops/roads")
+    assert (answer.status_code, answer.json()["detail"]) == (503, gone["error"])
 
 
 def test_a_query_whose_workers_hang_is_described_with_the_progress_of_the_last_look(fake, served):
@@ -242,3 +293,28 @@ def test_an_answer_that_hangs_while_it_is_read_is_a_problem_and_let_go_of_later(
     assert not branch.released
     fake.answers.set()
     eventually(lambda: branch.released)
+
+
+def test_a_body_keeps_its_place_until_the_thread_that_has_it_comes_to_its_end(fake, open_service, serve):
+    start_roads(fake)
+    client = serve(open_service(fake), edge_requests=1, admission_timeout_s=0.05)
+    fake.answers.clear()
+    try:
+        assert WAITING["push"](client).json()["code"] == "unresponsive"
+        # The first one's thread has its body still.
+        assert WAITING["push"](client).status_code == 429
+    finally:
+        fake.answers.set()
+    eventually(lambda: client.server._bulkheads.admissions.late() == 0)
+    assert WAITING["push"](client).status_code == 202
+
+
+def test_a_body_that_no_thread_took_gives_its_place_back(fake, open_service, serve):
+    start_roads(fake)
+    client = serve(open_service(fake), edge_requests=1, admission_timeout_s=0.05)
+    admissions = client.server._bulkheads.admissions
+    admissions._late += 100
+    for _ in range(2):
+        assert WAITING["push"](client).json()["code"] == "unresponsive"
+    admissions._late -= 100
+    assert WAITING["push"](client).status_code == 202

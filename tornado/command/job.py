@@ -8,6 +8,7 @@ stays up with what is in.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import sys
 import time
@@ -131,6 +132,9 @@ class _Job:
         reporter = make_reporter(as_json=self._as_json)
         try:
             self._announce()
+            # What is there now stays, so that a collection is short: all threads wait for one, that which answers too.
+            gc.collect()
+            gc.freeze()
             with reporter:
                 self._read(reporter)
                 self._read_topic(reporter)
@@ -150,6 +154,7 @@ class _Job:
                     self._checkpoint()
             return code
         finally:
+            gc.unfreeze()
             if self._pipeline is not None:
                 self._pipeline.stop()
             self._feed.stop()

@@ -23,7 +23,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="JSON lines i
 def ls_command(url: str, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
     """List the loops, their sources, and the queries with their state."""
     with ServiceClient(url) as client:
-        loops = [client.loop(entry["name"]) for entry in client.loops()]
+        # One that does not answer, or failed, has no more to say than what is listed.
+        loops = [
+            client.loop(entry["name"]) if entry["state"] == "running" else entry for entry in client.loops()
+        ]
         queries = client.queries()
     if as_json:
         click.echo(json.dumps({"loops": loops, "queries": queries}))
@@ -50,7 +53,18 @@ def cancel_command(identifier: str, url: str, as_json: bool) -> int:  # noqa: FB
 
 def _print_loops(loops: list[Document]) -> None:
     table = _table(
-        *("loop", "program", "vertices", "edges", "version", "frontier", "residual", "source", "records in"),
+        *(
+            "loop",
+            "state",
+            "program",
+            "vertices",
+            "edges",
+            "version",
+            "frontier",
+            "residual",
+            "source",
+            "records in",
+        ),
         *("rejected", "lag", "rows/s", "last error"),
     )
     for loop in loops:
@@ -62,7 +76,16 @@ def _print_loops(loops: list[Document]) -> None:
         for source, offset in sorted(offsets.items()) or [("none", 0)]:
             head = [
                 loop.get(key)
-                for key in ("name", "program", "vertices", "edges", "version", "iteration", "residual")
+                for key in (
+                    "name",
+                    "state",
+                    "program",
+                    "vertices",
+                    "edges",
+                    "version",
+                    "iteration",
+                    "residual",
+                )
             ]
             more = [
                 known.get(source, {}).get(key)

@@ -11,6 +11,7 @@ within bounds (`arrow_bounds.py`), and so are the columns that a dictionary make
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 
 from ..errors import BodyTooLarge, InvalidArgument
 from .arrow_bounds import BODY, Bounds, check_bounds, no_stream
-from .interner import Interner
-from .parsed import ParsedBatch, Rejections
+from .interner import Names
+from .parsed import DESCRIBING, ParsedBatch, Rejections, drafted
 from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch, weight_faults
 
 _COLUMNS: Final = ("src", "dst", "weight", "op")
@@ -33,14 +34,14 @@ _CODES: Final = np.array([*OPERATIONS.values(), _UNKNOWN_OP], np.int8)
 _SHOWN_NAMES: Final = 20
 
 
-def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch:
+def parse_arrow(body: bytes, *, interner: Names | None = None) -> ParsedBatch:
     """Parse a body.
 
     Parameters
     ----------
     body : bytes
         An Arrow IPC stream of any number of record batches.
-    interner : Interner, optional
+    interner : Names, optional
         Ids are strings and become numbers here; without it they are integers.
 
     Returns
@@ -59,7 +60,7 @@ def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch
 
 
 def parse_table(
-    table: pa.Table, *, interner: Interner | None = None, key: str | None = None, bounds: Bounds = BODY
+    table: pa.Table, *, interner: Names | None = None, key: str | None = None, bounds: Bounds = BODY
 ) -> ParsedBatch:
     """Parse a table that was read already; see `parse_arrow`.
 
@@ -73,7 +74,8 @@ def parse_table(
     InvalidArgument
         It lacks a column, has one twice or one of a wrong type, or its lengths and offsets contradict each other.
     BodyTooLarge
-        Its columns take more than `bounds` without their dictionaries, or its rejected records take too much.
+        Its columns take more than `bounds` without their dictionaries, or its rejected records are too many or take too
+        much.
     """
     _check(table, key)
     keys = None if key is None else _key_column(table, key, bounds)
@@ -112,13 +114,13 @@ def parse_table(
     def text_of(position: int) -> str:
         return _row_text(table, position - 1)
 
-    rejected = Rejections()
-    for row in np.flatnonzero(~good).tolist():
-        rejected.add(row + 1, text_of(row + 1), faults.reason(row))
+    rejected = _described(np.flatnonzero(~good), text_of, faults)
     positions = np.flatnonzero(good) + 1
     if keys is not None:
         keys = keys.filter(pa.array(good)).combine_chunks()
-    return ParsedBatch(batch, table.num_rows, table.num_rows, positions, rejected.all(), text_of, keys)
+    return ParsedBatch(
+        batch, table.num_rows, table.num_rows, positions, rejected.since(0), text_of, keys, drafted(interner)
+    )
 
 
 def parse_order(table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
@@ -168,6 +170,16 @@ class _Faults:
 
     def reason(self, row: int) -> str:
         return self._reasons[int(self._first[row])]
+
+
+def _described(rows: NDArray[np.int64], text_of: Callable[[int], str], faults: _Faults) -> Rejections:
+    rejected = Rejections()
+    if len(rows):
+        rejected.require_room(len(rows), position=int(rows[0]) + 1, reason=faults.reason(int(rows[0])))
+        with DESCRIBING:
+            for row in rows.tolist():
+                rejected.add(row + 1, text_of(row + 1), faults.reason(row))
+    return rejected
 
 
 def read_table(body: bytes | memoryview, *, bounds: Bounds = BODY) -> pa.Table:

@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import RecordError
-from .interner import Interner
+from .interner import Names
 from .lines import ParsedLine
-from .parsed import ParsedBatch, Rejection
+from .parsed import DESCRIBING, ParsedBatch, Rejections, drafted
 from .records import EdgeBatch
 from .tokenizer import CAREFUL, SLOW_WEIGHT, gather
 
@@ -78,9 +78,10 @@ def assemble(
     columns: KernelColumns,
     define: Callable[[bytes], ParsedLine],
     *,
-    interner: Interner | None,
+    interner: Names | None,
     undirected: bool = False,
     keyed: bool = False,
+    rejected: Rejections | None = None,
 ) -> ParsedBatch:
     """Make the batch of some lines from the kernel's columns, which are used up.
 
@@ -92,19 +93,28 @@ def assemble(
         What it wrote.
     define : callable
         The definition of a line: gives its record, or raises RecordError.
-    interner : Interner, optional
+    interner : Names, optional
         Where string ids become numbers; None where ids are integers.
     undirected : bool
         Whether each record is an edge in both directions.
     keyed : bool
         Whether each record has a key.
+    rejected : Rejections, optional
+        Where rejected records go, with those of the same body that came before; left out, they are without bounds.
+
+    Raises
+    ------
+    BodyTooLarge
+        The rejected records are beyond the bounds of `rejected`.
     """
-    rejected, names = _resolve_careful(lines, columns, define, string_ids=interner is not None, keyed=keyed)
+    rejected = Rejections(None) if rejected is None else rejected
+    before = len(rejected)
+    names = _resolve_careful(lines, columns, define, rejected, string_ids=interner is not None, keyed=keyed)
     _read_slow_weights(lines.block, columns)
     keep = columns.status != CAREFUL
     src, dst, weight, op = columns.src, columns.dst, columns.weight, columns.op
     positions = lines.positions
-    if rejected:
+    if len(rejected) > before:
         src, dst, weight, op, positions = src[keep], dst[keep], weight[keep], op[keep], positions[keep]
     if interner is not None:
         src, dst = _intern(lines.block + names, columns.spans[keep], interner)
@@ -112,7 +122,9 @@ def assemble(
     keys = _texts(lines.block + names, spans[:, 6], spans[:, 7]) if keyed else None
     last = int(lines.positions[-1]) if len(lines) else 0
     batch = EdgeBatch(src, dst, weight, op)
-    parsed = ParsedBatch(batch, len(lines), last, positions, tuple(rejected), lines.text_at, keys)
+    parsed = ParsedBatch(
+        batch, len(lines), last, positions, rejected.since(before), lines.text_at, keys, drafted(interner)
+    )
     return both_ways(parsed) if undirected else parsed
 
 
@@ -147,25 +159,43 @@ def _resolve_careful(
     lines: Lines,
     columns: KernelColumns,
     define: Callable[[bytes], ParsedLine],
+    rejected: Rejections,
     *,
     string_ids: bool,
     keyed: bool,
-) -> tuple[list[Rejection], bytes]:
-    """Put doubtful lines to the definition; those it accepts become clean, the others stay CAREFUL and are returned.
+) -> bytes:
+    """Put doubtful lines to the definition; those it accepts become clean, the others stay CAREFUL and are rejected.
 
-    The second result holds the names and keys of accepted lines, which are not always a part of the line (doubled quotes): their spans
-    point behind the end of the block.
+    Returns
+    -------
+    The names and keys of accepted lines, which are not always a part of the line (doubled quotes): their spans point behind the
+    end of the block.
     """
-    rejected: list[Rejection] = []
+    doubtful = np.flatnonzero(columns.status == CAREFUL).tolist()
+    if not doubtful:
+        return b""
+    with DESCRIBING:
+        return _resolve(doubtful, lines, columns, define, rejected, string_ids=string_ids, keyed=keyed)
+
+
+def _resolve(
+    doubtful: list[int],
+    lines: Lines,
+    columns: KernelColumns,
+    define: Callable[[bytes], ParsedLine],
+    rejected: Rejections,
+    *,
+    string_ids: bool,
+    keyed: bool,
+) -> bytes:
     names: list[bytes] = []
     end = len(lines.block)
-    for index in np.flatnonzero(columns.status == CAREFUL).tolist():
+    for index in doubtful:
         raw = lines.raw(index)
         try:
             parsed = define(raw)
         except RecordError as error:
-            position = int(lines.positions[index])
-            rejected.append(Rejection.of(position, raw[: lines.limit], error.reason))
+            rejected.add(int(lines.positions[index]), raw[: lines.limit], error.reason)
             continue
         columns.status[index] = 0
         columns.weight[index], columns.op[index] = parsed.weight, parsed.op
@@ -179,7 +209,7 @@ def _resolve_careful(
             columns.spans[index, place : place + 2] = end, end + len(encoded)
             names.append(encoded)
             end += len(encoded)
-    return rejected, b"".join(names)
+    return b"".join(names)
 
 
 def _read_slow_weights(block: bytes, columns: KernelColumns) -> None:
@@ -191,7 +221,7 @@ def _read_slow_weights(block: bytes, columns: KernelColumns) -> None:
 
 
 def _intern(
-    block: bytes, spans: NDArray[np.int64], interner: Interner
+    block: bytes, spans: NDArray[np.int64], interner: Names
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     # Source and destination in turn: that is the order in which a reader of the lines would meet the names.
     ids = interner.intern(_texts(block, spans[:, 0:4:2].ravel(), spans[:, 1:4:2].ravel()))

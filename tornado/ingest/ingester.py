@@ -261,7 +261,7 @@ class Ingester:
         offset = self._offset + parsed.records
         if not len(parsed.batch):
             self._loop.advance(self._source.name, offset)
-        elif not self._admit(parsed.batch, offset):
+        elif not self._admit(parsed.settled(), offset):
             return
         with self._lock:
             self._offset = offset

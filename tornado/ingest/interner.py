@@ -4,6 +4,9 @@ Inside the system a vertex is a number; strings exist at the edge only. An inter
 same string means the same vertex wherever it comes from. It is part of what must be stored with a snapshot, since ids depend on
 the order in which strings first arrived.
 
+What nobody takes in the end must leave nothing behind. So a body's names are first put into a *draft*, and those that stand in
+accepted records are given their ids when these are admitted.
+
 Guarantees: ids are 0, 1, 2, … in order of first appearance and never change; safe to share between threads.
 """
 
@@ -11,13 +14,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import InvalidArgument, StoreCorrupt
+
+_FIRST_DRAFTED: Final = 1 << 62
+# What a name takes in a draft beside its characters.
+_NAME_BYTES: Final = 200
+
+
+class Names(Protocol):
+    """What turns names into numbers: an `Interner`, or a `Draft` of what may become part of it."""
+
+    def intern(self, names: Any) -> NDArray[np.int64]:
+        """Numbers of strings; see `Interner.intern`."""
 
 
 class Interner:
@@ -57,11 +71,7 @@ class Interner:
         InvalidArgument
             An entry is no string, is empty, or cannot be written as UTF-8; names the first.
         """
-        # Only the different ones cost Python time; they come in order of first appearance.
-        encoded = _string_array(names).dictionary_encode()
-        distinct: list[str] = encoded.dictionary.to_pylist()
-        if "" in distinct:
-            _check_names(names)
+        distinct, indices = _distinct(names)
         with self._lock:
             # Told apart in bulk: a loop in Python over the new names would take as long as all the rest.
             found = list(map(self._ids.get, distinct))
@@ -70,8 +80,7 @@ class Interner:
                 self._ids.update(zip(new, range(len(self._names), len(self._names) + len(new)), strict=True))
                 self._names.extend(new)
                 found = list(map(self._ids.get, distinct))
-        table = np.array(found, np.int64)
-        ids: NDArray[np.int64] = table[encoded.indices.to_numpy(zero_copy_only=False)]
+        ids: NDArray[np.int64] = np.array(found, np.int64)[indices]
         return ids
 
     def find(self, names: Iterable[str]) -> list[int | None]:
@@ -131,6 +140,86 @@ class Interner:
         if len(interner._ids) != len(interner._names):
             raise StoreCorrupt("the stored vertex names have one name twice")
         return interner
+
+
+class Draft:
+    """The names of one body: those that are known have their ids, and the others numbers for the time being.
+
+    Parameters
+    ----------
+    interner : Interner
+        Knows nothing of the others before `settle`.
+
+    Examples
+    --------
+    >>> interner = Interner()
+    >>> draft = Draft(interner)
+    >>> numbers = draft.intern(["anna", "ben", "carl"])
+    >>> len(interner), draft.settle(numbers[1:]).tolist(), interner.find(["anna", "ben"])
+    (0, [0, 1], [None, 0])
+    """
+
+    def __init__(self, interner: Interner) -> None:
+        self._interner = interner
+        self._ids: dict[str, int] = {}
+        self._names: list[str] = []
+        self._size_bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """About what the names take that are not known."""
+        return self._size_bytes
+
+    def intern(self, names: Any) -> NDArray[np.int64]:
+        """Numbers of strings; raises as `Interner.intern`."""
+        distinct, indices = _distinct(names)
+        found = self._interner.find(distinct)
+        for place, known in enumerate(found):
+            if known is None:
+                name = distinct[place]
+                if name not in self._ids:
+                    self._ids[name] = _FIRST_DRAFTED + len(self._names)
+                    self._names.append(name)
+                    self._size_bytes += len(name) + _NAME_BYTES
+                found[place] = self._ids[name]
+        numbers: NDArray[np.int64] = np.array(found, np.int64)[indices]
+        return numbers
+
+    def names(self, numbers: NDArray[np.int64]) -> list[str]:
+        """The strings of numbers that `intern` gave."""
+        return [
+            self._names[one - _FIRST_DRAFTED]
+            if one >= _FIRST_DRAFTED
+            else self._interner.names(np.array([one]))[0]
+            for one in numbers.tolist()
+        ]
+
+    def is_settled(self, numbers: NDArray[np.int64]) -> bool:
+        """Whether all of them are ids."""
+        return not (numbers >= _FIRST_DRAFTED).any()
+
+    def settle(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Ids in place of numbers: the names that these stand for, and no others, are interned now."""
+        drafted = numbers >= _FIRST_DRAFTED
+        if not drafted.any():
+            return numbers
+        places = numbers[drafted] - _FIRST_DRAFTED
+        used = np.zeros(len(self._names), np.bool_)
+        used[places] = True
+        ids = np.empty(len(self._names), np.int64)
+        ids[used] = self._interner.intern([self._names[place] for place in np.flatnonzero(used).tolist()])
+        settled = numbers.copy()
+        settled[drafted] = ids[places]
+        return settled
+
+
+def _distinct(names: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """The different names in order of first appearance, which alone cost Python time, and which of them each one is."""
+    encoded = _string_array(names).dictionary_encode()
+    distinct: list[str] = encoded.dictionary.to_pylist()
+    if "" in distinct:
+        _check_names(names)
+    return distinct, encoded.indices.to_numpy(zero_copy_only=False)
 
 
 def _string_array(names: Any) -> pa.Array:

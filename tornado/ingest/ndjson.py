@@ -20,7 +20,7 @@ from ..config import BODY_LIMIT_RECORDS
 from ..errors import BodyTooLarge, RecordError
 from .assembly import KernelColumns, Lines, assemble
 from .blocks import count_line_ends, pieces_of_lines
-from .interner import Interner
+from .interner import Names
 from .lines import ParsedLine, finite, parse_integer, parse_name, parse_operation, shown
 from .parsed import ParsedBatch, Rejections
 from .records import INSERT, OPERATIONS, REMOVE
@@ -49,7 +49,7 @@ class _Object(NamedTuple):
 
 
 def parse_ndjson(
-    body: bytes, *, interner: Interner | None = None, max_line_bytes: int = MAX_LINE_BYTES
+    body: bytes, *, interner: Names | None = None, max_line_bytes: int = MAX_LINE_BYTES
 ) -> ParsedBatch:
     r"""Parse a body; bad lines are in `rejected`.
 
@@ -57,7 +57,7 @@ def parse_ndjson(
     ----------
     body : bytes
         Whole lines; empty ones are no records.
-    interner : Interner, optional
+    interner : Names, optional
         Ids are strings and become numbers here; without it they are integers.
     max_line_bytes : int
         Longer lines are rejected.
@@ -70,7 +70,8 @@ def parse_ndjson(
     Raises
     ------
     BodyTooLarge
-        It has more lines than are taken at once, or its rejected records take too much.
+        It has more lines than are taken at once, or its rejected records are too many or take too much; the lines behind those
+        are not parsed then.
 
     Examples
     --------
@@ -86,16 +87,25 @@ def parse_ndjson(
         )
     rejected = Rejections()
     parts: list[ParsedBatch] = []
+    records = 0
     for piece in pieces_of_lines(body, _PIECE_BYTES):
         starts, stops, _, _ = find_lines(np.frombuffer(piece, np.uint8), 1, max_line_bytes, False)
-        lines = Lines(piece, starts, stops, np.arange(1, len(starts) + 1), max_line_bytes)
-        parts.append(parse_object_lines(lines, interner=interner))
-        rejected.extend(parts[-1].rejected)
-    return ParsedBatch.concat(parts)
+        if not len(starts):
+            continue
+        positions = np.arange(1, len(starts) + 1) + records
+        records += len(starts)
+        lines = Lines(piece, starts, stops, positions, max_line_bytes)
+        parts.append(parse_object_lines(lines, interner=interner, rejected=rejected))
+    return ParsedBatch.joined(parts)
 
 
 def parse_object_lines(
-    lines: Lines, *, interner: Interner | None = None, undirected: bool = False, key: str | None = None
+    lines: Lines,
+    *,
+    interner: Names | None = None,
+    undirected: bool = False,
+    key: str | None = None,
+    rejected: Rejections | None = None,
 ) -> ParsedBatch:
     """Parse lines that were found already, one object each; see `parse_ndjson`.
 
@@ -103,12 +113,14 @@ def parse_object_lines(
     ----------
     lines : Lines
         Where they are; `lines.limit` is the longest that is looked at.
-    interner : Interner, optional
+    interner : Names, optional
         Ids are strings and become numbers here; without it they are integers.
     undirected : bool
         Whether each object is an edge in both directions.
     key : str, optional
         A further field, which each object must have; see `ParsedBatch.keys`.
+    rejected : Rejections, optional
+        Where rejected records go; see `assemble`.
     """
     columns = KernelColumns.for_lines(len(lines))
     parse_objects(
@@ -128,7 +140,15 @@ def parse_object_lines(
         columns.status,
     )
     define = partial(parse_object, string_ids=interner is not None, max_line_bytes=lines.limit, key=key)
-    return assemble(lines, columns, define, interner=interner, undirected=undirected, keyed=key is not None)
+    return assemble(
+        lines,
+        columns,
+        define,
+        interner=interner,
+        undirected=undirected,
+        keyed=key is not None,
+        rejected=rejected,
+    )
 
 
 def parse_object(
@@ -144,13 +164,7 @@ def parse_object(
     if len(line) > max_line_bytes:
         raise RecordError(f"line is longer than {max_line_bytes} bytes")
     try:
-        found = json.loads(
-            line.decode(),
-            parse_int=_Digits,
-            parse_float=_Digits,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_Object,
-        )
+        found = _READ(line.decode())
     except (ValueError, RecursionError):
         raise RecordError(_NO_OBJECT) from None
     if not isinstance(found, _Object):
@@ -217,6 +231,12 @@ def _unknown_op(op: object) -> NoReturn:
 def _refuse_constant(name: str) -> NoReturn:
     # NaN and Infinity are no JSON, though Python reads them.
     raise ValueError(name)
+
+
+# Made once: with these hooks `json.loads` would make one for every line.
+_READ: Final = json.JSONDecoder(
+    parse_int=_Digits, parse_float=_Digits, parse_constant=_refuse_constant, object_pairs_hook=_Object
+).decode
 
 
 def _shown(value: object) -> str:

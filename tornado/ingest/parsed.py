@@ -10,23 +10,35 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from threading import Lock
 from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..config import REJECTED_LIMIT_BYTES
+from ..config import REJECTED_LIMIT_BYTES, REJECTED_LIMIT_RECORDS
 from ..errors import BodyTooLarge
+from .arrow_bounds import Bounds
+from .interner import Draft, Names
 from .records import EdgeBatch
 
 RECORD_TEXT_LIMIT: Final = 1000
 """So many characters of a rejected record, and of its reason, are kept; the rest is cut off and marked with an ellipsis."""
 
+REJECTED: Final = Bounds(REJECTED_LIMIT_BYTES, REJECTED_LIMIT_RECORDS)
+"""What the rejected records of a body may be."""
+
+DESCRIBING: Final = Lock()
+"""Held by whoever looks at records one by one, in Python. Several threads would be no faster at it, as they have one interpreter
+lock, and whoever waits for that, such as the thread that answers, would wait for all of them in turn."""
+
 # What a rejection takes beside its text.
 _REJECTION_BYTES: Final = 200
+_MEND: Final = "Mend the records, or send them in several requests."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +66,45 @@ class Rejection:
 
 
 class Rejections:
-    """The rejected records of one body, which is refused as a whole where they take too much.
+    """The rejected records of one body, which is refused as a whole where they are too many, or take too much.
 
     Parameters
     ----------
-    limit_bytes : int or None
-        What they may take; None where they cannot be refused, and whoever reads them makes stretches of bounded size.
+    bounds : Bounds or None
+        What they may be; None where they cannot be refused, and whoever reads them makes stretches of bounded size.
     """
 
-    def __init__(self, *, limit_bytes: int | None = REJECTED_LIMIT_BYTES) -> None:
-        self._limit_bytes = limit_bytes
+    def __init__(self, bounds: Bounds | None = REJECTED) -> None:
+        self._bounds = bounds
         self._size_bytes = 0
         self._all: list[Rejection] = []
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def require_room(self, count: int, *, position: int, reason: str) -> None:
+        """Refuse so many more before any is described.
+
+        Parameters
+        ----------
+        count : int
+            How many there will be.
+        position, reason
+            Of the first of them.
+
+        Raises
+        ------
+        BodyTooLarge
+            When they are too many.
+        """
+        if self._bounds is None or len(self._all) + count <= self._bounds.records:
+            return
+        first = self._all[0] if self._all else Rejection.of(position, "", reason)
+        raise BodyTooLarge(
+            f"the body is larger than what is taken at once: more than {self._bounds.records} of its records cannot be "
+            f"admitted; the first is record {first.position}: {first.reason}",
+            hint=_MEND,
+        )
 
     def add(self, position: int, record: bytes | str, reason: str) -> None:
         """Reject one record; see `Rejection.of`.
@@ -73,30 +112,24 @@ class Rejections:
         Raises
         ------
         BodyTooLarge
-            When they take too much.
+            When they are too many, or take too much.
         """
+        self.require_room(1, position=position, reason=reason)
+        added = Rejection.of(position, record, reason)
+        self._all.append(added)
         # What it takes to look at a long one counts, not only what is kept of it.
-        self._size_bytes += len(record)
-        self.extend([Rejection.of(position, record, reason)])
-
-    def extend(self, rejected: Iterable[Rejection]) -> None:
-        """Take over what was rejected elsewhere; raises as `add`."""
-        before = len(self._all)
-        self._all += rejected
-        if self._limit_bytes is None:
-            return
-        self._size_bytes += sum(sys.getsizeof(one.record) + _REJECTION_BYTES for one in self._all[before:])
-        if self._size_bytes > self._limit_bytes:
+        self._size_bytes += len(record) + sys.getsizeof(added.record) + _REJECTION_BYTES
+        if self._bounds is not None and self._size_bytes > self._bounds.size_bytes:
             raise BodyTooLarge(
                 f"the body is larger than what is taken at once: its first {len(self._all)} records that cannot be "
-                f"admitted take more than {self._limit_bytes} bytes; the last is record {self._all[-1].position}: "
-                f"{self._all[-1].reason}",
-                hint="Mend the records, or send them in several requests.",
+                f"admitted take more than {self._bounds.size_bytes} bytes; the last is record {added.position}: "
+                f"{added.reason}",
+                hint=_MEND,
             )
 
-    def all(self) -> tuple[Rejection, ...]:
-        """All of them, as they came."""
-        return tuple(self._all)
+    def since(self, count: int) -> tuple[Rejection, ...]:
+        """Those behind the first `count`, as they came."""
+        return tuple(self._all[count:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +152,8 @@ class ParsedBatch:
         The text of the record at a position; valid for positions of this stretch.
     keys : pyarrow.LargeStringArray or None
         Where each record has a key beside its edge: that of the record each edge came from.
+    draft : Draft or None
+        Where the ids of `batch` are numbers for the time being: what they stand for; see `settled`.
     """
 
     batch: EdgeBatch
@@ -128,30 +163,39 @@ class ParsedBatch:
     rejected: tuple[Rejection, ...]
     text_of: Callable[[int], bytes | str]
     keys: pa.LargeStringArray | None = None
+    draft: Draft | None = None
 
     @classmethod
     def concat(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
         """One stretch of several that follow each other, their positions counted through."""
+        moved: list[ParsedBatch] = []
+        records = 0
+        for part in parts:
+            moved.append(part.shifted(records) if records else part)
+            records += part.records
+        return cls.joined(moved)
+
+    @classmethod
+    def joined(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
+        """One stretch of several that follow each other, whose positions do so already; of one draft, if they have any."""
         if len(parts) == 1:
             return parts[0]
-        firsts = [0]
-        for part in parts:
-            firsts.append(firsts[-1] + part.records)
-        moved = [part.shifted(first) for part, first in zip(parts, firsts, strict=False)]
+        lasts = [part.last_position for part in parts]
 
         def text_of(position: int) -> bytes | str:
-            return moved[bisect_left(firsts, position) - 1].text_of(position)
+            return parts[bisect_left(lasts, position)].text_of(position)
 
         return cls(
-            EdgeBatch.concat(part.batch for part in moved),
-            firsts[-1],
-            firsts[-1],
-            np.concatenate([np.empty(0, np.int64), *(part.positions for part in moved)]).astype(np.int64),
-            tuple(rejection for part in moved for rejection in part.rejected),
+            EdgeBatch.concat(part.batch for part in parts),
+            sum(part.records for part in parts),
+            lasts[-1] if lasts else 0,
+            np.concatenate([np.empty(0, np.int64), *(part.positions for part in parts)]).astype(np.int64),
+            tuple(rejection for part in parts for rejection in part.rejected),
             text_of,
             None
             if any(part.keys is None for part in parts)
             else pa.concat_arrays([pa.array([], pa.large_string()), *(part.keys for part in parts)]),
+            next((part.draft for part in parts), None),
         )
 
     @property
@@ -159,7 +203,11 @@ class ParsedBatch:
         """Number of records whose edges are in `batch`."""
         return self.records - len(self.rejected)
 
-    def without(self, bad: NDArray[np.bool_], reason: str, *, limit_bytes: int | None = None) -> ParsedBatch:
+    def settled(self) -> EdgeBatch:
+        """The edges with the ids of the loop; see `settled`."""
+        return settled(self.batch, self.draft)
+
+    def without(self, bad: NDArray[np.bool_], reason: str, *, bounds: Bounds | None = None) -> ParsedBatch:
         """Reject the records of the edges that `bad` marks, with all edges they gave.
 
         Parameters
@@ -168,26 +216,30 @@ class ParsedBatch:
             The marked edges.
         reason : str
             What is wrong with them.
-        limit_bytes : int, optional
-            What the records that are rejected may take, where the whole can still be refused.
+        bounds : Bounds, optional
+            What the records that are rejected may be, where the whole can still be refused.
 
         Raises
         ------
         BodyTooLarge
-            When they take more.
+            When they are more.
         """
         if not bad.any():
             return self
-        refused = np.unique(self.positions[bad])
+        # Positions ascend. Not by np.unique: of millions it takes seconds, and holds the interpreter lock.
+        refused = self.positions[bad]
+        refused = refused[np.diff(refused, prepend=refused[0] - 1) > 0]
+        more = Rejections(bounds)
+        more.require_room(len(refused), position=int(refused[0]), reason=reason)
         keep = ~np.isin(self.positions, refused)
-        more = Rejections(limit_bytes=limit_bytes)
-        for at in refused.tolist():
-            more.add(at, self.text_of(at), reason)
+        with DESCRIBING:
+            for at in refused.tolist():
+                more.add(at, self.text_of(at), reason)
         return replace(
             self,
             batch=self.batch.take(keep),
             positions=self.positions[keep],
-            rejected=tuple(sorted(self.rejected + more.all(), key=lambda rejection: rejection.position)),
+            rejected=tuple(sorted(self.rejected + more.since(0), key=attrgetter("position"))),
             keys=None if self.keys is None else self.keys.filter(pa.array(keep)),
         )
 
@@ -201,6 +253,25 @@ class ParsedBatch:
             rejected=tuple(replace(one, position=one.position + by) for one in self.rejected),
             text_of=lambda position: text_of(position - by),
         )
+
+
+def is_settled(batch: EdgeBatch, draft: Draft | None) -> bool:
+    """Whether all ids of some edges are those of the loop."""
+    return draft is None or (draft.is_settled(batch.src) and draft.is_settled(batch.dst))
+
+
+def settled(batch: EdgeBatch, draft: Draft | None) -> EdgeBatch:
+    """Some edges with the ids of the loop: names of theirs that it did not know are interned now, and no others."""
+    if draft is None or is_settled(batch, draft):
+        return batch
+    # Source and destination in turn, as a reader of the records would meet them.
+    ids = draft.settle(np.stack([batch.src, batch.dst], axis=1).ravel())
+    return replace(batch, src=ids[0::2].copy(), dst=ids[1::2].copy())
+
+
+def drafted(names: Names | None) -> Draft | None:
+    """The draft, if that is what the names are."""
+    return names if isinstance(names, Draft) else None
 
 
 def readable(record: bytes | str) -> str:

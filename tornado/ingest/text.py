@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import InvalidArgument, SourceBroken
 from .assembly import KernelColumns, Lines, assemble
 from .blocks import BLOCK_BYTES, Reader, line_blocks
-from .interner import Interner
+from .interner import Draft, Interner, Names
 from .layout import Layout, TextFormat
 from .lines import LineLayout, parse_line
 from .parsed import ParsedBatch
@@ -51,7 +51,7 @@ def parsed_batches(
     wanted : TextFormat, optional
         What is known of the format; the rest is detected.
     interner : Interner, optional
-        Ids are strings and become numbers here; without it they are integers.
+        Ids are strings, each batch has a draft of those that are new; without it they are integers.
     max_records : int
         Batches have at most so many records (twice as many edges where they are undirected).
     skip_records : int
@@ -104,7 +104,8 @@ def parsed_batches(
         for low in range(first + skipped, len(starts), max_records):
             part = slice(low, low + max_records)
             lines = Lines(block, starts[part], stops[part], positions[part], limit)
-            yield parse_text_lines(lines, layout, interner=interner, undirected=wanted.undirected)
+            names = None if interner is None else Draft(interner)
+            yield parse_text_lines(lines, layout, interner=names, undirected=wanted.undirected)
     if left:
         raise SourceBroken(
             f"{name} has only {skip_records - left} records, but {skip_records} of them are in already",
@@ -113,7 +114,7 @@ def parsed_batches(
 
 
 def parse_text_lines(
-    lines: Lines, layout: LineLayout, *, interner: Interner | None = None, undirected: bool = False
+    lines: Lines, layout: LineLayout, *, interner: Names | None = None, undirected: bool = False
 ) -> ParsedBatch:
     """Parse data lines that were found already; see `parsed_batches`."""
     columns = KernelColumns.for_lines(len(lines))

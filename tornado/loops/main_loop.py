@@ -129,6 +129,15 @@ class MainLoop:
     def on_full_journal(self, store: Callable[[], object]) -> None:
         self.stream.on_full_journal = store
 
+    @property
+    def versions_in_use(self) -> Callable[[], Collection[int]]:
+        """See `Stream`."""
+        return self.stream.versions_in_use
+
+    @versions_in_use.setter
+    def versions_in_use(self, named: Callable[[], Collection[int]]) -> None:
+        self.stream.versions_in_use = named
+
     # Reading
 
     def approximation(self) -> Values:

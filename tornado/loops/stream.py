@@ -89,6 +89,8 @@ class Stream:
         False while workers were lost and the loops are being put on others.
     on_full_journal
         Stores a snapshot; called where workers can be lost, and much has come in since the last one.
+    versions_in_use
+        Returns the versions of stored snapshots that are not to be forgotten then.
     checkpointing, checkpointed
         Held by who writes a snapshot; the version of the newest one.
     """
@@ -112,6 +114,7 @@ class Stream:
         self.order = order
         self.is_whole = True
         self.on_full_journal: Callable[[], object] = lambda: None
+        self.versions_in_use: Callable[[], Collection[int]] = tuple
         self._hosts = hosts
         self._engine = engine
         self._loops: dict[int, Reader] = {}
@@ -314,7 +317,7 @@ class Stream:
         """Store a snapshot, so that the journal can forget what led to it; how many edges it has."""
         self.on_full_journal()
         if not self.stored.is_durable:
-            self.stored.forget(keep=1)
+            self.stored.forget(keep=1, in_use=self.versions_in_use())
         return next(iter(self._loops.values())).edge_count()
 
     # Workers

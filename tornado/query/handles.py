@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgument, ResultUnavailable
+from ..ingest.interner import Draft
 from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
 from .answers import Selection, all_unknown
 from .checkpoints import Checkpoints, CheckpointStatistics
@@ -292,10 +293,10 @@ class LoopHandle:
         if dst is None:
             src, dst, weight = _columns_of(src, weight)
         codec = self._service.ids(self.name)
-        if isinstance(codec, StringIds):
-            # Interning is harmless where the call is then refused: a name without an edge is an unknown vertex.
-            src, dst = codec.interner.intern(src), codec.interner.intern(dst)
-        return self._pusher.insert(self.loop, INSERT_SOURCE, EdgeBatch.of(src, dst, weight, op))
+        draft = Draft(codec.interner) if isinstance(codec, StringIds) else None
+        if draft is not None:
+            src, dst = draft.intern(src), draft.intern(dst)
+        return self._pusher.insert(self.loop, INSERT_SOURCE, EdgeBatch.of(src, dst, weight, op), draft=draft)
 
 
 def result_of(query: Query) -> QueryResult:

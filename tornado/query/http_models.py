@@ -137,34 +137,40 @@ class SourceBody(BaseModel):
 
 
 class LoopBody(BaseModel):
-    """A main loop and its statistics."""
+    """A main loop and its statistics, which are null in a list where the loop never said them."""
 
     name: str
     stream: str
+    state: Literal["running", "unresponsive", "failed"] = Field(
+        description="unresponsive: it did not answer in time, and the numbers are what it said last."
+    )
+    error: str | None = Field(description="Why it failed.")
     program: str
-    workers: int
+    workers: int | None
     delay_bound: int | None
     ids: Literal["int", "string"]
     rank: str
     offsets: dict[str, int]
     sources: dict[str, SourceBody]
-    version: int
-    iteration: int
-    updates: int
-    prepares: int
+    version: int | None
+    iteration: int | None
+    updates: int | None
+    prepares: int | None
     residual: float | None
-    pending: int
-    vertices: int
-    edges: int
-    admitted: int
-    missing_removals: int
-    overtaken: int = Field(
+    pending: int | None
+    vertices: int | None
+    edges: int | None
+    admitted: int | None
+    missing_removals: int | None
+    overtaken: int | None = Field(
         description="Commits at the last allowed iteration that came to a consumer which was further."
     )
-    restarts: int
-    backlog_records: int
-    memory_bytes: int
-    statistics_age_s: float = Field(description="0, or how old these numbers are of a loop that hangs.")
+    restarts: int | None
+    backlog_records: int | None
+    memory_bytes: int | None
+    statistics_age_s: float | None = Field(
+        description="0, or how old these numbers are of a loop that hangs or failed."
+    )
 
 
 class LoopListBody(BaseModel):

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from threading import Lock
+from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -17,8 +20,11 @@ from starlette.responses import Response
 from ..config import BODY_LIMIT_BYTES
 from ..errors import QueueFull
 from . import problems
+from .bulkhead import Bulkhead
 from .formats import JSON, json_bytes
 from .problems import Problem, ProblemError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +65,7 @@ class HttpLimits:
 
 
 class Bodies:
-    """How many bodies of edges are in memory at once, among the requests of one event loop.
+    """How many bodies of edges are in memory at once.
 
     Parameters
     ----------
@@ -70,27 +76,78 @@ class Bodies:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._taken = 0
+        self._lock = Lock()
+
+    @property
+    def taken(self) -> int:
+        """How many are in memory."""
+        return self._taken
 
     @contextlib.contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place for one body.
+    def place(self) -> Iterator[Place]:
+        """Hold a place for one body, until the end or, where the place was lent to a call, until that of the call.
 
         Raises
         ------
         QueueFull
             When all are taken.
         """
-        if self._taken >= self._limit:
-            raise QueueFull(
-                f"{self._taken} bodies of edges are being admitted, which is the limit",
-                hint="Send the same body again later.",
-                retry_after_s=1.0,
-            )
-        self._taken += 1
+        with self._lock:
+            if self._taken >= self._limit:
+                raise QueueFull(
+                    f"{self._taken} bodies of edges are being admitted, which is the limit",
+                    hint="Send the same body again later.",
+                    retry_after_s=1.0,
+                )
+            self._taken += 1
+        place = Place(self._give_back)
         try:
-            yield
+            yield place
         finally:
+            if not place.is_lent:
+                place.give_back()
+
+    def _give_back(self) -> None:
+        with self._lock:
             self._taken -= 1
+
+
+class Place:
+    """One body's place among those that are in memory at once.
+
+    Attributes
+    ----------
+    is_lent
+        Whether a call has it.
+    """
+
+    def __init__(self, give_back: Callable[[], None]) -> None:
+        self.is_lent = False
+        # Whoever takes the one thing that is in it gives the place back.
+        self._unreturned = deque([give_back])
+
+    async def run(self, bulkhead: Bulkhead, call: Callable[[], T]) -> T:
+        """Call in a bulkhead, and return or raise what came of it; the call has the body, and so the place, until its end.
+
+        Raises
+        ------
+        Unresponsive
+            See `Bulkhead.run`. The call may go on then, and keeps the place.
+        """
+
+        def whole() -> T:
+            try:
+                return call()
+            finally:
+                self.give_back()
+
+        self.is_lent = True
+        return await bulkhead.run(whole, after=lambda _: self.give_back())
+
+    def give_back(self) -> None:
+        """Let another body come; a second call does nothing."""
+        with contextlib.suppress(IndexError):
+            self._unreturned.pop()()
 
 
 class JsonResponse(Response):
@@ -119,7 +176,22 @@ def content_type(request: Request) -> str:
 
 
 async def read_body(request: Request, *, accepted: list[str], limit_bytes: int, timeout_s: float) -> bytes:
-    """Read a body of one of the accepted types.
+    """Read a body of one of the accepted types, which is not large; raises as `read_parts`."""
+    parts = await read_parts(request, accepted=accepted, limit_bytes=limit_bytes, timeout_s=timeout_s)
+    return put_together(parts)
+
+
+def put_together(parts: list[bytes]) -> bytes:
+    """Return a body in one piece, and leave nothing in the list. A copy: of a large body not on the event loop."""
+    body = b"".join(parts)
+    parts.clear()
+    return body
+
+
+async def read_parts(
+    request: Request, *, accepted: list[str], limit_bytes: int, timeout_s: float
+) -> list[bytes]:
+    """Read a body of one of the accepted types, in the pieces that it came in.
 
     Raises
     ------
@@ -166,7 +238,7 @@ async def read_body(request: Request, *, accepted: list[str], limit_bytes: int, 
         raise ProblemError(
             Problem(400, "client-disconnected", "Client disconnected", "the body broke off")
         ) from None
-    return b"".join(parts)
+    return parts
 
 
 def refuse_unknown_parameters(request: Request, valid: list[str]) -> None:

@@ -13,14 +13,23 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..config import REJECTED_LIMIT_BYTES
 from ..ingest.arrow import parse_order, parse_table, read_table
+from ..ingest.interner import Draft
+from ..ingest.parsed import REJECTED
 from ..ingest.source_names import check_batch_source
 from .contract import MainLoopView
 from .formats import ARROW, JSON
 from .http_bulkheads import Bulkheads
 from .http_models import ProblemBody, parse_body
-from .http_requests import Bodies, HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
+from .http_requests import (
+    Bodies,
+    HttpLimits,
+    JsonResponse,
+    put_together,
+    read_body,
+    read_parts,
+    refuse_unknown_parameters,
+)
 from .ids import INT64_MAX, StringIds
 from .push import Pushed, Pusher
 from .pushed_sources import SenderReport
@@ -147,16 +156,17 @@ def batch_routes(
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
         loop = service.loop(name)
-        with bodies.place():
-            body = await read_body(
+        with bodies.place() as place:
+            parts = await read_parts(
                 request,
                 accepted=[ARROW],
                 limit_bytes=limits.edges_body_bytes,
                 timeout_s=limits.body_timeout_s,
             )
             key = BatchKey(loop.stream_name, source, number)
-            waits = await bulkheads.admissions.run(
-                lambda: _stage(service, staging, loop, key, part, chunk, body)
+            waits = await place.run(
+                bulkheads.admissions,
+                lambda: _stage(service, staging, loop, key, part, chunk, put_together(parts)),
             )
         return JsonResponse({"repeated": not waits}, status_code=202)
 
@@ -203,15 +213,13 @@ def _stage(
 ) -> bool:
     codec = service.ids(loop.name)
     table = read_table(body)
-    parsed = parse_table(table, interner=codec.interner if isinstance(codec, StringIds) else None)
+    parsed = parse_table(table, interner=Draft(codec.interner) if isinstance(codec, StringIds) else None)
     order = parse_order(table)
     columns = frozenset(table.column_names)
     if order is None:
         return staging.stage(loop, key, part, chunk, parsed, columns=columns)
     ranks, missing = order
-    parsed = parsed.without(
-        missing[parsed.positions - 1], "order is missing", limit_bytes=REJECTED_LIMIT_BYTES
-    )
+    parsed = parsed.without(missing[parsed.positions - 1], "order is missing", bounds=REJECTED)
     return staging.stage(loop, key, part, chunk, parsed, columns=columns, ranks=ranks)
 
 

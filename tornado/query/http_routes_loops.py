@@ -17,6 +17,7 @@ from starlette.responses import Response
 from ..errors import Unresponsive
 from ..ingest.arrow import parse_arrow
 from ..ingest.ingester import IngesterStatistics
+from ..ingest.interner import Draft
 from ..ingest.ndjson import parse_ndjson
 from ..ingest.parsed import ParsedBatch
 from . import problems
@@ -29,13 +30,14 @@ from .http_requests import (
     HttpLimits,
     JsonResponse,
     content_type,
-    read_body,
+    put_together,
+    read_parts,
     refuse_unknown_parameters,
 )
 from .ids import StringIds
-from .last_known import Known
+from .last_known import Standing
 from .metrics import MEDIA_TYPE, Metrics
-from .problems import Problem
+from .problems import Problem, of_error
 from .push import Pushed, Pusher
 from .query import NamedSnapshot
 from .service import QueryService
@@ -74,9 +76,17 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         known = service.known_statistics(names, within_s)
         return [loop_dict(service, name, known[name]) for name in names]
 
+    def answered(name: str) -> dict[str, Any]:
+        standing = service.known_statistics([name], within_s)[name]
+        if standing.error is not None:
+            raise standing.error
+        if standing.known is None:
+            raise Unresponsive(f"loop {name!r} has not said yet how it stands", "Ask again in a moment.")
+        return loop_dict(service, name, standing)
+
     @router.get("", response_model=LoopListBody)
     async def listed(request: Request) -> Response:
-        """List the main loops with their statistics."""
+        """List the main loops with their statistics; what a loop never said is null, and hides no other loop."""
         refuse_unknown_parameters(request, [])
         names = sorted(service.master.loops)
         return JsonResponse({"loops": await bulkheads.looks.run(lambda: shown(names))})
@@ -88,7 +98,7 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         loop = service.loop(name)
         stored = await bulkheads.looks.run(loop.snapshots)
         snapshots = [snapshot_dict(NamedSnapshot.of(snapshot)) for snapshot in stored]
-        [found] = await bulkheads.looks.run(lambda: shown([loop.name]))
+        found = await bulkheads.looks.run(lambda: answered(loop.name))
         return JsonResponse(found | {"snapshots": snapshots})
 
     @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=EDGES_BODY)
@@ -96,15 +106,17 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         """Push edges, added and removed in the order of the body."""
         refuse_unknown_parameters(request, [])
         loop = service.loop(name)
-        with bodies.place():
-            body = await read_body(
+        with bodies.place() as place:
+            parts = await read_parts(
                 request,
                 accepted=EDGE_TYPES,
                 limit_bytes=limits.edges_body_bytes,
                 timeout_s=limits.body_timeout_s,
             )
             kind = content_type(request)
-            pushed = await bulkheads.admissions.run(lambda: push_edges(service, pusher, loop, kind, body))
+            pushed = await place.run(
+                bulkheads.admissions, lambda: push_edges(service, pusher, loop, kind, put_together(parts))
+            )
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
             status_code=202,
@@ -146,38 +158,42 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
 def push_edges(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, body: bytes) -> Pushed:
     """Parse a body of edges and push them."""
     codec = service.ids(loop.name)
-    interner = codec.interner if isinstance(codec, StringIds) else None
+    # What is refused shall leave no names behind.
+    names = Draft(codec.interner) if isinstance(codec, StringIds) else None
     parse = parse_ndjson if kind == NDJSON else parse_arrow
-    parsed: ParsedBatch = parse(body, interner=interner)
+    parsed: ParsedBatch = parse(body, interner=names)
     return pusher.push(loop, SOURCE, parsed)
 
 
-def loop_dict(service: QueryService, name: str, known: Known[Any] | None) -> dict[str, Any]:
+def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict[str, Any]:
     """Return how a loop stands, as JSON."""
-    if known is None:
-        raise Unresponsive(f"loop {name!r} has not said yet how it stands")
-    statistics = known.record
+    loop, known, error = service.loop(name), standing.known, standing.error
+    statistics = None if known is None else known.record
     fields = (
         *(
-            "name",
-            "program",
             "workers",
-            "delay_bound",
             "version",
             "iteration",
             "updates",
             "prepares",
             "pending",
+            "residual",
         ),
         *("vertices", "edges", "admitted", "missing_removals", "overtaken"),
         *("backlog_records", "memory_bytes", "restarts"),
     )
-    return {field: getattr(statistics, field) for field in fields} | {
+    said = {field: getattr(statistics, field, None) for field in fields}
+    if known is not None:
+        said["residual"] = number(known.record.residual)
+    return said | {
+        "name": name,
         "stream": service.stream_of(name),
-        "program": str(statistics.program),
-        "residual": number(statistics.residual),
-        "statistics_age_s": number(round(known.age_s, 3)),
-        "offsets": dict(sorted(statistics.sources.items())),
+        "state": standing.state,
+        "error": None if error is None else of_error(error).detail,
+        "program": type(loop.program).__name__,
+        "delay_bound": loop.delay_bound,
+        "statistics_age_s": None if known is None else number(round(known.age_s, 3)),
+        "offsets": dict(sorted((loop.offsets() if known is None else known.record.sources).items())),
         "sources": {one.source: source_dict(one) for one in service.sources(name)},
         "ids": service.ids(name).kind,
         "rank": service.rank(name),

@@ -24,7 +24,9 @@ from .http_requests import (
     HttpLimits,
     JsonResponse,
     content_type,
+    put_together,
     read_body,
+    read_parts,
     refuse_unknown_parameters,
 )
 from .http_routes_loops import EDGE_TYPES, EDGES_BODY, LoopName, loop_dict, push_edges, source_dict
@@ -136,15 +138,17 @@ def stream_routes(
         """Push edges, added and removed in the order of the body; the same as pushing them to one of its loops."""
         refuse_unknown_parameters(request, [])
         loop = _any_loop(service, name)
-        with bodies.place():
-            body = await read_body(
+        with bodies.place() as place:
+            parts = await read_parts(
                 request,
                 accepted=EDGE_TYPES,
                 limit_bytes=limits.edges_body_bytes,
                 timeout_s=limits.body_timeout_s,
             )
             kind = content_type(request)
-            pushed = await bulkheads.admissions.run(lambda: push_edges(service, pusher, loop, kind, body))
+            pushed = await place.run(
+                bulkheads.admissions, lambda: push_edges(service, pusher, loop, kind, put_together(parts))
+            )
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
             status_code=202,
@@ -187,8 +191,8 @@ def _start(service: QueryService, loops: Loops, wanted: StartBody) -> dict[str, 
     kind = load_program(wanted.program).kind
     program = program_with(kind, wanted.parameters, service.ids(wanted.stream))
     handle = loops.start(program, wanted.name or wanted.program, wanted.delay_bound, stream=wanted.stream)
-    [known] = service.known_statistics([handle.name], 1.0).values()
-    return loop_dict(service, handle.name, known)
+    [standing] = service.known_statistics([handle.name], 1.0).values()
+    return loop_dict(service, handle.name, standing)
 
 
 def _streams(service: QueryService) -> list[str]:

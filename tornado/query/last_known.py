@@ -14,6 +14,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+RUNNING, UNRESPONSIVE, FAILED = STATES = ("running", "unresponsive", "failed")
+
 
 @dataclass(frozen=True, slots=True)
 class Known(Generic[T]):
@@ -21,6 +23,21 @@ class Known(Generic[T]):
 
     record: T
     age_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing(Generic[T]):
+    """How something stands that was asked: what is known of it, if anything, and what asking it raised."""
+
+    known: Known[T] | None
+    error: Exception | None = None
+
+    @property
+    def state(self) -> str:
+        """`running`, `unresponsive` where it did not answer in time, `failed` where it cannot."""
+        if self.error is not None:
+            return FAILED
+        return RUNNING if self.known is not None and self.known.age_s == 0.0 else UNRESPONSIVE
 
 
 class LastKnown(Generic[T]):
@@ -66,6 +83,13 @@ class LastKnown(Generic[T]):
             if is_new and self._error is not None:
                 raise self._error
             return self._known(is_new=is_new)
+
+    def standing(self, question: int, timeout_s: float) -> Standing[T]:
+        """Wait as `wait` does; what asking raised is part of the answer."""
+        try:
+            return Standing(self.wait(question, timeout_s))
+        except Exception as error:  # noqa: BLE001  whoever asks after several things shows it beside the others
+            return Standing(self.known(), error)
 
     def get(self, timeout_s: float, *, max_age_s: float = 0.0) -> Known[T] | None:
         """Return the record: at once where it is young enough, otherwise as `begin` and `wait` do."""

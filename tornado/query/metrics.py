@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from .last_known import STATES
 from .query import Query
 from .service import QueryService
 
@@ -161,7 +162,16 @@ class _Statistics(Collector):
 
     def _loops(self) -> Iterator[Metric]:
         known = self._service.known_statistics(sorted(self._service.master.loops), self._within_s)
-        found = [one for one in known.values() if one is not None]
+        found = [one.known for one in known.values() if one.known is not None]
+        states = GaugeMetricFamily(
+            "tornado_loop_state",
+            "1 for the state that a loop is in: running, unresponsive, or failed",
+            labels=["loop", "state"],
+        )
+        for name, standing in known.items():
+            for state in STATES:
+                states.add_metric([name, state], int(standing.state == state))
+        yield states
         ages = GaugeMetricFamily(
             "tornado_loop_statistics_age_seconds",
             "0, or how old the numbers of a loop are that did not answer",

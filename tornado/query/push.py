@@ -19,10 +19,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ..config import MOST_BATCH_SOURCES, REJECTED_LIMIT_BYTES
+from ..config import MOST_BATCH_SOURCES
 from ..errors import InvalidArgument, QueueFull
-from ..ingest.interner import Interner
-from ..ingest.parsed import ParsedBatch, Rejection
+from ..ingest.interner import Draft, Interner
+from ..ingest.parsed import REJECTED, ParsedBatch, Rejection, is_settled, settled
 from ..ingest.quarantine import Quarantine
 from ..ingest.records import SYMBOLS, EdgeBatch
 from ..ingest.source_names import SourceKind, kind_of
@@ -139,14 +139,15 @@ class Pusher:
             When the records that the program refuses take too much; nothing was admitted or quarantined.
         """
         bad, reason = loop.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, limit_bytes=REJECTED_LIMIT_BYTES)
+        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
         with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             offset = before + parsed.records
+            batch = self.settled(loop, parsed.batch, parsed.draft)
             # Before the admission: after a crash a record may stand in the quarantine twice, and is never missing.
             self.quarantine.write(source, parsed.shifted(before).rejected)
-            version = self._admit(loop, source, parsed.batch, offset) if parsed.records else None
-            self._count(loop, source, parsed.batch, len(parsed.rejected), parsed.records, offset)
+            version = self._admit(loop, source, batch, offset) if parsed.records else None
+            self._count(loop, source, batch, len(parsed.rejected), parsed.records, offset)
             return Pushed(parsed.accepted, len(parsed.rejected), {source: offset}, version)
 
     def push_batch(
@@ -233,8 +234,25 @@ class Pusher:
         """Return the sources of which the log has, or had, records that a loop was given."""
         return [] if self._log is None else self._log.sources(loop)
 
-    def insert(self, loop: MainLoopView, source: str, batch: EdgeBatch) -> int:
+    def settled(self, loop: MainLoopView, batch: EdgeBatch, draft: Draft | None) -> EdgeBatch:
+        """Give the ids of the loop to edges that are to be admitted next; see `parsed.settled`.
+
+        Raises
+        ------
+        QueueFull
+            When the loop lags: of what it does not take, no name shall stay.
+        """
+        if not is_settled(batch, draft) and not loop.wait_room(self._timeout_s):
+            raise QueueFull(f"loop {loop.name!r} lags; nothing was admitted")
+        return settled(batch, draft)
+
+    def insert(self, loop: MainLoopView, source: str, batch: EdgeBatch, *, draft: Draft | None = None) -> int:
         """Admit a batch as a whole or, with an error that names the first bad entry, nothing of it; return the version.
+
+        Parameters
+        ----------
+        draft : Draft, optional
+            What its ids stand for, where they are names.
 
         Raises
         ------
@@ -247,12 +265,12 @@ class Pusher:
         refused = np.flatnonzero(bad)
         if len(refused):
             raise InvalidArgument(
-                f"entry {refused[0]} is {describe(batch, int(refused[0]))}: {reason}",
+                f"entry {refused[0]} is {describe(batch, int(refused[0]), draft)}: {reason}",
                 hint="Mend that entry and repeat the call: none of it was taken.",
             )
         with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             offset = self._offset(loop, source) + len(batch)
-            version = self._admit(loop, source, batch, offset)
+            version = self._admit(loop, source, self.settled(loop, batch, draft), offset)
             self._count(loop, source, batch, 0, len(batch), offset)
             return version
 
@@ -487,7 +505,7 @@ class Pusher:
         return known
 
 
-def describe(batch: EdgeBatch, index: int) -> str:
+def describe(batch: EdgeBatch, index: int, draft: Draft | None = None) -> str:
     """Return one record as a person reads it.
 
     Examples
@@ -496,4 +514,6 @@ def describe(batch: EdgeBatch, index: int) -> str:
     '+ 1 -> 2 (weight -3.0)'
     """
     weight = batch.weight[index].item()
-    return f"{SYMBOLS[batch.op[index].item()]} {batch.src[index]} -> {batch.dst[index]} (weight {weight!r})"
+    ends = np.array([batch.src[index], batch.dst[index]])
+    source, target = ends.tolist() if draft is None else draft.names(ends)
+    return f"{SYMBOLS[batch.op[index].item()]} {source} -> {target} (weight {weight!r})"

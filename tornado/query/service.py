@@ -24,7 +24,7 @@ from .checkpoints import Checkpoints
 from .contract import BranchView, MainLoopView, MasterView, ValuesView
 from .dispatch import APPROXIMATE, Dispatcher
 from .ids import IdCodec, IntIds
-from .last_known import Known, LastKnown
+from .last_known import LastKnown, Standing
 from .parameters import check_parameters, parameters_inside
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
@@ -121,22 +121,20 @@ class QueryService:
         with self._lock:
             self._known.pop(name, None)
 
-    def known_statistics(self, loops: Collection[str], within_s: float) -> dict[str, Known[Any] | None]:
-        """Return the statistics of loops as they are now; of those that do not answer in time, as they were last.
+    def known_statistics(self, loops: Collection[str], within_s: float) -> dict[str, Standing[Any]]:
+        """Return the statistics of loops as they are now; of those that do not answer in time, or fail, as they were last.
 
-        None stands for a loop that has never answered. All are asked at once, so the wait is at most `within_s`.
+        All are asked at once, so the wait is at most `within_s`, and none hides another.
 
         Raises
         ------
         UnknownLoop
             When none of a name runs.
-        Exception
-            What made a loop fail.
         """
         until_s = time.monotonic() + within_s
         asked = {name: (known, known.begin()) for name in loops for known in [self._last_known(name)]}
         return {
-            name: known.wait(question, max(0.0, until_s - time.monotonic()))
+            name: known.standing(question, max(0.0, until_s - time.monotonic()))
             for name, (known, question) in asked.items()
         }
 

@@ -166,15 +166,16 @@ class Session:
         loop = self.master.start(program, name=name, delay_bound=delay_bound)
         self.pusher.restore(loop)
         self.service.watch_sources(name, partial(self.pusher.sources.statistics, name))
+        versions_in_use = partial(self.service.versions_in_use, name)
         checkpoints = Checkpoints(
             loop,
             self.pusher,
             keep=keep_snapshots,
-            in_use=partial(self.service.versions_in_use, name),
+            in_use=versions_in_use,
             on_failure=on_checkpoint_failure,
         )
         self.service.checkpoints[name] = checkpoints
-        loop.on_full_journal = checkpoints.take
+        loop.on_full_journal, loop.versions_in_use = checkpoints.take, versions_in_use
         if checkpoint_every_s is not None:
             checkpoints.start(checkpoint_every_s)
         return LoopHandle(self.service, self.pusher, loop)

@@ -20,9 +20,9 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import REJECTED_LIMIT_BYTES
 from ..errors import InvalidArgument, QueueFull
-from ..ingest.parsed import ParsedBatch, Rejection
+from ..ingest.interner import Draft
+from ..ingest.parsed import REJECTED, ParsedBatch, Rejection
 from ..ingest.records import EdgeBatch
 from .contract import MainLoopView
 from .push import Pushed, Pusher
@@ -62,13 +62,15 @@ class _Chunk:
     ranks: Ranks | None
     records: int
     rejected: tuple[Rejection, ...]
+    draft: Draft | None
     staged_s: float
 
     @property
     def size_bytes(self) -> int:
         columns = (self.batch.src, self.batch.dst, self.batch.weight, self.batch.op, self.ranks)
         records = sum(column.nbytes for column in columns if column is not None)
-        return _CHUNK_BYTES + records + _REJECTION_BYTES * len(self.rejected)
+        names = 0 if self.draft is None else self.draft.size_bytes
+        return _CHUNK_BYTES + records + names + _REJECTION_BYTES * len(self.rejected)
 
 
 class Staging:
@@ -148,13 +150,14 @@ class Staging:
         optional = OPTIONAL & columns
         self._pusher.columns.require(key.loop, key.source, optional)
         bad, reason = loop.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, limit_bytes=REJECTED_LIMIT_BYTES)
+        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
         staged = _Chunk(
             parsed.batch,
             optional,
             None if ranks is None else ranks[:, parsed.positions - 1],
             parsed.records,
             parsed.rejected,
+            parsed.draft,
             self._clock(),
         )
         with self._lock:
@@ -180,11 +183,15 @@ class Staging:
         with self._lock:
             here = dict(self._chunks.get(key, {}))
         chunks = _named(key, parts, here) if self._pusher.expects(loop, key.source, key.number) else []
+        _check_orders(chunks)
+        chunks = [
+            replace(chunk, batch=self._pusher.settled(loop, chunk.batch, chunk.draft)) for chunk in chunks
+        ]
         batch, rejected = _assembled(chunks)
-        pushed = self._pusher.push_batch(loop, key.source, key.number, batch, rejected)
-        # Behind the batch: of one that was never in, no column is missed.
+        # Before the batch: a crash in between may remember a column too many, and never forgets one of a batch that is in.
         columns = frozenset[str]().union(*(chunk.columns for chunk in chunks))
         self._pusher.columns.add(key.loop, key.source, columns)
+        pushed = self._pusher.push_batch(loop, key.source, key.number, batch, rejected)
         with self._lock:
             for other in list(self._chunks):
                 if (other.loop, other.source) == (key.loop, key.source) and other.number <= key.number:
@@ -249,7 +256,17 @@ def _assembled(chunks: Sequence[_Chunk]) -> tuple[EdgeBatch, tuple[Rejection, ..
     ranked = [chunk.ranks for chunk in chunks if chunk.ranks is not None]
     if not ranked:
         return batch, tuple(rejected)
-    if len(ranked) < len(chunks):
+    ranks = np.concatenate(ranked, axis=1)
+    if _is_ascending(ranks):
+        return batch, tuple(rejected)
+    # Stable, and by its last key first.
+    return batch.take(np.lexsort(ranks[::-1])), tuple(rejected)
+
+
+def _check_orders(chunks: Sequence[_Chunk]) -> None:
+    """Refuse chunks whose orders cannot be one."""
+    ranked = [chunk.ranks for chunk in chunks if chunk.ranks is not None]
+    if ranked and len(ranked) < len(chunks):
         raise InvalidArgument(
             f"{len(ranked)} of the {len(chunks)} chunks have an order, but either all must or none",
             hint="Send the column `order` with every chunk.",
@@ -260,11 +277,6 @@ def _assembled(chunks: Sequence[_Chunk]) -> tuple[EdgeBatch, tuple[Rejection, ..
             f"the chunks have orders of {widths} numbers, but all must have as many",
             hint="Send the same column `order` with every chunk.",
         )
-    ranks = np.concatenate(ranked, axis=1)
-    if _is_ascending(ranks):
-        return batch, tuple(rejected)
-    # Stable, and by its last key first.
-    return batch.take(np.lexsort(ranks[::-1])), tuple(rejected)
 
 
 def _is_ascending(ranks: Ranks) -> bool:

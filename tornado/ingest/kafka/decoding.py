@@ -26,7 +26,7 @@ from ..arrow import parse_table, read_table
 from ..arrow_bounds import Bounds
 from ..assembly import Lines, both_ways
 from ..blocks import count_line_ends
-from ..interner import Interner
+from ..interner import Draft, Interner
 from ..layout import Layout, TextFormat
 from ..ndjson import parse_object_lines
 from ..parsed import ParsedBatch, Rejection
@@ -170,7 +170,7 @@ class Decoder:
     settings : KafkaSettings
         The format, and what belongs to it.
     interner : Interner, optional
-        Ids are strings and become numbers here; without it they are integers.
+        Ids are strings, each chunk has a draft of those that are new; without it they are integers.
     """
 
     def __init__(self, settings: KafkaSettings, *, interner: Interner | None = None) -> None:
@@ -208,14 +208,11 @@ class Decoder:
         first, last, _, _ = find_lines(np.frombuffer(chunk.body, np.uint8), 1, MAX_LINE_BYTES, False)
         owners = np.searchsorted(chunk.starts(), first, side="right") - 1
         lines = Lines(chunk.body, first, last, np.arange(1, len(first) + 1), MAX_LINE_BYTES)
+        names = self._draft()
         if self._layout is None:
-            parsed = parse_object_lines(
-                lines, interner=self._interner, undirected=self._undirected, key=self._key
-            )
+            parsed = parse_object_lines(lines, interner=names, undirected=self._undirected, key=self._key)
         else:
-            parsed = parse_text_lines(
-                lines, self._layout, interner=self._interner, undirected=self._undirected
-            )
+            parsed = parse_text_lines(lines, self._layout, interner=names, undirected=self._undirected)
         empty = np.flatnonzero(np.bincount(owners, minlength=len(chunk)) == 0)
         return Decoded(parsed, owners, chunk.offsets, tuple(_without_record(chunk, empty)))
 
@@ -265,18 +262,19 @@ class Decoder:
     ) -> tuple[list[ParsedBatch], list[tuple[int, int]]]:
         """Parse tables, as many as follow each other with one schema at a time; return the parts, and rows by message."""
         starts = chunk.starts()
+        names = self._draft()
         parts: list[ParsedBatch] = []
         kept: list[tuple[int, int]] = []
         for low, high in _runs(tables):
             try:
-                parts.append(self._parse_table(pa.concat_tables(tables[low:high])))
+                parts.append(self._parse_table(pa.concat_tables(tables[low:high]), names))
                 kept += [(owners[at], tables[at].num_rows) for at in range(low, high)]
             except InvalidArgument:
                 # At least one of them is at fault: each alone, to find out which.
                 for at in range(low, high):
                     owner = owners[at]
                     try:
-                        parts.append(self._parse_table(tables[at]))
+                        parts.append(self._parse_table(tables[at], names))
                         kept.append((owner, tables[at].num_rows))
                     except InvalidArgument as error:
                         unread.append(
@@ -284,8 +282,11 @@ class Decoder:
                         )
         return parts, kept
 
-    def _parse_table(self, table: pa.Table) -> ParsedBatch:
-        return parse_table(table, interner=self._interner, key=self._key, bounds=MESSAGE)
+    def _parse_table(self, table: pa.Table, names: Draft | None) -> ParsedBatch:
+        return parse_table(table, interner=names, key=self._key, bounds=MESSAGE)
+
+    def _draft(self) -> Draft | None:
+        return None if self._interner is None else Draft(self._interner)
 
 
 def _runs(tables: list[pa.Table]) -> list[tuple[int, int]]:

@@ -23,6 +23,7 @@ from typing import Final
 from ...errors import ConnectionLost, InvalidArgument, QueueFull, SourceLost, TornadoError
 from ..ingester import Admitting, Check, IngesterState, IngesterStatistics
 from ..interner import Interner
+from ..parsed import settled
 from ..quarantine import Quarantine
 from ..records import EdgeBatch
 from .decoding import Chunk, Decoded, Decoder
@@ -363,7 +364,7 @@ class KafkaIngester:
         self._quarantine.write(name, rejected, fields={"topic": self._settings.topic, "partition": number})
         if not len(batch):
             self._loop.advance(name, decoded.next_offset)
-        elif not self._admit(batch, name, decoded.next_offset):
+        elif not self._admit(settled(batch, decoded.parsed.draft), name, decoded.next_offset):
             return False
         now_s = self._clock()
         with self._lock:
