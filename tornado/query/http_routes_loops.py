@@ -81,7 +81,7 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         if standing.error is not None:
             raise standing.error
         if standing.known is None:
-            raise Unresponsive(f"loop {name!r} has not said yet how it stands", "Ask again in a moment.")
+            raise Unresponsive(f"loop {name!r} has not said yet how it stands", hint="Ask again in a moment.")
         return loop_dict(service, name, standing)
 
     @router.get("", response_model=LoopListBody)
