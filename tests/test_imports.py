@@ -21,6 +21,7 @@ LAYERS = {
     "errors": 0,
     "config": 1,
     "columns": 1,
+    "inner_functions": 1,
     "kernel_modules": 2,
     "timely": 2,
     "protocol": 2,

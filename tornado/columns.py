@@ -1,7 +1,9 @@
 """Types of the columns that compiled kernels work on, and how a kernel gets at them.
 
-An array costs seven words as an argument of a compiled function, a pointer one. Kernels that work on dozens of columns are
-therefore given the *addresses* of the columns and turn them into a tuple of typed pointers at their entry.
+An array costs seven words as an argument of a compiled function; dozens of them, or of pointers, in a tuple cost dozens at every
+call, and in compiling again wherever the tuple is kept. Kernels that work on dozens of columns are therefore given one array with
+the *addresses* of the columns, and compiled code passes on where that array is. It reads an address where it needs a column. The
+optimiser is told that addresses do not change during a call, and keeps those that it needs again.
 """
 
 from typing import Annotated, Any, get_args
@@ -9,7 +11,8 @@ from typing import Annotated, Any, get_args
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
 from numpy.typing import NDArray
 
 Int8s = Annotated[NDArray[np.int8], "int8"]
@@ -25,30 +28,64 @@ def addresses_of(columns: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
     return np.array([column.ctypes.data for column in columns], np.int64)
 
 
-def pointer_constructor(columns: type) -> str:
-    """The text of a compiled function that makes a tuple of pointers of an array of addresses."""
-    fields = ", ".join(
-        f"pointer_to_{get_args(annotation)[1]}(addresses[{place}])"
-        for place, annotation in enumerate(columns.__annotations__.values())
+def columns_constructor(columns: type) -> str:
+    """The text of a compiled function that makes columns of an array of addresses.
+
+    It has their names and types in it: a module that is named by the hash of its text is another one where columns change.
+    """
+    layout = " ".join(
+        f"{name}:{get_args(annotation)[1]}" for name, annotation in columns.__annotations__.items()
     )
     name = columns.__name__
-    return f"@nb.njit\ndef {name}_at(addresses):\n    return {name}({fields})"
+    return f"@inner\ndef {name}_at(addresses):\n    return columns_at(addresses, {layout!r})"
 
 
-def _pointer_to(item: types.Type) -> Any:
-    @intrinsic
-    def pointer(_typing_context: Any, _address: types.Integer) -> Any:
-        def make(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
-            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+class _Columns(types.Type):
+    """Columns, as compiled code has them: where their addresses begin.
 
-        return types.CPointer(item)(types.int64), make  # type: ignore[no-untyped-call]
+    Parameters
+    ----------
+    layout
+        ``name:type`` of each, in the order of the addresses.
+    """
 
-    return pointer
+    def __init__(self, layout: str) -> None:
+        fields = [field.split(":") for field in layout.split()]
+        self.places = {name: place for place, (name, _) in enumerate(fields)}
+        self.pointers = {
+            name: types.CPointer(getattr(types, item))  # type: ignore[no-untyped-call]
+            for name, item in fields
+        }
+        super().__init__(f"Columns({layout})")
 
 
-pointer_to_int8 = _pointer_to(types.int8)
-pointer_to_int32 = _pointer_to(types.int32)
-pointer_to_int64 = _pointer_to(types.int64)
-pointer_to_uint8 = _pointer_to(types.uint8)
-pointer_to_uint64 = _pointer_to(types.uint64)
-pointer_to_float64 = _pointer_to(types.float64)
+register_model(_Columns)(models.OpaqueModel)
+
+
+@infer_getattr
+class _ColumnTypes(AttributeTemplate):
+    key = _Columns
+
+    def generic_resolve(self, columns: _Columns, name: str) -> Any:  # type: ignore[override]
+        return columns.pointers.get(name)
+
+
+@lower_getattr_generic(_Columns)  # type: ignore[no-untyped-call,untyped-decorator]
+def _column(context: Any, builder: ir.IRBuilder, columns: _Columns, table: ir.Value, name: str) -> ir.Value:
+    """A column by its name: a pointer to its first item."""
+    word = ir.IntType(64)
+    addresses = builder.bitcast(table, word.as_pointer())
+    address = builder.load(builder.gep(addresses, [ir.Constant(word, columns.places[name])], inbounds=True))
+    address.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return builder.inttoptr(address, context.get_value_type(columns.pointers[name]))
+
+
+@intrinsic(prefer_literal=True)
+def columns_at(_typing_context: Any, addresses: Any, layout: Any) -> Any:
+    """Columns, of an int64 array with their addresses. `layout` is a literal, see `_Columns`."""
+
+    def make(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.bitcast(array.data, context.get_value_type(signature.return_type))
+
+    return _Columns(layout.literal_value)(addresses, layout), make

@@ -2,7 +2,8 @@
 
 A module is named by the hash of its text and of the versions that compile it. Numba's own cache watches only the file of the
 function that is called; what that function reaches in other files would be compiled again at every start, or stay as it was
-before it was edited. In one module with the hash of all of it in its name, neither can happen.
+before it was edited. In one module with the hash of all of it in its name, neither can happen. The text is whole: what it still
+imports, Numba, NumPy and how columns and inner functions are compiled, is in the hash.
 """
 
 import ast
@@ -13,41 +14,106 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba.core import event
 
-from .columns import pointer_constructor
+from . import columns as columns_module
+from . import inner_functions
+from .columns import columns_constructor
 from .config import cache_dir
 
-ROOT = __package__
-"""The name that this package is imported by."""
+_PREFIX = "tornado_kernel_"
+_INNER = ast.Name("inner", ast.Load())
+_IMPORTS = f"""\
+import math
+import numba as nb
+import numpy as np
+from {__package__}.columns import columns_at
+from {__package__}.inner_functions import inner
+"""
 
 
-def module_text(header: str, parts: list[ModuleType], columns: Mapping[str, type]) -> str:
+class Compiling(NamedTuple):
+    """How far the compilation of a generated module is.
+
+    Attributes
+    ----------
+    title
+        What the module is, see `module_text`.
+    function
+        The function whose turn it is.
+    done, functions
+        How many of the module's functions are compiled, and how many there are.
+    """
+
+    title: str
+    function: str
+    done: int
+    functions: int
+
+
+@contextmanager
+def watch_compiling(show: Callable[[Compiling], None]) -> Iterator[None]:
+    """Have `show` called for every function of a generated module that this process begins to compile meanwhile."""
+    with event.install_listener("numba:compile", _Listener(show)):
+        yield
+
+
+class _Listener(event.Listener):
+    def __init__(self, show: Callable[[Compiling], None]) -> None:
+        self._show = show
+        self._done: dict[str, set[str]] = {}  # modules -> functions
+
+    def on_start(self, event: Any) -> None:
+        module, function = self._place(event)
+        if module.startswith(_PREFIX):
+            parts = vars(sys.modules[module])
+            functions = sum(isinstance(part, numba.core.dispatcher.Dispatcher) for part in parts.values())
+            done = len(self._done.setdefault(module, set()))
+            self._show(Compiling(parts["__doc__"], function, done, functions))
+
+    def on_end(self, event: Any) -> None:
+        module, function = self._place(event)
+        self._done.setdefault(module, set()).add(function)
+
+    def _place(self, event: Any) -> tuple[str, str]:
+        function = event.data["dispatcher"].py_func
+        return function.__module__, function.__name__
+
+
+def module_text(
+    title: str, parts: list[ModuleType], columns: Mapping[str, type], *, functions: str = ""
+) -> str:
     """The text of a generated module.
 
     Parameters
     ----------
-    header
-        Text that comes first: imports, constants, functions that the parts count on.
+    title
+        What it is, for people.
     parts
-        Kernel modules; a function may call those before it in this order.
+        Modules of constants and kernels; a function may call those before it in this order.
     columns
         For a name of an argument, the tuple of columns that entry points get the addresses of under this name.
+    functions
+        Text that comes before the parts: functions and constants that they count on.
     """
-    constructors = [pointer_constructor(kind) for kind in dict.fromkeys(columns.values())]
-    return "\n\n".join([header, *constructors, *(_kernel_text(part, columns) for part in parts)]) + "\n"
+    constructors = [columns_constructor(kind) for kind in dict.fromkeys(columns.values())]
+    kernels = [_kernel_text(part, columns) for part in parts]
+    return "\n\n".join([repr(title), _IMPORTS, functions, *constructors, *kernels]) + "\n"
 
 
 def load_module(text: str) -> ModuleType:
     """A generated module, from its text: compiled once on each machine."""
-    versions = f"{numba.__version__} {np.__version__} {platform.python_version()} {ROOT}"
-    digest = hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()[:24]
-    name = f"tornado_kernel_{digest}"
+    digest = hashlib.sha256(f"{_compiler()}\n{text}".encode()).hexdigest()[:24]
+    name = f"{_PREFIX}{digest}"
     if name in sys.modules:
         return sys.modules[name]
     path = cache_dir() / "kernels" / f"{name}.py"
@@ -62,8 +128,15 @@ def load_module(text: str) -> ModuleType:
     return module
 
 
+@cache
+def _compiler() -> str:
+    """What a text is compiled by."""
+    versions = f"{numba.__version__} {np.__version__} {platform.python_version()}"
+    return "\n".join([versions, inspect.getsource(columns_module), inspect.getsource(inner_functions)])
+
+
 def _kernel_text(part: ModuleType, columns: Mapping[str, type]) -> str:
-    """Constants and functions of a kernel module; only its entry points (those without the interpreter lock) are cached."""
+    """Constants and functions of a module; its entry points are those without the interpreter lock, all others inner functions."""
     body: list[ast.stmt] = []
     for statement in ast.parse(inspect.getsource(part)).body:
         if isinstance(statement, ast.FunctionDef):
@@ -72,7 +145,7 @@ def _kernel_text(part: ModuleType, columns: Mapping[str, type]) -> str:
                 if "nogil" in {keyword.arg for keyword in decorator.keywords}:
                     body += _entry_point(statement, columns)
                 else:
-                    decorator.keywords = []
+                    statement.decorator_list = [_INNER]
                     body.append(statement)
         elif isinstance(statement, ast.Assign):
             body.append(statement)
@@ -87,7 +160,7 @@ def _entry_point(function: ast.FunctionDef, columns: Mapping[str, type]) -> list
     if not columns.keys() & set(arguments):
         return [function]
     function.name = f"_{name}"
-    function.decorator_list = [ast.parse("nb.njit", mode="eval").body]
+    function.decorator_list = [_INNER]
     passed = ", ".join(f"{columns[a].__name__}_at({a})" if a in columns else a for a in arguments)
     wrapper = ast.parse(f"def {name}({', '.join(arguments)}):\n    return _{name}({passed})").body[0]
     assert isinstance(wrapper, ast.FunctionDef)

@@ -8,7 +8,15 @@ import math
 
 from rich.console import Console
 
-from tornado.command.progress import JsonReporter, Rate, Reading, TerminalReporter, make_reporter
+from tornado.command.progress import (
+    JsonReporter,
+    Rate,
+    Reading,
+    TerminalReporter,
+    make_reporter,
+    show_compiling,
+)
+from tornado.kernel_modules import load_module
 
 _READING = Reading(stage="reading", admitted=1200, rejected=2, iteration=17, residual=0.5, fraction=0.25)
 
@@ -54,3 +62,55 @@ def test_the_rate_forgets_what_is_long_past():
     readings = [rate.of(1000 * second, at_s=float(second)) for second in range(5)]
     assert readings == [0.0, 1000.0, 1000.0, 1000.0, 1000.0]
     assert [rate.of(4000, at_s=float(second)) for second in range(5, 9)][-1] == 0.0
+
+
+_MODULE = '''
+"""a module of this test's"""
+import numba as nb
+from tornado.inner_functions import inner
+
+@inner
+def twice(number):
+    return number + number + {number}
+
+@inner
+def thrice(number):
+    return twice(number) + number
+
+@nb.njit(nogil=True)
+def entry(number):
+    return thrice(number)
+'''
+
+
+def test_a_json_line_says_what_is_compiled_and_how_far_that_is(capsys):
+    module = load_module(_MODULE.format(number=1))
+    clock = iter([0.0, 0.25, 0.5, 1.5]).__next__
+    with show_compiling(as_json=True, clock=clock):
+        assert module.entry(5) == 16
+        assert module.entry(6) == 19
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    first, second = map(json.loads, captured.err.splitlines())  # two of the three: no more than one a second
+    assert first == {
+        "event": "compiling",
+        "title": "a module of this test's",
+        "function": "entry",
+        "done": 0,
+        "functions": 3,
+        "elapsed_s": 0.25,
+    }
+    assert (second["function"], second["elapsed_s"]) == ("twice", 1.5)
+
+
+def test_a_bar_says_to_people_what_is_compiled_and_says_nothing_the_second_time():
+    module = load_module(_MODULE.format(number=2))
+    shown = []
+    for _ in range(2):
+        screen = io.StringIO()
+        with show_compiling(as_json=False, console=Console(file=screen, force_terminal=True, width=160)):
+            assert module.entry(5) == 17
+        shown.append(screen.getvalue())
+    assert "compiling a module of this test's" in shown[0]
+    assert "of 3 functions" in shown[0]
+    assert shown[1] == ""

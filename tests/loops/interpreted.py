@@ -24,7 +24,12 @@ _ITEMS = {
     "float64": (ctypes.c_double, "d"),
 }
 _REACH = 1 << 26  # entries; more than the address of any outbox, and no kernel looks at what it did not write
-_REPLACED = ("import numba as nb\n", "import numpy as np\n", "from tornado.columns import *\n")
+_REPLACED = (
+    "import numba as nb\n",
+    "import numpy as np\n",
+    "from tornado.columns import columns_at\n",
+    "from tornado.inner_functions import inner\n",
+)
 
 
 class _Numba:
@@ -53,9 +58,14 @@ class _Numpy:
         return (int(value) + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-def _pointer_to(item, code):
-    array = item * _REACH
-    return lambda address: memoryview(array.from_address(int(address))).cast("B").cast(code)
+def _columns_at(addresses, layout):
+    """Stands for `tornado.columns.columns_at`."""
+    columns = {}
+    for address, field in zip(addresses, layout.split(), strict=True):
+        name, kind = field.split(":")
+        item, code = _ITEMS[kind]
+        columns[name] = memoryview((item * _REACH).from_address(int(address))).cast("B").cast(code)
+    return types.SimpleNamespace(**columns)
 
 
 def interpreted(*changes, program=LeastSums):
@@ -67,8 +77,7 @@ def interpreted(*changes, program=LeastSums):
         text = text.replace(old, new)
     module = types.ModuleType("interpreted_kernel")
     module.nb, module.np = _Numba, np
-    for name, (item, code) in _ITEMS.items():
-        setattr(module, f"pointer_to_{name}", _pointer_to(item, code))
+    module.inner, module.columns_at = _Numba.njit, _columns_at
     exec(compile(text, "interpreted kernel", "exec"), module.__dict__)
     module.np = _Numpy()
     return module

@@ -18,7 +18,7 @@ from .client import ServiceClient
 from .interruption import Interruption
 from .plan import Address
 from .presentation import ExitCode
-from .progress import Reading, TerminalReporter
+from .progress import Reading, TerminalReporter, show_compiling
 
 _SOURCE = "roads"
 _LOOP = "town"
@@ -72,7 +72,8 @@ def demo_command(*, rows: int, columns: int, closures: int, seed: int, seconds: 
             address=Address("127.0.0.1", 0),
         )
         started_s = time.perf_counter()
-        _compile(entry.kind(source=town.station), town)
+        with show_compiling(as_json=False) if sys.stderr.isatty() else contextlib.nullcontext():
+            _compile(entry.kind(source=town.station), town)
         interruption.check()
         with Deployment(placement, lambda _intern: entry.kind(source=town.station)) as deployment:
             assert deployment.server is not None

@@ -32,7 +32,7 @@ from .output import result_table, write_result
 from .pipeline import Pipeline, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
 from .presentation import ExitCode, say_event, say_note
-from .progress import Reading, Reporter, make_reporter
+from .progress import Reading, Reporter, make_reporter, show_compiling
 
 _STOPPING_S = 60.0
 
@@ -79,10 +79,13 @@ def run_job(plan: RunPlan, make_program: MakeProgram, beside: Sequence[LoopBesid
     with (
         Interruption() as interruption,
         _log_records(as_json=as_json),
-        Deployment(
-            placement, make_program, beside, on_checkpoint_failure=partial(_say_failure, as_json=as_json)
-        ) as deployment,
+        contextlib.ExitStack() as stack,
     ):
+        deployment = Deployment(
+            placement, make_program, beside, on_checkpoint_failure=partial(_say_failure, as_json=as_json)
+        )
+        with show_compiling(as_json=as_json):
+            stack.enter_context(deployment)
         return _Job(plan, deployment, interruption, as_json=as_json).run()
 
 

@@ -1,4 +1,4 @@
-"""What a running command shows: a bar on a terminal, JSON lines elsewhere, both on standard error.
+"""What a running command shows: a bar on a terminal, JSON lines elsewhere, both on standard error; while it compiles as well.
 
 Guarantees: standard output is never touched; a reporter never raises because of what it is told (a residual may be NaN
 before the first iteration ends).
@@ -10,15 +10,19 @@ import math
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from .presentation import say_event
+
+if TYPE_CHECKING:
+    from ..kernel_modules import Compiling
 
 _TERMINAL_PERIOD_S = 0.1
 _LINES_PERIOD_S = 1.0
@@ -73,6 +77,75 @@ def make_reporter(*, as_json: bool, clock: Callable[[], float] = time.monotonic)
     if as_json or not sys.stderr.isatty():
         return JsonReporter(clock=clock)
     return TerminalReporter(clock=clock)
+
+
+@contextmanager
+def show_compiling(
+    *, as_json: bool, clock: Callable[[], float] = time.monotonic, console: Console | None = None
+) -> Iterator[None]:
+    """Show what is compiled meanwhile, and how far that is; nothing where everything is compiled already."""
+    from ..kernel_modules import watch_compiling  # here, as it loads the compiler
+
+    if as_json:
+        with watch_compiling(_CompilingLines(clock).show):
+            yield
+        return
+    with _CompilingBar(console) as bar, watch_compiling(bar.show):
+        yield
+
+
+class _CompilingLines:
+    """A JSON line at the beginning, and then one a second."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._started_s = clock()
+        self._due_s = self._started_s
+
+    def show(self, compiling: Compiling) -> None:
+        now_s = self._clock()
+        if now_s >= self._due_s:
+            self._due_s = now_s + _LINES_PERIOD_S
+            elapsed_s = round(now_s - self._started_s, 3)
+            say_event("compiling", **compiling._asdict(), elapsed_s=elapsed_s)
+
+
+class _CompilingBar:
+    """A bar that appears with the first function that is compiled, and is gone when the context is left."""
+
+    def __init__(self, console: Console | None) -> None:
+        self._progress = _bar(console if console is not None else Console(stderr=True))
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, compiling: Compiling) -> None:
+        self._progress.start()
+        title = f"compiling {compiling.title}"
+        if title not in self._tasks:
+            self._tasks[title] = self._progress.add_task(title, total=compiling.functions, numbers="")
+        numbers = f"{compiling.done} of {compiling.functions} functions: {compiling.function}"
+        self._progress.update(self._tasks[title], completed=compiling.done, numbers=numbers)
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[numbers]}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        # Results go to standard output and must not be taken over to the console of the bar.
+        redirect_stdout=False,
+    )
 
 
 class Rate:
@@ -145,24 +218,11 @@ class TerminalReporter:
         self._console = console if console is not None else Console(stderr=True)
         self._rate = Rate()
         self._rate.of(0, at_s=clock())
-        self._progress = self._new_bar()
+        self._progress = _bar(self._console)
         self._task: TaskID | None = None
 
-    def _new_bar(self) -> Progress:
-        return Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[numbers]}"),
-            TimeElapsedColumn(),
-            console=self._console,
-            transient=True,
-            # Results go to standard output and must not be taken over to the console of the bar.
-            redirect_stdout=False,
-        )
-
     def __enter__(self) -> Self:
-        self._progress = self._new_bar()
+        self._progress = _bar(self._console)
         self._progress.start()
         self._task = self._progress.add_task("starting", total=None, numbers="")
         return self

@@ -5,21 +5,14 @@ from __future__ import annotations
 from functools import cache
 from types import ModuleType
 
-from ..kernel_modules import ROOT, load_module, module_text
-from . import graph_kernel, page_kernel, rows_kernel
+from ..kernel_modules import load_module, module_text
+from . import graph_columns, graph_kernel, page_kernel, rows_kernel
 from .graph_columns import GraphColumns
 
-_HEADER = f"""\
-import numba as nb
-import numpy as np
-from {ROOT}.graph.graph_columns import *
-from {ROOT}.columns import *
-"""
+_PARTS = [graph_columns, rows_kernel, graph_kernel, page_kernel]
 
 
 @cache
 def graph_module() -> ModuleType:
     """The kernel, from disk where it was compiled before."""
-    return load_module(
-        module_text(_HEADER, [rows_kernel, graph_kernel, page_kernel], {"graph": GraphColumns})
-    )
+    return load_module(module_text("the graph's kernel", _PARTS, {"graph": GraphColumns}))

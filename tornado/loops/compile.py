@@ -14,25 +14,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgument
-from ..graph import rows_kernel
+from ..graph import graph_columns, rows_kernel
 from ..graph.graph_columns import GraphColumns
-from ..kernel_modules import ROOT, load_module, module_text
+from ..kernel_modules import load_module, module_text
 from ..protocol import session_kernel
 from ..protocol.session_kernel import SessionColumns
-from . import queue_kernel, record_kernel, scan_kernel, selective_kernel, vertex_kernel
+from . import loop_columns, queue_kernel, record_kernel, scan_kernel, selective_kernel, vertex_kernel
 from .loop_columns import LoopColumns
 
-_HEADER = f"""\
-import math
-import numba as nb
-import numpy as np
-from {ROOT}.graph.graph_columns import *
-from {ROOT}.loops.loop_columns import *
-from {ROOT}.protocol.session_kernel import SessionColumns
-from {ROOT}.columns import *
-"""
 _PARTS = [
-    session_kernel, rows_kernel, queue_kernel, vertex_kernel, scan_kernel, record_kernel, selective_kernel,
+    graph_columns, loop_columns, session_kernel, rows_kernel, queue_kernel, vertex_kernel, scan_kernel, record_kernel,
+    selective_kernel,
 ]  # fmt: skip
 _COLUMNS = {
     "graph": GraphColumns, "session": SessionColumns, "loop": LoopColumns, "branch_session": SessionColumns,
@@ -62,7 +54,7 @@ def program_source(name: str, function: Callable[..., object]) -> str:
             f"{name} must be a plain function written with def, found {type(definition).__name__}"
         )
     definition.name = name
-    definition.decorator_list = [ast.parse("nb.njit", mode="eval").body]
+    definition.decorator_list = [ast.Name("inner", ast.Load())]
     definition.returns = None
     for argument in [*definition.args.args, *definition.args.posonlyargs]:
         argument.annotation = None
@@ -84,7 +76,8 @@ def generated_source(functions: dict[str, Callable[..., object]], worst: float) 
     """The text of the module that holds a program's loop."""
     worst_text = repr(float(worst)) if np.isfinite(worst) else f"float({str(float(worst))!r})"
     sources = [program_source(name, function) for name, function in functions.items()]
-    return module_text("\n\n".join([_HEADER, f"WORST = {worst_text}", *sources]), _PARTS, _COLUMNS)
+    own = "\n\n".join([f"WORST = {worst_text}", *sources])
+    return module_text("the program's loop", _PARTS, _COLUMNS, functions=own)
 
 
 def compiled_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
