@@ -9,7 +9,7 @@ import pytest
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
 from tornado import EdgeBatch
-from tornado.errors import InvalidArgument, TornadoError
+from tornado.errors import InvalidArgument, NameTaken, TornadoError, UnknownLoop, UnknownStream
 from tornado.graph import EvolvingGraph
 from tornado.loops import BranchState, Master, main_processor, processor
 from tornado.testing import EdgeHistory, EdgeList, exact_distances, mixed, random_multigraph
@@ -252,15 +252,15 @@ def test_what_a_program_cannot_take_is_refused_with_the_edge():
 def test_names_and_streams_that_are_not_there_are_refused():
     with Master() as master:
         master.start(PATHS, "paths")
-        with pytest.raises(InvalidArgument, match="a loop named 'paths' runs already"):
+        with pytest.raises(NameTaken, match="a loop named 'paths' runs already"):
             master.start(HOPS, "paths", stream="paths")
-        with pytest.raises(InvalidArgument, match="there is no stream named 'roads'; streams: paths"):
+        with pytest.raises(UnknownStream, match="no stream is called 'roads'; streams: paths"):
             master.start(HOPS, "hops", stream="roads")
-        with pytest.raises(InvalidArgument, match="there is no loop named 'hops'"):
+        with pytest.raises(UnknownLoop, match="no loop is called 'hops'"):
             master.remove("hops")
         master.start(HOPS, "hops", stream="paths")
         master.remove("paths")
-        with pytest.raises(InvalidArgument, match="loops read a stream named 'paths' already"):
+        with pytest.raises(NameTaken, match="loops read a stream named 'paths' already"):
             master.start(PATHS, "paths")
 
 
