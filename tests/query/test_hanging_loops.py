@@ -11,6 +11,7 @@ import pytest
 from tests.query.conftest import eventually, start_roads
 from tornado.errors import WorkerLost
 from tornado.query import service as service_module
+from tornado.query.query import Query
 from tornado.query.request import QueryRequest
 
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -318,3 +319,21 @@ def test_a_body_that_no_thread_took_gives_its_place_back(fake, open_service, ser
         assert WAITING["push"](client).json()["code"] == "unresponsive"
     admissions._late -= 100
     assert WAITING["push"](client).status_code == 202
+
+
+def test_a_list_of_queries_is_not_described_on_the_event_loop(fake, open_service, serve, monkeypatch):
+    start_roads(fake)
+    client = serve(open_service(fake))
+    asked = [ask(client, vertices=[3]).json()["id"] for _ in range(3)]
+    threads = []
+    status = Query.status
+
+    def noted(query, *, asks=True):
+        threads.append(threading.current_thread().name)
+        return status(query, asks=asks)
+
+    monkeypatch.setattr(Query, "status", noted)
+    listed = client.get("/v1/queries").json()["queries"]
+    assert [one["id"] for one in listed] == asked[::-1]
+    assert len(threads) == 3
+    assert "tornado-http" not in threads  # the event loop's

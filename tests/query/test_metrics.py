@@ -5,7 +5,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.query.conftest import start_roads
 from tornado.ingest.ingester import IngesterState, IngesterStatistics
+from tornado.ingest.parsed import Rejection
+from tornado.ingest.quarantine import Quarantine
 from tornado.query.metrics import LABELLED_SOURCES, OTHER_SOURCES, Metrics
+from tornado.query.push import Pusher
 
 
 def source(name, *, records=1, lag=0, error=None):
@@ -75,3 +78,14 @@ def test_names_of_clients_make_only_so_many_time_series_and_nothing_is_left_out(
     later = scraped()
     assert later["tornado_source_records_total", "roads", OTHER_SOURCES] == records[OTHER_SOURCES] + 5
     assert {key[:3] for key in later} == {key[:3] for key in samples}
+
+
+def test_what_the_quarantine_let_go_of_is_counted(fake, open_service, serve, tmp_path):
+    start_roads(fake)
+    with Quarantine(tmp_path / "rejected.jsonl", limit_bytes=250) as quarantine:
+        client = serve(open_service(fake), pusher=Pusher(quarantine=quarantine))
+        for number in range(9):
+            quarantine.write("http", [Rejection(number, "x" * 100, "bad")])
+        gone = quarantine.statistics().let_go
+        assert gone > 0
+        assert f"tornado_quarantine_let_go_records_total {gone}.0" in client.get("/metrics").text

@@ -82,7 +82,10 @@ class HttpServer:
         self._loops = loops
         self._limits = limits or HttpLimits()
         self._metrics = Metrics(
-            service, self._pusher.quarantine.counts, within_s=self._limits.look_timeout_s / 2
+            service,
+            self._pusher.quarantine.counts,
+            let_go=lambda: self._pusher.quarantine.statistics().let_go,
+            within_s=self._limits.look_timeout_s / 2,
         )
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None

@@ -26,6 +26,8 @@ class Bulkheads:
         How loops and sources stand, what is stored, metrics.
     progress
         How far queries are.
+    listings
+        Lists of queries as they are known: nobody is asked.
     forks
         Exact questions of now.
     loads
@@ -46,6 +48,7 @@ class Bulkheads:
 
     looks: Bulkhead
     progress: Bulkhead
+    listings: Bulkhead
     forks: Bulkhead
     loads: Bulkhead
     reads: Bulkhead
@@ -63,6 +66,7 @@ class Bulkheads:
             looks=Bulkhead("look at loops", threads=8, deadline_s=look_s),
             # Half of a look: what is known is answered where this does not come.
             progress=Bulkhead("look at queries", threads=8, deadline_s=look_s / 2),
+            listings=Bulkhead("list of queries", threads=4, deadline_s=ask_s),
             forks=Bulkhead("fork of a branch", threads=16, deadline_s=ask_s),
             loads=Bulkhead("fork of a stored snapshot", threads=8, deadline_s=ask_s),
             reads=Bulkhead("approximate read", threads=8, deadline_s=ask_s),

@@ -8,6 +8,7 @@ workers do not say in time how far it is.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
@@ -33,6 +34,7 @@ from .formats import (
     NDJSON,
     Format,
     accepted_format,
+    json_bytes,
     page_dict,
     status_dict,
     vertex_of,
@@ -259,11 +261,14 @@ def query_routes(
         refuse_unknown_parameters(request, ["loop", "limit"])
         found = [query for query in reversed(service.queries()) if loop is None or query.request.loop == loop]
 
-        def described(asks: bool) -> list[dict[str, Any]]:  # noqa: FBT001  called by `known`
-            return [describe(query.status(asks=asks)) for query in found[:limit]]
+        def described(*, asks: bool) -> bytes:
+            return json_bytes({"queries": [describe(query.status(asks=asks)) for query in found[:limit]]})
 
-        at_once = all(query.branch is None for query in found[:limit])
-        return JsonResponse({"queries": await known(described, at_once=at_once)})
+        # Also where nobody is asked, there may be a thousand of them to describe.
+        if any(query.branch is not None for query in found[:limit]):
+            with contextlib.suppress(Unresponsive):
+                return Response(await bulkheads.progress.run(lambda: described(asks=True)), media_type=JSON)
+        return Response(await bulkheads.listings.run(lambda: described(asks=False)), media_type=JSON)
 
     @router.get("/{id}", response_model=QueryStatusBody)
     async def status(request: Request, id: str, wait_s: WaitParameter = None) -> Response:  # noqa: A002

@@ -8,8 +8,7 @@ them), and only so many sources by name, since clients choose names.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -112,14 +111,23 @@ class Metrics:
         Whose loops and queries are measured.
     rejected : callable
         Returns the number of quarantined records by source.
+    let_go : callable
+        Returns how many of them are no longer in the quarantine file, for want of room.
     within_s : float
         How long loops may take to say how they stand. Of one that does not, the numbers are those it said last, and
         `tornado_loop_statistics_age_seconds` says how old they are.
     """
 
-    def __init__(self, service: QueryService, rejected: Any, *, within_s: float = 1.0) -> None:
+    def __init__(
+        self,
+        service: QueryService,
+        rejected: Callable[[], Mapping[str, int]],
+        *,
+        let_go: Callable[[], int] = int,
+        within_s: float = 1.0,
+    ) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Statistics(service, rejected, within_s))
+        self._registry.register(_Statistics(service, rejected, let_go, within_s))
         self._latency = Histogram(
             "tornado_query_latency_seconds",
             "From the question to its end",
@@ -138,9 +146,16 @@ class Metrics:
 
 
 class _Statistics(Collector):
-    def __init__(self, service: QueryService, rejected: Any, within_s: float) -> None:
+    def __init__(
+        self,
+        service: QueryService,
+        rejected: Callable[[], Mapping[str, int]],
+        let_go: Callable[[], int],
+        within_s: float,
+    ) -> None:
         self._service = service
         self._rejected = rejected
+        self._let_go = let_go
         self._within_s = within_s
         self._labelled: dict[str, dict[str, None]] = {}  # by loop
 
@@ -156,6 +171,11 @@ class _Statistics(Collector):
         for (_, source), count in self._summed(("", source, count) for source, count in counts.items()):
             rejected.add_metric([source], count)
         yield rejected
+        yield CounterMetricFamily(
+            "tornado_quarantine_let_go_records",
+            "Records that are no longer in the quarantine file, for want of room",
+            value=self._let_go(),
+        )
         memory = GaugeMetricFamily("tornado_process_memory_bytes", "Resident memory of this process")
         memory.add_metric([], _resident_bytes())
         yield memory
