@@ -137,6 +137,9 @@ def test_the_json_form_is_the_query_as_the_interface_gives_it_with_its_result(sh
 def test_an_approximate_query_answers_from_the_main_loop(shared_service, tornado):
     done = tornado("query", "--mode", "approximate", "--vertices", "1", "--url", shared_service.url)
     assert (done.code, done.out) == (0, "vertex,value\n1,0.0\n")
+    assert "not exact for edges.csv: 4" in done.err
+    done = tornado("query", "--mode", "approximate", "--json", "--url", shared_service.url)
+    assert json.loads(done.out)["certificate"] == {"kind": "none"}
 
 
 def test_watch_asks_again_and_shows_the_end_of_each(shared_service, tornado):

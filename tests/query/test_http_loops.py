@@ -211,6 +211,9 @@ def test_the_openapi_document_describes_every_path_and_the_query_body(client):
         body["properties"]
     )
     assert body["required"] == ["loop"]
+    certificate = document["components"]["schemas"]["CertificateBody"]["properties"]
+    assert certificate["kind"]["enum"] == ["exact", "bound", "gap", "stationary", "none"]
+    assert certificate.keys() == {"kind", "norm", "bound", "primal", "dual", "side"}
 
 
 def test_the_documentation_page_needs_no_network(client):

@@ -29,7 +29,7 @@ from .interruption import Interruption
 from .output import result_table, write_result
 from .pipeline import Pipeline, pipeline_folder
 from .plan import RunPlan
-from .presentation import ExitCode, say_event, say_note
+from .presentation import ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter
 
 _STOPPING_S = 60.0
@@ -287,7 +287,7 @@ class _Job:
             ids, values = branch.values().arrays()
             self._write(output, ids, values)
             say_note(
-                f"{'exact' if converged else 'not exact'}: {len(ids):,} vertices written to {output} "
+                f"{in_words(branch.certificate)}: {len(ids):,} vertices written to {output} "
                 f"({time.monotonic() - started_s:.3f} s)",
                 as_json=self._as_json,
                 event="result",
@@ -297,7 +297,7 @@ class _Job:
                 stopped_by=None if converged else stopped_by,
                 snapshot=snapshot_dict(NamedSnapshot.of(branch.snapshot)),
                 elapsed_s=round(time.monotonic() - started_s, 6),
-                certificate={"kind": "exact"} if converged else None,
+                certificate=branch.certificate,
             )
         finally:
             branch.release()

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..certificate import Side, side_of
 from ..errors import InvalidArgument, UnknownField
 from ..ingest.records import EdgeBatch
 from .compile import load_kernel
@@ -39,6 +40,11 @@ class VertexProgram:
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
         """Which records this program cannot take (a mask over the batch), and why."""
         return np.zeros(len(batch), np.bool_), ""
+
+    @property
+    def stopped_side(self) -> Side | None:
+        """On which side of the exact values those of a stopped branch are (see `certificate`); None: that is not known."""
+        return None
 
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""
@@ -139,6 +145,11 @@ class SelectiveProgram(VertexProgram):
     def priority(value: float) -> float:
         """The order in which vertices are processed, inside the delay bound: least first."""
         return value
+
+    @property
+    def stopped_side(self) -> Side | None:
+        """Above where less is better, below where more is."""
+        return side_of(self.better)
 
     def arguments(self) -> tuple[Any, ...]:
         """The parameters as the compiled functions get them."""

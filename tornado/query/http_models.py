@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..certificate import Kind, Side
 from . import problems
 from .ids import INT64_MAX, INT64_MIN
 from .request import Mode, QueryRequest
@@ -90,6 +91,27 @@ class ResultBody(BaseModel):
     next: int | str | None = Field(description="Give this as `after` for the next page.")
 
 
+class CertificateBody(BaseModel):
+    """What the values of an answer are worth."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"kind": "exact"}]})
+
+    kind: Kind = Field(
+        description="`exact`: the fixed point of the snapshot. `bound`: at most `bound` from it in `norm`. `gap`: of a learner, "
+        "(primal - dual) / primal is at most `bound`. `stationary`: where the method stays. `none`: a read of the main loop, "
+        "or stopped before its end."
+    )
+    norm: str | None = Field(None, description="Of a `bound`.", examples=["l1"])
+    bound: float | None = Field(None, description="Of a `bound` or a `gap`.")
+    primal: float | None = Field(None, description="Of a `gap`.")
+    dual: float | None = Field(None, description="Of a `gap`.")
+    side: Side | None = Field(
+        None,
+        description="Of `none`, where it is known. `upper`: every exact value is at most the one given, `lower`: at least; "
+        "null in place of a value bounds nothing.",
+    )
+
+
 class QueryStatusBody(BaseModel):
     """A query as a resource."""
 
@@ -103,7 +125,7 @@ class QueryStatusBody(BaseModel):
     prepares: int
     residual: float | None
     elapsed_s: float
-    certificate: dict[str, Any] | None = Field(examples=[{"kind": "exact"}])
+    certificate: CertificateBody | None = Field(description="null without values.")
     stopped_by: Literal["deadline", "max_iterations"] | None
     error: dict[str, Any] | None = Field(None, description="The problem document of a query that failed.")
     result: ResultBody | None = Field(None, description="With `wait_s`, where the query has finished.")
