@@ -49,7 +49,11 @@ class _Object(NamedTuple):
 
 
 def parse_ndjson(
-    body: bytes, *, interner: Interner | None = None, max_line_bytes: int = MAX_LINE_BYTES
+    body: bytes,
+    *,
+    interner: Interner | None = None,
+    quoted_ids: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> ParsedBatch:
     r"""Parse a body; bad lines are in `rejected`.
 
@@ -59,6 +63,8 @@ def parse_ndjson(
         Whole lines; empty ones are no records.
     interner : Interner, optional
         Ids are strings and become numbers here; without it they are integers.
+    quoted_ids : bool
+        Integers may stand in quotes, as text that is read as in a file: for senders whose numbers are doubles.
     max_line_bytes : int
         Longer lines are rejected.
 
@@ -89,13 +95,18 @@ def parse_ndjson(
     for piece in pieces_of_lines(body, _PIECE_BYTES):
         starts, stops, _, _ = find_lines(np.frombuffer(piece, np.uint8), 1, max_line_bytes, False)
         lines = Lines(piece, starts, stops, np.arange(1, len(starts) + 1), max_line_bytes)
-        parts.append(parse_object_lines(lines, interner=interner))
+        parts.append(parse_object_lines(lines, interner=interner, quoted_ids=quoted_ids))
         rejected.extend(parts[-1].rejected)
     return ParsedBatch.concat(parts)
 
 
 def parse_object_lines(
-    lines: Lines, *, interner: Interner | None = None, undirected: bool = False, key: str | None = None
+    lines: Lines,
+    *,
+    interner: Interner | None = None,
+    undirected: bool = False,
+    key: str | None = None,
+    quoted_ids: bool = False,
 ) -> ParsedBatch:
     """Parse lines that were found already, one object each; see `parse_ndjson`.
 
@@ -109,6 +120,8 @@ def parse_object_lines(
         Whether each object is an edge in both directions.
     key : str, optional
         A further field, which each object must have; see `ParsedBatch.keys`.
+    quoted_ids : bool
+        See `parse_ndjson`.
     """
     columns = KernelColumns.for_lines(len(lines))
     parse_objects(
@@ -117,6 +130,7 @@ def parse_object_lines(
         lines.stops,
         np.frombuffer((key or "").encode(), np.uint8),
         interner is not None,
+        quoted_ids and interner is None,
         _OP_WORDS,
         _OP_CODES,
         lines.limit,
@@ -127,12 +141,23 @@ def parse_object_lines(
         columns.spans,
         columns.status,
     )
-    define = partial(parse_object, string_ids=interner is not None, max_line_bytes=lines.limit, key=key)
+    define = partial(
+        parse_object,
+        string_ids=interner is not None,
+        quoted_ids=quoted_ids,
+        max_line_bytes=lines.limit,
+        key=key,
+    )
     return assemble(lines, columns, define, interner=interner, undirected=undirected, keyed=key is not None)
 
 
 def parse_object(
-    line: bytes, *, string_ids: bool, max_line_bytes: int = MAX_LINE_BYTES, key: str | None = None
+    line: bytes,
+    *,
+    string_ids: bool,
+    quoted_ids: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    key: str | None = None,
 ) -> ParsedLine:
     """Parse one line: the definition.
 
@@ -162,8 +187,8 @@ def parse_object(
         if name in fields:
             raise RecordError(f"{name} is there twice")
         fields[name] = value
-    src = _vertex(fields.get("src"), "src", string_ids=string_ids)
-    dst = _vertex(fields.get("dst"), "dst", string_ids=string_ids)
+    src = _vertex(fields.get("src"), "src", string_ids=string_ids, quoted_ids=quoted_ids)
+    dst = _vertex(fields.get("dst"), "dst", string_ids=string_ids, quoted_ids=quoted_ids)
     op = fields.get("op")
     if op is None:
         code = INSERT
@@ -182,16 +207,16 @@ def parse_object(
     return ParsedLine(src, dst, weight, code, b"" if key is None else _key(fields.get(key), key))
 
 
-def _vertex(value: Any, name: str, *, string_ids: bool) -> int | bytes:
+def _vertex(value: Any, name: str, *, string_ids: bool, quoted_ids: bool) -> int | bytes:
     if value is None:
         raise RecordError(f"{name} is missing")
     if string_ids:
         if not isinstance(value, str) or isinstance(value, _Digits):
             raise RecordError(f"{name} is not a string: {_shown(value)}")
         return _encoded(value, name)
-    if not isinstance(value, _Digits):
+    if not isinstance(value, str if quoted_ids else _Digits):
         raise RecordError(f"{name} is not an integer: {_shown(value)}")
-    return parse_integer(value.encode(), name)
+    return parse_integer(value.encode("utf-8", "backslashreplace"), name)
 
 
 def _key(value: Any, name: str) -> bytes:

@@ -33,7 +33,8 @@ class QueryBody(BaseModel):
     vertices: list[int | str] | None = Field(
         None,
         fail_fast=True,
-        description="Only these. With neither this nor `top`, all vertices.",
+        description="Only these; strings where the loop has such ids, and with `?ids=string`. With neither this nor `top`, "
+        "all vertices.",
         examples=[[4, 5]],
     )
     top: int | None = Field(None, description="The best so many, by what the program ranks by.", ge=1)
@@ -79,7 +80,9 @@ class SnapshotBody(BaseModel):
 class ValueBody(BaseModel):
     """One vertex; the value is null where it is unreachable."""
 
-    vertex: int | str
+    vertex: int | str = Field(
+        description="A number; a string where the loop has such ids, and with `?ids=string`."
+    )
     value: float | None
 
 

@@ -10,7 +10,9 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from fastapi import Query as Parameter
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -19,6 +21,14 @@ from ..errors import QueueFull
 from . import problems
 from .formats import JSON, json_bytes
 from .problems import Problem, ProblemError
+
+IdsParameter = Annotated[
+    Literal["string"] | None,
+    Parameter(
+        description="`string`: an id is a string of its digits on the way out, and may be one on the way in. For JSON whose "
+        "numbers are doubles, which hold no id beyond 2^53. Where the loop has strings for ids they are strings anyway."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from .http_models import LoopBody, LoopListBody, ProblemBody, PushedBody
 from .http_requests import (
     Bodies,
     HttpLimits,
+    IdsParameter,
     JsonResponse,
     content_type,
     read_body,
@@ -92,9 +93,9 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         return JsonResponse(found | {"snapshots": snapshots})
 
     @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=_EDGES_BODY)
-    async def push(request: Request, name: LoopName) -> Response:
+    async def push(request: Request, name: LoopName, ids: IdsParameter = None) -> Response:
         """Push edges, added and removed in the order of the body."""
-        refuse_unknown_parameters(request, [])
+        refuse_unknown_parameters(request, ["ids"])
         loop = service.loop(name)
         with bodies.place():
             body = await read_body(
@@ -104,7 +105,9 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
                 timeout_s=limits.body_timeout_s,
             )
             kind = content_type(request)
-            pushed = await bulkheads.admissions.run(lambda: _push(service, pusher, loop, kind, body))
+            pushed = await bulkheads.admissions.run(
+                lambda: _push(service, pusher, loop, kind, body, quoted_ids=ids == "string")
+            )
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
             status_code=202,
@@ -143,11 +146,16 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
     return router
 
 
-def _push(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, body: bytes) -> Pushed:
+def _push(
+    service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, body: bytes, *, quoted_ids: bool
+) -> Pushed:
     codec = service.ids(loop.name)
     interner = codec.interner if isinstance(codec, StringIds) else None
-    parse = parse_ndjson if kind == NDJSON else parse_arrow
-    parsed: ParsedBatch = parse(body, interner=interner)
+    parsed: ParsedBatch
+    if kind == NDJSON:
+        parsed = parse_ndjson(body, interner=interner, quoted_ids=quoted_ids)
+    else:
+        parsed = parse_arrow(body, interner=interner)  # its integers are exact for whoever writes them
     return pusher.push(loop, SOURCE, parsed)
 
 
