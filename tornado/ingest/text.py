@@ -122,7 +122,7 @@ def parse_text_lines(
         lines.starts,
         lines.stops,
         layout.separator,
-        np.array([layout.src, layout.dst, layout.weight, layout.op, layout.key]),
+        np.array([layout.src, layout.dst, layout.weight, layout.op, layout.key, layout.time]),
         layout.most_columns or 0,
         layout.weight_optional,
         layout.string_ids,
@@ -143,4 +143,5 @@ def parse_text_lines(
         interner=interner,
         undirected=undirected,
         keyed=layout.key >= 0,
+        timed=layout.time >= 0,
     )
