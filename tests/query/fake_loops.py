@@ -21,7 +21,7 @@ import numpy as np
 
 from tornado.errors import InvalidArgument, QueueFull, UnknownField
 
-INSERT, REMOVE, REPLACE = 1, -1, 2
+INSERT, REMOVE, REPLACE, MENTION = 1, -1, 2, 3
 
 
 class BranchState(Enum):
@@ -227,6 +227,9 @@ class MainLoop:
             return self.version
 
     def _apply(self, src, dst, weight, op):
+        if op == MENTION:
+            self._vertices.add(src)
+            return
         weights = self._edges[src][dst]
         if op == REMOVE:
             if weights and math.isnan(weight):

@@ -296,7 +296,7 @@ def test_an_unknown_query_field_is_refused_by_name_with_the_valid_ones(client):
 
 def test_an_unknown_query_parameter_is_refused_by_name(client):
     document = problem(client.post("/v1/queries?wait=3", json={"loop": "roads"}), 422, "unknown-field")
-    assert (document["field"], document["valid"]) == ("wait", ["wait_s"])
+    assert (document["field"], document["valid"]) == ("wait", ["wait_s", "ids"])
 
 
 @pytest.mark.parametrize(

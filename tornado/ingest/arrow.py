@@ -93,13 +93,7 @@ def parse_table(
     weight, weight_null = _weight_column(table)
     faults = _Faults(table.num_rows)
     for name, column in ids.items():
-        faults.add(_nulls(column), f"{name} is missing")
-        if pa.types.is_uint64(column.type):
-            # A null compares as null, which is no fault of this kind.
-            beyond = pc.greater(column, pa.scalar(_INT64_MAX, pa.uint64())).fill_null(fill_value=False)
-            faults.add(_numpy(beyond), f"{name} is beyond 64 bits")
-        if interner is not None:
-            faults.add(_numpy(pc.equal(column, "").fill_null(fill_value=False)), f"{name} is missing")
+        _add_id_faults(faults, name, column)
     faults.add(code == _UNKNOWN_OP, "op is unknown")
     for bad, reason in weight_faults(weight, left_out=weight_null):
         faults.add(bad, reason)
@@ -139,6 +133,29 @@ def parse_table(
     return ParsedBatch(
         batch, table.num_rows, table.num_rows, positions, rejected.all(), text_of, keys, instants
     )
+
+
+def parse_vertex_table(table: pa.Table, *, interner: Interner | None = None) -> ParsedBatch:
+    """Parse a table of vertices, with the column `id`; see `parse_table`. Its records are `EdgeBatch.mentions`."""
+    _check(table, ("id",), None)
+    column = _id_column(table, "id", BODY, string_ids=interner is not None)
+    faults = _Faults(table.num_rows)
+    _add_id_faults(faults, "id", column)
+    good = faults.none()
+    kept = column.filter(pa.array(good))
+    if interner is None:
+        ids = _owned(_numpy(kept.cast(pa.int64())))
+    else:
+        ids = interner.intern(pa.concat_arrays([pa.array([], pa.large_string()), *kept.chunks]))
+
+    def text_of(position: int) -> str:
+        return _row_text(table, ("id",), position - 1)
+
+    rejected = Rejections()
+    for row in np.flatnonzero(~good).tolist():
+        rejected.add(row + 1, text_of(row + 1), faults.reason(row))
+    batch, count = EdgeBatch.mentions(ids), table.num_rows
+    return ParsedBatch(batch, count, count, np.flatnonzero(good) + 1, rejected.all(), text_of)
 
 
 def parse_order(table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
@@ -274,6 +291,16 @@ def _id_column(table: pa.Table, name: str, bounds: Bounds, *, string_ids: bool) 
     if not pa.types.is_integer(column.type):
         raise InvalidArgument(f"column {name!r} has type {column.type}, but a vertex id is an integer")
     return column
+
+
+def _add_id_faults(faults: _Faults, name: str, column: pa.ChunkedArray) -> None:
+    faults.add(_nulls(column), f"{name} is missing")
+    # A null compares as null, which is no fault of these kinds.
+    if pa.types.is_uint64(column.type):
+        beyond = pc.greater(column, pa.scalar(_INT64_MAX, pa.uint64())).fill_null(fill_value=False)
+        faults.add(_numpy(beyond), f"{name} is beyond 64 bits")
+    if pa.types.is_large_string(column.type):
+        faults.add(_numpy(pc.equal(column, "").fill_null(fill_value=False)), f"{name} is missing")
 
 
 def _op_column(table: pa.Table) -> NDArray[np.int8]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -24,7 +25,7 @@ from .blocks import count_line_ends, pieces_of_lines
 from .interner import Interner
 from .lines import ParsedLine, finite, parse_integer, parse_name, parse_operation, shown
 from .parsed import ParsedBatch, Rejections
-from .records import INSERT, OPERATIONS, REMOVE
+from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch
 from .times import MALFORMED
 from .tokenizer import find_lines, parse_objects
 
@@ -89,12 +90,7 @@ def parse_ndjson(
     >>> parsed.batch.weight.tolist(), parsed.rejected[0].reason
     ([1.0], "src is not an integer: '1.0'")
     """
-    # Before anything is parsed: a name is given its number once and for all.
-    ends = count_line_ends(body)
-    if ends > BODY_LIMIT_RECORDS:
-        raise BodyTooLarge(
-            f"the body is larger than the {BODY_LIMIT_RECORDS} records taken at once: it has {ends} lines"
-        )
+    _check_records(body)
     rejected = Rejections()
     parts: list[ParsedBatch] = []
     for piece in pieces_of_lines(body, _PIECE_BYTES):
@@ -103,6 +99,47 @@ def parse_ndjson(
         parts.append(parse_object_lines(lines, interner=interner, quoted_ids=quoted_ids, times=times))
         rejected.extend(parts[-1].rejected)
     return ParsedBatch.concat(parts)
+
+
+def parse_vertices(
+    body: bytes,
+    *,
+    interner: Interner | None = None,
+    quoted_ids: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> ParsedBatch:
+    r"""Parse a body of vertices, `{"id": 7}` a line; bad lines are in `rejected`. Otherwise as `parse_ndjson`.
+
+    Returns
+    -------
+    ParsedBatch
+        Its records are `EdgeBatch.mentions`.
+
+    Examples
+    --------
+    >>> parsed = parse_vertices(b'{"id": 7}\n{"id": 1.5}\n')
+    >>> parsed.batch.src.tolist(), parsed.rejected[0].reason
+    ([7], "id is not an integer: '1.5'")
+    """
+    _check_records(body)
+    starts, stops, _, _ = find_lines(np.frombuffer(body, np.uint8), 1, max_line_bytes, False)
+    lines = Lines(body, starts, stops, np.arange(1, len(starts) + 1), max_line_bytes)
+    found: list[Any] = []
+    positions: list[int] = []
+    rejected = Rejections()
+    for index in range(len(lines)):
+        raw = lines.raw(index)
+        try:
+            given = _fields(raw, {"id"}, max_line_bytes).get("id")
+            vertex = _vertex(given, "id", string_ids=interner is not None, quoted_ids=quoted_ids)
+        except RecordError as error:
+            rejected.add(index + 1, raw[:max_line_bytes], error.reason)
+            continue
+        found.append(vertex if isinstance(vertex, int) else vertex.decode())
+        positions.append(index + 1)
+    ids = np.array(found, np.int64) if interner is None else interner.intern(found)
+    batch, count = EdgeBatch.mentions(ids), len(lines)
+    return ParsedBatch(batch, count, count, np.array(positions, np.int64), rejected.all(), lines.text_at)
 
 
 def parse_object_lines(
@@ -177,27 +214,7 @@ def parse_object(
         The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight, key; what the time
         means is looked at later.
     """
-    if len(line) > max_line_bytes:
-        raise RecordError(f"line is longer than {max_line_bytes} bytes")
-    try:
-        found = json.loads(
-            line.decode(),
-            parse_int=_Digits,
-            parse_float=_Digits,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_Object,
-        )
-    except (ValueError, RecursionError):
-        raise RecordError(_NO_OBJECT) from None
-    if not isinstance(found, _Object):
-        raise RecordError(_NO_OBJECT)
-    fields: dict[str, Any] = {}
-    for name, value in found.pairs:
-        if name not in _FIELDS and name != key:
-            raise RecordError(f"unknown field: {_shown(name)}")
-        if name in fields:
-            raise RecordError(f"{name} is there twice")
-        fields[name] = value
+    fields = _fields(line, _FIELDS if key is None else _FIELDS | {key}, max_line_bytes)
     src = _vertex(fields.get("src"), "src", string_ids=string_ids, quoted_ids=quoted_ids)
     dst = _vertex(fields.get("dst"), "dst", string_ids=string_ids, quoted_ids=quoted_ids)
     op = fields.get("op")
@@ -217,6 +234,40 @@ def parse_object(
         raise RecordError(f"weight is not a number: {_shown(given)}")
     text = b"" if key is None else _key(fields.get(key), key)
     return ParsedLine(src, dst, weight, code, text, _time(fields.get("time")) if times else b"")
+
+
+def _check_records(body: bytes) -> None:
+    # Before anything is parsed: a name is given its number once and for all.
+    ends = count_line_ends(body)
+    if ends > BODY_LIMIT_RECORDS:
+        raise BodyTooLarge(
+            f"the body is larger than the {BODY_LIMIT_RECORDS} records taken at once: it has {ends} lines"
+        )
+
+
+def _fields(line: bytes, known: AbstractSet[str], max_line_bytes: int) -> dict[str, Any]:
+    if len(line) > max_line_bytes:
+        raise RecordError(f"line is longer than {max_line_bytes} bytes")
+    try:
+        found = json.loads(
+            line.decode(),
+            parse_int=_Digits,
+            parse_float=_Digits,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_Object,
+        )
+    except (ValueError, RecursionError):
+        raise RecordError(_NO_OBJECT) from None
+    if not isinstance(found, _Object):
+        raise RecordError(_NO_OBJECT)
+    fields: dict[str, Any] = {}
+    for name, value in found.pairs:
+        if name not in known:
+            raise RecordError(f"unknown field: {_shown(name)}")
+        if name in fields:
+            raise RecordError(f"{name} is there twice")
+        fields[name] = value
+    return fields
 
 
 def _vertex(value: Any, name: str, *, string_ids: bool, quoted_ids: bool) -> int | bytes:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..certificate import Side, side_of
 from ..errors import InvalidArgument, UnknownField
-from ..ingest.records import EdgeBatch
+from ..ingest.records import MENTION, EdgeBatch
 from .compile import load_kernel
 
 _GREATEST_DELAY_BOUND = 1 << 40  # far beyond any loop's iterations, and safe to add to one
@@ -170,6 +170,7 @@ class SelectiveProgram(VertexProgram):
 def first_refused(program: VertexProgram, batch: EdgeBatch) -> tuple[int, str, str] | None:
     """Return the first record that a program cannot take: its index, the record and the reason; None where there is none."""
     refused, reason = program.check(batch)
+    refused = refused & (batch.op != MENTION)  # what has no edge is nothing that a program could refuse
     if not refused.any():
         return None
     first = int(np.flatnonzero(refused)[0])

@@ -7,6 +7,7 @@ shown as it was last, with the age of that. Health and readiness ask nobody.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -14,13 +15,13 @@ from fastapi import Path as PathParameter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..ingest.arrow import parse_arrow
+from ..ingest.arrow import parse_arrow, parse_vertex_table, read_table
 from ..ingest.ingester import IngesterStatistics
-from ..ingest.ndjson import parse_ndjson
+from ..ingest.interner import Interner
+from ..ingest.ndjson import parse_ndjson, parse_vertices
 from ..ingest.parsed import ParsedBatch
 from . import problems
 from .bulkhead import Unresponsive
-from .contract import MainLoopView
 from .formats import ARROW, NDJSON, number, snapshot_dict
 from .http_bulkheads import Bulkheads
 from .http_models import LoopBody, LoopListBody, ProblemBody, PushedBody
@@ -33,11 +34,11 @@ from .http_requests import (
     read_body,
     refuse_unknown_parameters,
 )
-from .ids import StringIds
+from .ids import IdCodec, StringIds
 from .last_known import Known
 from .metrics import MEDIA_TYPE, Metrics
 from .problems import Problem
-from .push import Pushed, Pusher
+from .push import Pusher
 from .query import NamedSnapshot
 from .service import QueryService
 
@@ -60,6 +61,19 @@ _EDGES_BODY = {
         },
     }
 }
+
+_VERTICES_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            NDJSON: {"schema": {"type": "string"}, "example": '{"id": 7}\n{"id": 8}\n'},
+            ARROW: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+
+Parse = Callable[[IdCodec, str, bytes], ParsedBatch]
+"""Reads a body of a media type, with ids of a kind."""
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 
@@ -92,9 +106,7 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         [found] = await bulkheads.looks.run(lambda: shown([loop.name]))
         return JsonResponse(found | {"snapshots": snapshots})
 
-    @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=_EDGES_BODY)
-    async def push(request: Request, name: LoopName, ids: IdsParameter = None) -> Response:
-        """Push edges, added and removed in the order of the body."""
+    async def pushed_as(request: Request, name: str, parse: Parse) -> Response:
         refuse_unknown_parameters(request, ["ids"])
         loop = service.loop(name)
         with bodies.place():
@@ -106,12 +118,22 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
             )
             kind = content_type(request)
             pushed = await bulkheads.admissions.run(
-                lambda: _push(service, pusher, loop, kind, body, quoted_ids=ids == "string")
+                lambda: pusher.push(loop, SOURCE, parse(service.ids(loop.name), kind, body))
             )
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
             status_code=202,
         )
+
+    @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=_EDGES_BODY)
+    async def push(request: Request, name: LoopName, ids: IdsParameter = None) -> Response:
+        """Push edges, added and removed in the order of the body."""
+        return await pushed_as(request, name, lambda codec, kind, body: _edges(codec, kind, body, ids))
+
+    @router.post("/{name}/vertices", status_code=202, response_model=PushedBody, openapi_extra=_VERTICES_BODY)
+    async def push_vertices(request: Request, name: LoopName, ids: IdsParameter = None) -> Response:
+        """Push vertices that need have no edge: from now on they were seen."""
+        return await pushed_as(request, name, lambda codec, kind, body: _vertices(codec, kind, body, ids))
 
     return router
 
@@ -146,17 +168,20 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
     return router
 
 
-def _push(
-    service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, body: bytes, *, quoted_ids: bool
-) -> Pushed:
-    codec = service.ids(loop.name)
-    interner = codec.interner if isinstance(codec, StringIds) else None
-    parsed: ParsedBatch
+def _edges(codec: IdCodec, kind: str, body: bytes, ids: str | None) -> ParsedBatch:
     if kind == NDJSON:
-        parsed = parse_ndjson(body, interner=interner, quoted_ids=quoted_ids)
-    else:
-        parsed = parse_arrow(body, interner=interner)  # its integers are exact for whoever writes them
-    return pusher.push(loop, SOURCE, parsed)
+        return parse_ndjson(body, interner=_interner(codec), quoted_ids=ids == "string")
+    return parse_arrow(body, interner=_interner(codec))  # its integers are exact for whoever writes them
+
+
+def _vertices(codec: IdCodec, kind: str, body: bytes, ids: str | None) -> ParsedBatch:
+    if kind == NDJSON:
+        return parse_vertices(body, interner=_interner(codec), quoted_ids=ids == "string")
+    return parse_vertex_table(read_table(body), interner=_interner(codec))
+
+
+def _interner(codec: IdCodec) -> Interner | None:
+    return codec.interner if isinstance(codec, StringIds) else None
 
 
 def _loop_dict(service: QueryService, name: str, known: Known[Any] | None) -> dict[str, Any]:
