@@ -68,7 +68,7 @@ def run_job(plan: RunPlan, make_program: MakeProgram) -> int:
         address=plan.address,
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
-        files_first=bool(plan.edges),
+        files_first=bool(plan.edges or plan.vertices),
         engine=plan.engine,
         spark_master=plan.spark_master,
     )
@@ -94,7 +94,9 @@ class _Job:
         self._interruption = interruption
         self._as_json = as_json
         text_format = TextFormat(columns=plan.columns, undirected=plan.undirected)
-        sources = open_sources(plan.edges, text_format=text_format, interner=deployment.interner)
+        sources = open_sources(
+            plan.edges, vertices=plan.vertices, text_format=text_format, interner=deployment.interner
+        )
         try:
             deployment.recognise(sources, None if plan.kafka is None else plan.kafka.topic)
         except BaseException:
@@ -337,7 +339,8 @@ class _Job:
 
     def _report_input(self) -> None:
         rejected = self._feed.rejected()
-        if not self._plan.edges and (self._plan.kafka is None or self._plan.is_endless):
+        has_files = self._plan.edges or self._plan.vertices
+        if not has_files and (self._plan.kafka is None or self._plan.is_endless):
             return
         where = self._deployment.quarantine.path
         say_note(
