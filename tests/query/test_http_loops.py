@@ -202,6 +202,7 @@ def test_the_openapi_document_describes_every_path_and_the_query_body(client):
         "/v1/loops",
         "/v1/loops/{name}",
         "/v1/loops/{name}/edges",
+        "/v1/loops/{name}/vertices",
         "/healthz",
         "/readyz",
         "/metrics",
