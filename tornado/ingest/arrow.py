@@ -1,8 +1,8 @@
-"""Pushed edges as an Arrow IPC stream with the columns `src`, `dst` and, where wanted, `weight`, `op` and `time`.
+"""Pushed edges as an Arrow IPC stream with the columns `src`, `dst` and, where wanted, `weight` and `op`.
 
 A column of a wrong type is the caller's error and refuses the body; a row that cannot be an edge (a null id, an unsigned id
-beyond int64, a weight that is not finite, an unknown op, what is no time) is rejected alone. A null or absent weight is 1.0, of a
-removal "the oldest edge"; a null or absent op is `+`; for times, which are read where somebody asks for them, see `times.py`. Other columns are not looked at, as in a text file.
+beyond int64, a weight that is not finite, an unknown op) is rejected alone. A null or absent weight is 1.0, of a removal "the
+oldest edge"; a null or absent op is `+`. Other columns are not looked at, as in a text file.
 
 Guarantees: ids never pass through a float; integer weights become the nearest float64; a stream is unpacked only where that is
 within bounds (`arrow_bounds.py`), and so are the columns that a dictionary makes short.
@@ -24,7 +24,6 @@ from .arrow_bounds import BODY, Bounds, check_bounds, no_stream
 from .interner import Interner
 from .parsed import ParsedBatch, Rejections
 from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch, weight_faults
-from .times import BEYOND, MALFORMED, times_of
 
 _COLUMNS: Final = ("src", "dst", "weight", "op")
 _INT64_MAX: Final = 2**63 - 1
@@ -35,7 +34,7 @@ _CODES: Final = np.array([*OPERATIONS.values(), _UNKNOWN_OP], np.int8)
 _SHOWN_NAMES: Final = 20
 
 
-def parse_arrow(body: bytes, *, interner: Interner | None = None, times: bool = False) -> ParsedBatch:
+def parse_arrow(body: bytes, *, interner: Interner | None = None) -> ParsedBatch:
     """Parse a body.
 
     Parameters
@@ -44,8 +43,6 @@ def parse_arrow(body: bytes, *, interner: Interner | None = None, times: bool = 
         An Arrow IPC stream of any number of record batches.
     interner : Interner, optional
         Ids are strings and become numbers here; without it they are integers.
-    times : bool
-        Read the times of the records, and reject those whose time is none.
 
     Returns
     -------
@@ -59,16 +56,11 @@ def parse_arrow(body: bytes, *, interner: Interner | None = None, times: bool = 
     BodyTooLarge
         See `read_table` and `parse_table`.
     """
-    return parse_table(read_table(body), interner=interner, times=times)
+    return parse_table(read_table(body), interner=interner)
 
 
 def parse_table(
-    table: pa.Table,
-    *,
-    interner: Interner | None = None,
-    key: str | None = None,
-    times: bool = False,
-    bounds: Bounds = BODY,
+    table: pa.Table, *, interner: Interner | None = None, key: str | None = None, bounds: Bounds = BODY
 ) -> ParsedBatch:
     """Parse a table that was read already; see `parse_arrow`.
 
@@ -84,9 +76,7 @@ def parse_table(
     BodyTooLarge
         Its columns take more than `bounds` without their dictionaries, or its rejected records take too much.
     """
-    timed = times and "time" in table.column_names
-    columns = (*_COLUMNS, "time") if timed else _COLUMNS
-    _check(table, columns, key)
+    _check(table, _COLUMNS, key)
     keys = None if key is None else _key_column(table, key, bounds)
     ids = {name: _id_column(table, name, bounds, string_ids=interner is not None) for name in ("src", "dst")}
     code = _op_column(table)
@@ -97,12 +87,6 @@ def parse_table(
     faults.add(code == _UNKNOWN_OP, "op is unknown")
     for bad, reason in weight_faults(weight, left_out=weight_null):
         faults.add(bad, reason)
-    instants = None
-    if timed:
-        found = times_of(_column(table, "time", bounds))
-        instants = found.microseconds
-        faults.add(found.malformed, MALFORMED)
-        faults.add(found.beyond, BEYOND)
     weight = _owned(weight)
     if weight_null.any():
         weight[weight_null] = np.where(code[weight_null] == REMOVE, np.nan, 1.0)
@@ -113,7 +97,6 @@ def parse_table(
     if not good.all():
         ids = {name: column.filter(pa.array(good)) for name, column in ids.items()}
         weight, code = weight[good], code[good]
-        instants = None if instants is None else instants[good]
     if interner is None:
         src, dst = (_owned(_numpy(ids[name].cast(pa.int64()))) for name in ("src", "dst"))
     else:
@@ -122,7 +105,7 @@ def parse_table(
     batch = EdgeBatch(src, dst, weight, code)
 
     def text_of(position: int) -> str:
-        return _row_text(table, columns, position - 1)
+        return _row_text(table, _COLUMNS, position - 1)
 
     rejected = Rejections()
     for row in np.flatnonzero(~good).tolist():
@@ -130,9 +113,7 @@ def parse_table(
     positions = np.flatnonzero(good) + 1
     if keys is not None:
         keys = keys.filter(pa.array(good)).combine_chunks()
-    return ParsedBatch(
-        batch, table.num_rows, table.num_rows, positions, rejected.all(), text_of, keys, instants
-    )
+    return ParsedBatch(batch, table.num_rows, table.num_rows, positions, rejected.all(), text_of, keys)
 
 
 def parse_vertex_table(table: pa.Table, *, interner: Interner | None = None) -> ParsedBatch:
@@ -359,11 +340,5 @@ def _owned(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _row_text(table: pa.Table, columns: Sequence[str], row: int) -> str:
-    fields = {name: _shown(table.column(name)[row]) for name in columns if name in table.column_names}
+    fields = {name: table.column(name)[row].as_py() for name in columns if name in table.column_names}
     return json.dumps(fields, ensure_ascii=False)
-
-
-def _shown(entry: pa.Scalar) -> Any:
-    # Python has no instants of nanoseconds, nor beyond the year 9999.
-    is_instant = pa.types.is_timestamp(entry.type) or pa.types.is_date(entry.type)
-    return entry.value if is_instant else entry.as_py()

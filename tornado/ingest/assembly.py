@@ -1,7 +1,7 @@
 """From what a tokenizer kernel left behind to a `ParsedBatch`: doubtful lines, long numbers, names, both directions.
 
 The kernel did the lines it was sure of. Here the others are put to the definition (Python, one at a time), weights with many
-digits and times are read in bulk, string ids are interned in order of appearance, and rejected records are taken out.
+digits are read in bulk, string ids are interned in order of appearance, and rejected records are taken out.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import RecordError
 from .interner import Interner
-from .lines import ParsedLine, shown
+from .lines import ParsedLine
 from .parsed import ParsedBatch, Rejection
 from .records import EdgeBatch
-from .times import BEYOND, MALFORMED, NO_TIME, parse_times
 from .tokenizer import CAREFUL, SLOW_WEIGHT, gather
 
 
@@ -42,7 +41,7 @@ class KernelColumns:
             np.empty(count, np.int64),
             np.empty(count, np.float64),
             np.empty(count, np.int8),
-            np.empty((count, 10), np.int64),
+            np.empty((count, 8), np.int64),
             np.empty(count, np.int8),
         )
 
@@ -82,7 +81,6 @@ def assemble(
     interner: Interner | None,
     undirected: bool = False,
     keyed: bool = False,
-    timed: bool = False,
 ) -> ParsedBatch:
     """Make the batch of some lines from the kernel's columns, which are used up.
 
@@ -100,15 +98,9 @@ def assemble(
         Whether each record is an edge in both directions.
     keyed : bool
         Whether each record has a key.
-    timed : bool
-        Whether a record may have a time.
     """
     rejected, names = _resolve_careful(lines, columns, define, string_ids=interner is not None, keyed=keyed)
     _read_slow_weights(lines.block, columns)
-    times = None
-    if timed:
-        times, late = _read_times(lines, columns, names)
-        rejected = sorted(rejected + late, key=lambda one: one.position)
     keep = columns.status != CAREFUL
     src, dst, weight, op = columns.src, columns.dst, columns.weight, columns.op
     positions = lines.positions
@@ -120,18 +112,17 @@ def assemble(
     keys = _texts(lines.block + names, spans[:, 6], spans[:, 7]) if keyed else None
     last = int(lines.positions[-1]) if len(lines) else 0
     batch = EdgeBatch(src, dst, weight, op)
-    times = None if times is None else times[keep]
-    parsed = ParsedBatch(batch, len(lines), last, positions, tuple(rejected), lines.text_at, keys, times)
+    parsed = ParsedBatch(batch, len(lines), last, positions, tuple(rejected), lines.text_at, keys)
     return both_ways(parsed) if undirected else parsed
 
 
 def both_ways(parsed: ParsedBatch) -> ParsedBatch:
     """The same records, each as an edge in both directions; see `both_directions`."""
     batch, positions = both_directions(parsed.batch, parsed.positions)
-    origin = np.searchsorted(parsed.positions, positions)
-    keys = None if parsed.keys is None else parsed.keys.take(pa.array(origin))
-    times = None if parsed.times is None else parsed.times[origin]
-    return replace(parsed, batch=batch, positions=positions, keys=keys, times=times)
+    keys = parsed.keys
+    if keys is not None:
+        keys = keys.take(pa.array(np.searchsorted(parsed.positions, positions)))
+    return replace(parsed, batch=batch, positions=positions, keys=keys)
 
 
 def both_directions(batch: EdgeBatch, positions: NDArray[np.int64]) -> tuple[EdgeBatch, NDArray[np.int64]]:
@@ -162,7 +153,7 @@ def _resolve_careful(
 ) -> tuple[list[Rejection], bytes]:
     """Put doubtful lines to the definition; those it accepts become clean, the others stay CAREFUL and are returned.
 
-    The second result holds the names, keys and times of accepted lines, which are not always a part of the line (doubled quotes): their spans
+    The second result holds the names and keys of accepted lines, which are not always a part of the line (doubled quotes): their spans
     point behind the end of the block.
     """
     rejected: list[Rejection] = []
@@ -178,7 +169,7 @@ def _resolve_careful(
             continue
         columns.status[index] = 0
         columns.weight[index], columns.op[index] = parsed.weight, parsed.op
-        texts: list[tuple[int, int | bytes]] = [(8, parsed.time), *([(6, parsed.key)] if keyed else [])]
+        texts: list[tuple[int, int | bytes]] = [(6, parsed.key)] if keyed else []
         if string_ids:
             texts += [(0, parsed.src), (2, parsed.dst)]
         else:
@@ -197,31 +188,6 @@ def _read_slow_weights(block: bytes, columns: KernelColumns) -> None:
     if len(slow):
         digits = _texts(block, columns.spans[slow, 4], columns.spans[slow, 5])
         columns.weight[slow] *= digits.cast(pa.float64()).to_numpy(zero_copy_only=False)
-
-
-def _read_times(
-    lines: Lines, columns: KernelColumns, names: bytes
-) -> tuple[NDArray[np.int64] | None, list[Rejection]]:
-    """Read the times of the lines that are good so far; those that are none make their lines CAREFUL, and are returned.
-
-    The first result is None where no line has a time.
-    """
-    good = np.flatnonzero(columns.status != CAREFUL)
-    low, high = columns.spans[good, 8], columns.spans[good, 9]
-    if np.array_equal(low, high):
-        return None, []
-    block = lines.block + names
-    found = parse_times(_texts(block, low, high))
-    rejected: list[Rejection] = []
-    for which, reason in ((found.malformed, MALFORMED), (found.beyond, BEYOND)):
-        for at in np.flatnonzero(which).tolist():
-            index = int(good[at])
-            columns.status[index] = CAREFUL
-            record, text = lines.raw(index)[: lines.limit], block[low[at] : high[at]]
-            rejected.append(Rejection.of(int(lines.positions[index]), record, f"{reason}: {shown(text)}"))
-    times = np.full(len(lines), NO_TIME, np.int64)
-    times[good] = found.microseconds
-    return times, rejected
 
 
 def _intern(

@@ -75,9 +75,6 @@ class TextFormat:
         Longer lines are rejected, so that a file without line ends cannot fill the memory.
     key : str, optional
         A further name that `columns` may have, of what each record must have beside its edge; see `ParsedBatch.keys`.
-    times : bool
-        Read the column `time`, and reject a record whose time is none (`times.py`). Otherwise it is let through unread: no edge is
-        lost for a field that nobody uses.
     vertices : bool
         The file has vertices, not edges; `columns`, `separator`, `undirected` and `key` mean nothing then.
     """
@@ -89,7 +86,6 @@ class TextFormat:
     operations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType(OPERATIONS))
     max_line_bytes: int = 65_536
     key: str | None = None
-    times: bool = False
     vertices: bool = False
 
     def __post_init__(self) -> None:
@@ -190,7 +186,6 @@ class Layout:
             operations=wanted.operations,
             max_line_bytes=wanted.max_line_bytes,
             key=wanted.key,
-            times=wanted.times,
         )
         return cls(line, has_header)
 

@@ -2,8 +2,7 @@
 
 Objects as most programs write them go through the compiled tokenizer; the others (escapes, nulls, unusual numbers) are parsed by
 Python's own JSON reader. `weight` is 1 and `op` `+` where they are left out or null; a removal without a weight means the
-oldest edge. A field `time` is a number of seconds or text (`times.py`), and let through unread where nobody asks for times; any
-other name is a fault: it would be a misspelt one.
+oldest edge. A field `time` is let through unread, any other name is a fault: it would be a misspelt one.
 
 Guarantees: numbers keep their digits until they are an int64 or the nearest float64; a fault is one record's, never the body's.
 """
@@ -26,7 +25,6 @@ from .interner import Interner
 from .lines import ParsedLine, finite, parse_integer, parse_name, parse_operation, shown
 from .parsed import ParsedBatch, Rejections
 from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch
-from .times import MALFORMED
 from .tokenizer import find_lines, parse_objects
 
 MAX_LINE_BYTES: Final = 65_536
@@ -56,7 +54,6 @@ def parse_ndjson(
     *,
     interner: Interner | None = None,
     quoted_ids: bool = False,
-    times: bool = False,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> ParsedBatch:
     r"""Parse a body; bad lines are in `rejected`.
@@ -69,8 +66,6 @@ def parse_ndjson(
         Ids are strings and become numbers here; without it they are integers.
     quoted_ids : bool
         Integers may stand in quotes, as text that is read as in a file: for senders whose numbers are doubles.
-    times : bool
-        Read the times of the records, and reject those whose time is none.
     max_line_bytes : int
         Longer lines are rejected.
 
@@ -96,7 +91,7 @@ def parse_ndjson(
     for piece in pieces_of_lines(body, _PIECE_BYTES):
         starts, stops, _, _ = find_lines(np.frombuffer(piece, np.uint8), 1, max_line_bytes, False)
         lines = Lines(piece, starts, stops, np.arange(1, len(starts) + 1), max_line_bytes)
-        parts.append(parse_object_lines(lines, interner=interner, quoted_ids=quoted_ids, times=times))
+        parts.append(parse_object_lines(lines, interner=interner, quoted_ids=quoted_ids))
         rejected.extend(parts[-1].rejected)
     return ParsedBatch.concat(parts)
 
@@ -149,7 +144,6 @@ def parse_object_lines(
     undirected: bool = False,
     key: str | None = None,
     quoted_ids: bool = False,
-    times: bool = False,
 ) -> ParsedBatch:
     """Parse lines that were found already, one object each; see `parse_ndjson`.
 
@@ -163,7 +157,7 @@ def parse_object_lines(
         Whether each object is an edge in both directions.
     key : str, optional
         A further field, which each object must have; see `ParsedBatch.keys`.
-    quoted_ids, times : bool
+    quoted_ids : bool
         See `parse_ndjson`.
     """
     columns = KernelColumns.for_lines(len(lines))
@@ -190,11 +184,8 @@ def parse_object_lines(
         quoted_ids=quoted_ids,
         max_line_bytes=lines.limit,
         key=key,
-        times=times,
     )
-    return assemble(
-        lines, columns, define, interner=interner, undirected=undirected, keyed=key is not None, timed=times
-    )
+    return assemble(lines, columns, define, interner=interner, undirected=undirected, keyed=key is not None)
 
 
 def parse_object(
@@ -204,15 +195,13 @@ def parse_object(
     quoted_ids: bool = False,
     max_line_bytes: int = MAX_LINE_BYTES,
     key: str | None = None,
-    times: bool = False,
 ) -> ParsedLine:
     """Parse one line: the definition.
 
     Raises
     ------
     RecordError
-        The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight, key; what the time
-        means is looked at later.
+        The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight, key.
     """
     fields = _fields(line, _FIELDS if key is None else _FIELDS | {key}, max_line_bytes)
     src = _vertex(fields.get("src"), "src", string_ids=string_ids, quoted_ids=quoted_ids)
@@ -232,8 +221,7 @@ def parse_object(
         weight = finite(given)
     else:
         raise RecordError(f"weight is not a number: {_shown(given)}")
-    text = b"" if key is None else _key(fields.get(key), key)
-    return ParsedLine(src, dst, weight, code, text, _time(fields.get("time")) if times else b"")
+    return ParsedLine(src, dst, weight, code, b"" if key is None else _key(fields.get(key), key))
 
 
 def _check_records(body: bytes) -> None:
@@ -289,14 +277,6 @@ def _key(value: Any, name: str) -> bytes:
     if not isinstance(value, str):
         raise RecordError(f"{name} is neither a string nor a number: {_shown(value)}")
     return _encoded(value, name)
-
-
-def _time(value: Any) -> bytes:
-    if value is None:
-        return b""
-    if not isinstance(value, str):
-        raise RecordError(f"{MALFORMED}: {_shown(value)}")
-    return value.encode("utf-8", "backslashreplace")  # what is no UTF-8 is no time either
 
 
 def _encoded(value: str, name: str) -> bytes:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from ..config import REJECTED_LIMIT_BYTES
 from ..errors import BodyTooLarge
 from .records import EdgeBatch
-from .times import NO_TIME
 
 RECORD_TEXT_LIMIT: Final = 1000
 """So many characters of a rejected record, and of its reason, are kept; the rest is cut off and marked with an ellipsis."""
@@ -120,8 +119,6 @@ class ParsedBatch:
         The text of the record at a position; valid for positions of this stretch.
     keys : pyarrow.LargeStringArray or None
         Where each record has a key beside its edge: that of the record each edge came from.
-    times : int64[len(batch)] or None
-        The time of the record each edge came from, in microseconds since 1970, NO_TIME where it has none; None where no record has.
     """
 
     batch: EdgeBatch
@@ -131,7 +128,6 @@ class ParsedBatch:
     rejected: tuple[Rejection, ...]
     text_of: Callable[[int], bytes | str]
     keys: pa.LargeStringArray | None = None
-    times: NDArray[np.int64] | None = None
 
     @classmethod
     def concat(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
@@ -156,11 +152,6 @@ class ParsedBatch:
             None
             if any(part.keys is None for part in parts)
             else pa.concat_arrays([pa.array([], pa.large_string()), *(part.keys for part in parts)]),
-            None
-            if all(part.times is None for part in parts)
-            else np.concatenate(
-                [np.full(len(part.batch), NO_TIME) if part.times is None else part.times for part in parts]
-            ),
         )
 
     @property
@@ -198,7 +189,6 @@ class ParsedBatch:
             positions=self.positions[keep],
             rejected=tuple(sorted(self.rejected + more.all(), key=lambda rejection: rejection.position)),
             keys=None if self.keys is None else self.keys.filter(pa.array(keep)),
-            times=None if self.times is None else self.times[keep],
         )
 
     def shifted(self, by: int) -> ParsedBatch:

@@ -128,7 +128,7 @@ def parse_text_lines(
         lines.starts,
         lines.stops,
         layout.separator,
-        np.array([layout.src, layout.dst, layout.weight, layout.op, layout.key, layout.time]),
+        np.array([layout.src, layout.dst, layout.weight, layout.op, layout.key]),
         layout.most_columns or 0,
         layout.weight_optional,
         layout.string_ids,
@@ -149,7 +149,6 @@ def parse_text_lines(
         interner=interner,
         undirected=undirected and not layout.vertices,
         keyed=layout.key >= 0,
-        timed=layout.time >= 0,
     )
     return _as_vertices(parsed) if layout.vertices else parsed
 

@@ -177,7 +177,6 @@ class Decoder:
         self._interner = interner
         self._undirected = settings.undirected
         self._key = settings.dedup_key
-        self._times = settings.times
         self._parse: Callable[[Chunk], Decoded]
         if settings.value_format is ValueFormat.ARROW:
             self._parse = self._parse_tables
@@ -192,7 +191,6 @@ class Decoder:
                 header=False,
                 max_line_bytes=MAX_LINE_BYTES,
                 key=self._key,
-                times=self._times,
             )
             self._layout = Layout.detect(b"", wanted, string_ids=interner is not None).line
 
@@ -212,11 +210,7 @@ class Decoder:
         lines = Lines(chunk.body, first, last, np.arange(1, len(first) + 1), MAX_LINE_BYTES)
         if self._layout is None:
             parsed = parse_object_lines(
-                lines,
-                interner=self._interner,
-                undirected=self._undirected,
-                key=self._key,
-                times=self._times,
+                lines, interner=self._interner, undirected=self._undirected, key=self._key
             )
         else:
             parsed = parse_text_lines(
@@ -291,7 +285,7 @@ class Decoder:
         return parts, kept
 
     def _parse_table(self, table: pa.Table) -> ParsedBatch:
-        return parse_table(table, interner=self._interner, key=self._key, times=self._times, bounds=MESSAGE)
+        return parse_table(table, interner=self._interner, key=self._key, bounds=MESSAGE)
 
 
 def _runs(tables: list[pa.Table]) -> list[tuple[int, int]]:
