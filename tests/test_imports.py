@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {
     "errors": 0,
     "config": 1,
+    "certificate": 1,
     "columns": 1,
     "inner_functions": 1,
     "kernel_modules": 2,

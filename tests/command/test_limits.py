@@ -33,6 +33,13 @@ class Branch:
             offsets={"e.csv": 3}, instant=datetime.now(UTC), version=3, iteration=9, delay_bound=64
         )
 
+    @property
+    def certificate(self):
+        return {
+            State.CONVERGED: {"kind": "exact"},
+            State.STOPPED: {"kind": "none", "side": "upper"},
+        }.get(self.state)
+
     def wait(self, timeout_s=None):
         return self.state is not State.RUNNING
 
@@ -104,7 +111,9 @@ def test_at_the_deadline_the_best_value_so_far_is_written_and_the_exit_code_is_3
     assert (tmp_path / "out.csv").read_text() == "vertex,value\n1,0.0\n2,\n"
     assert branch.released
     *_, result, limit = _events(capsys)
-    assert (result["state"], result["stopped_by"], result["certificate"]) == ("deadline", "deadline", None)
+    assert (result["state"], result["stopped_by"]) == ("deadline", "deadline")
+    assert result["certificate"] == {"kind": "none", "side": "upper"}
+    assert "not exact (upper bounds)" in result["message"]
     assert "best value so far" in limit["message"]
 
 

@@ -71,6 +71,24 @@ def test_a_set_of_sources_is_given_separated_by_commas(tornado, edges):
     assert _rows(done.out) == {"1": "", "2": "", "3": "", "4": "", "5": "1.0"}
 
 
+def test_vertices_need_have_no_edge(tornado, tmp_path):
+    (tmp_path / "vertices.txt").write_text("id\n1\n77\nx\n-5\n")
+    (tmp_path / "few.csv").write_text("1,2\n")
+    options = ["--vertices", "vertices.txt", "--quarantine", "bad.jsonl", "--output", "-"]
+    done = _run(tornado, *options, "--edges", "few.csv")
+    assert (done.code, _rows(done.out)) == (0, {"1": "0.0", "2": "1.0", "77": "", "-5": ""})
+    [bad] = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert (bad["source"], bad["position"], bad["reason"]) == (
+        "vertices.txt",
+        4,
+        "id is not an integer: 'x'",
+    )
+    done = _run(tornado, *options, "--undirected")
+    assert (done.code, _rows(done.out)) == (0, {"1": "0.0", "77": "", "-5": ""})
+    done = _run(tornado, "--vertices", "none.txt", "--output", "-")
+    assert (done.code, "--vertices none.txt: there is no such file" in done.err) == (2, True)
+
+
 def test_edges_come_from_standard_input_as_well(tornado):
     done = _run(tornado, "--edges", "-", "--output", "-", stdin=_EDGES)
     assert (done.code, _rows(done.out)) == (0, _DISTANCES)

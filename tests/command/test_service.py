@@ -123,6 +123,23 @@ def test_where_one_loop_runs_its_name_can_be_left_out_and_the_url_comes_from_the
     assert (done.code, done.out) == (0, "vertex,value\n1,0.0\n2,1.0\n")
 
 
+def test_ids_of_64_bits_keep_their_digits_on_the_way_through(serve, tornado, tmp_path):
+    least, greatest, odd = -(2**63), 2**63 - 1, 2**53 + 1
+    (tmp_path / "edges.csv").write_text(f"1,{odd},1.0\n{odd},{least},2.0\n{least},{greatest},3.0\n")
+    running = serve("--edges", "edges.csv", "--store", "memory:")
+    running.wait_for("input-ended")
+    asked = ["query", "--vertices", f"{greatest},{least},{odd}", "--url", running.url]
+    done = tornado(*asked)
+    assert (done.code, done.out) == (0, f"vertex,value\n{greatest},6.0\n{least},3.0\n{odd},1.0\n")
+    rows = json.loads(tornado(*asked, "--json").out)["result"]["values"]
+    assert [row["vertex"] for row in rows] == [greatest, least, odd]
+    done = tornado(
+        *["run", "sssp", "--source", str(least), "--store", "memory:", "--edges", "edges.csv"],
+        *["--output", "-"],
+    )
+    assert done.out.splitlines() == ["vertex,value", f"{least},0.0", "1,", f"{odd},", f"{greatest},3.0"]
+
+
 def test_the_json_form_is_the_query_as_the_interface_gives_it_with_its_result(shared_service, tornado):
     done = tornado("query", "--vertices", "3,99", "--json", "--url", shared_service.url)
     assert done.code == 0
@@ -137,6 +154,9 @@ def test_the_json_form_is_the_query_as_the_interface_gives_it_with_its_result(sh
 def test_an_approximate_query_answers_from_the_main_loop(shared_service, tornado):
     done = tornado("query", "--mode", "approximate", "--vertices", "1", "--url", shared_service.url)
     assert (done.code, done.out) == (0, "vertex,value\n1,0.0\n")
+    assert "not exact for edges.csv: 4" in done.err
+    done = tornado("query", "--mode", "approximate", "--json", "--url", shared_service.url)
+    assert json.loads(done.out)["certificate"] == {"kind": "none"}
 
 
 def test_watch_asks_again_and_shows_the_end_of_each(shared_service, tornado):

@@ -195,7 +195,7 @@ def _shown(one: bytes) -> str:
     return repr(readable if len(readable) <= 40 else readable[:40] + "…")
 
 
-def read_ndjson(data: bytes, *, strings=False, longest=65_536) -> Outcome:
+def read_ndjson(data: bytes, *, strings=False, quoted=False, longest=65_536) -> Outcome:
     outcome = Outcome()
     names: dict[str, int] = {}
     for whole in data.split(b"\n"):
@@ -204,7 +204,7 @@ def read_ndjson(data: bytes, *, strings=False, longest=65_536) -> Outcome:
             continue
         outcome.records += 1
         try:
-            src, dst, weight, op = _object(line, strings, longest)
+            src, dst, weight, op = _object(line, strings, quoted, longest)
         except Bad as bad:
             outcome.rejected.append((outcome.records, text(line[:longest]), str(bad)))
             continue
@@ -225,7 +225,7 @@ def _refuse(name):
     raise ValueError(name)
 
 
-def _object(line, strings, longest):
+def _object(line, strings, quoted, longest):
     if len(line) > longest:
         raise Bad(f"line is longer than {longest} bytes")
     try:
@@ -244,7 +244,7 @@ def _object(line, strings, longest):
         if key in got:
             raise Bad(f"{key} is there twice")
         got[key] = value
-    src, dst = (_json_vertex(got.get(name), name, strings) for name in ("src", "dst"))
+    src, dst = (_json_vertex(got.get(name), name, strings, quoted) for name in ("src", "dst"))
     op = got.get("op")
     if op is None:
         op = 1
@@ -262,7 +262,7 @@ def _object(line, strings, longest):
     return src, dst, float(weight), op
 
 
-def _json_vertex(value, name, strings):
+def _json_vertex(value, name, strings, quoted):
     if value is None:
         raise Bad(f"{name} is missing")
     if strings:
@@ -275,6 +275,8 @@ def _json_vertex(value, name, strings):
         except UnicodeEncodeError:
             raise Bad(f"{name} is not UTF-8: {_json_shown(value)}") from None
         return value
+    if quoted and isinstance(value, str) and not isinstance(value, _Digits):
+        return _vertex(value.encode("utf-8", "backslashreplace"), name, strings=False)
     if not isinstance(value, _Digits) or not re.fullmatch(r"-?[0-9]+", value):
         raise Bad(f"{name} is not an integer: {_json_shown(value)}")
     return _vertex(value.encode(), name, strings=False)

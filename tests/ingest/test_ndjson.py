@@ -12,8 +12,9 @@ from tornado.ingest.interner import Interner
 from tornado.ingest.ndjson import parse_ndjson
 
 
-def read_fast(body, *, strings=False, longest=65_536) -> Outcome:
-    parsed = parse_ndjson(body, interner=Interner() if strings else None, max_line_bytes=longest)
+def read_fast(body, *, strings=False, quoted=False, longest=65_536) -> Outcome:
+    interner = Interner() if strings else None
+    parsed = parse_ndjson(body, interner=interner, quoted_ids=quoted, max_line_bytes=longest)
     batch = parsed.batch
     edges = zip(
         batch.src.tolist(),
@@ -104,15 +105,29 @@ junk = st.one_of(
 
 @given(
     st.lists(st.one_of(objects(), objects(), objects(tidy=True), junk), max_size=10),
-    st.booleans(),
+    st.sampled_from([{}, {"strings": True}, {"quoted": True}, {"strings": True, "quoted": True}]),
     st.sampled_from([40, 65_536]),
 )
 @settings(max_examples=500, deadline=None)
-def test_kernels_read_what_a_line_by_line_json_reader_reads(parts, strings, longest):
+def test_kernels_read_what_a_line_by_line_json_reader_reads(parts, ids, longest):
     body = b"\n".join(parts)
-    assert read_fast(body, strings=strings, longest=longest) == read_ndjson(
-        body, strings=strings, longest=longest
+    assert read_fast(body, **ids, longest=longest) == read_ndjson(body, **ids, longest=longest)
+
+
+def test_integers_may_stand_in_quotes_where_the_sender_says_so():
+    body = (
+        b'{"src": "9223372036854775807", "dst": "-9223372036854775808"}\n{"src": 1, "dst": "+007"}\n'
+        b'{"src": "9223372036854775808", "dst": 1}\n{"src": "1.0", "dst": 1}\n{"src": "", "dst": 1}\n{"src": "1"}\n'
     )
+    parsed = parse_ndjson(body, quoted_ids=True)
+    assert (parsed.batch.src.tolist(), parsed.batch.dst.tolist()) == ([2**63 - 1, 1], [-(2**63), 7])
+    assert [one.reason for one in parsed.rejected] == [
+        "src is beyond 64 bits: '9223372036854775808'",
+        "src is not an integer: '1.0'",
+        "src is missing",
+        "dst is missing",
+    ]
+    assert len(parse_ndjson(body).batch) == 0
 
 
 @given(st.lists(objects(tidy=True), max_size=20).map(b"\n".join), st.integers(0, 200))

@@ -21,7 +21,7 @@ import numpy as np
 
 from tornado.errors import InvalidArgument, QueueFull, UnknownField
 
-INSERT, REMOVE, REPLACE = 1, -1, 2
+INSERT, REMOVE, REPLACE, MENTION = 1, -1, 2, 3
 
 
 class BranchState(Enum):
@@ -110,6 +110,7 @@ class Branch:
         self.state = BranchState.RUNNING
         self.error = None
         self.released = False
+        self.certificate = None
         self._loop = loop
         self._work = (edges, vertices, {"source": loop.program.source} | (parameters or {}))
         self._max_iterations = max_iterations
@@ -143,6 +144,10 @@ class Branch:
             if wish is BranchState.STOPPED:
                 found = {v: d for v, d in found.items() if v == parameters["source"]}
             self._values = Values(found, vertices)
+        self.certificate = {
+            BranchState.CONVERGED: {"kind": "exact"},
+            BranchState.STOPPED: {"kind": "none", "side": "upper"},
+        }.get(wish)
         with self._lock:
             self.state = wish
             callbacks, self._callbacks = self._callbacks, []
@@ -225,6 +230,9 @@ class MainLoop:
             return self.version
 
     def _apply(self, src, dst, weight, op):
+        if op == MENTION:
+            self._vertices.add(src)
+            return
         weights = self._edges[src][dst]
         if op == REMOVE:
             if weights and math.isnan(weight):

@@ -202,6 +202,7 @@ def test_the_openapi_document_describes_every_path_and_the_query_body(client):
         "/v1/loops",
         "/v1/loops/{name}",
         "/v1/loops/{name}/edges",
+        "/v1/loops/{name}/vertices",
         "/healthz",
         "/readyz",
         "/metrics",
@@ -211,6 +212,9 @@ def test_the_openapi_document_describes_every_path_and_the_query_body(client):
         body["properties"]
     )
     assert body["required"] == ["loop"]
+    certificate = document["components"]["schemas"]["CertificateBody"]["properties"]
+    assert certificate["kind"]["enum"] == ["exact", "bound", "gap", "stationary", "none"]
+    assert certificate.keys() == {"kind", "norm", "bound", "primal", "dual", "side"}
 
 
 def test_the_documentation_page_needs_no_network(client):

@@ -31,7 +31,7 @@ from .interruption import Interruption
 from .output import result_table, write_result
 from .pipeline import Pipeline, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
-from .presentation import ExitCode, say_event, say_note
+from .presentation import ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter, show_compiling
 
 _STOPPING_S = 60.0
@@ -72,7 +72,7 @@ def run_job(plan: RunPlan, make_program: MakeProgram, beside: Sequence[LoopBesid
         address=plan.address,
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
-        files_first=bool(plan.edges),
+        files_first=bool(plan.edges or plan.vertices),
         engine=plan.engine,
         spark_master=plan.spark_master,
     )
@@ -101,7 +101,9 @@ class _Job:
         self._interruption = interruption
         self._as_json = as_json
         text_format = TextFormat(columns=plan.columns, undirected=plan.undirected)
-        sources = open_sources(plan.edges, text_format=text_format, interner=deployment.interner)
+        sources = open_sources(
+            plan.edges, vertices=plan.vertices, text_format=text_format, interner=deployment.interner
+        )
         try:
             deployment.recognise(sources, None if plan.kafka is None else plan.kafka.topic)
         except BaseException:
@@ -301,7 +303,7 @@ class _Job:
             ids, values = branch.values().arrays()
             self._write(output, ids, values)
             say_note(
-                f"{'exact' if converged else 'not exact'}: {len(ids):,} vertices written to {output} "
+                f"{in_words(branch.certificate)}: {len(ids):,} vertices written to {output} "
                 f"({time.monotonic() - started_s:.3f} s)",
                 as_json=self._as_json,
                 event="result",
@@ -311,7 +313,7 @@ class _Job:
                 stopped_by=None if converged else stopped_by,
                 snapshot=snapshot_dict(NamedSnapshot.of(branch.snapshot)),
                 elapsed_s=round(time.monotonic() - started_s, 6),
-                certificate={"kind": "exact"} if converged else None,
+                certificate=branch.certificate,
             )
         finally:
             branch.release()
@@ -351,7 +353,8 @@ class _Job:
 
     def _report_input(self) -> None:
         rejected = self._feed.rejected()
-        if not self._plan.edges and (self._plan.kafka is None or self._plan.is_endless):
+        has_files = self._plan.edges or self._plan.vertices
+        if not has_files and (self._plan.kafka is None or self._plan.is_endless):
             return
         where = self._deployment.quarantine.path
         say_note(

@@ -109,6 +109,8 @@ class RunPlan:
         The name of the main loop.
     edges : tuple of str
         Files in the order given; `-` is standard input.
+    vertices : tuple of str
+        Files of vertices, which are read before them.
     columns : tuple of str or None
         Names of the columns; None detects them.
     kafka : KafkaSettings or None
@@ -137,6 +139,7 @@ class RunPlan:
 
     loop: str
     edges: tuple[str, ...]
+    vertices: tuple[str, ...]
     columns: tuple[str, ...] | None
     undirected: bool
     kafka: KafkaSettings | None
@@ -178,14 +181,14 @@ class RunPlan:
             An option asks for what this version does not do.
         """
         _refuse_unsupported(options)
-        edges = tuple(options["edges"])
+        edges, vertices = tuple(options["edges"]), tuple(options["vertices"] or ())
         address = None if options["http"] is None else Address.parse(options["http"])
         output = options["output"]
         kafka = _kafka(options)
         pipeline = _pipeline(options)
         if pipeline is not None and address is None:
             address = Address(DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT)
-        if not edges and kafka is None and address is None:
+        if not (edges or vertices) and kafka is None and address is None:
             raise InvalidArgument(
                 "there is no input and nobody to ask",
                 hint="Name files with --edges, a topic with --kafka and --topic or a --pipeline, or serve with --http, or both.",
@@ -200,7 +203,7 @@ class RunPlan:
                 "--output is written when the input ends, and a topic does not end",
                 hint="With --until-end the topic is read to the end that it has when reading begins.",
             )
-        if not edges and kafka is None and output is not None:
+        if not (edges or vertices) and kafka is None and output is not None:
             raise InvalidArgument(
                 "--output is written when the input ends, and there is no input",
                 hint="Name files with --edges.",
@@ -216,7 +219,8 @@ class RunPlan:
             raise InvalidArgument(f"--deadline-s {options['deadline_s']} is not a number of seconds")
         return cls(
             loop=loop,
-            edges=_checked_files(edges),
+            edges=_checked_files("--edges", edges),
+            vertices=_checked_files("--vertices", vertices),
             columns=_file_columns(options),
             undirected=options["undirected"],
             kafka=kafka,
@@ -317,12 +321,8 @@ def _checked_master(master: str | None, engine: str) -> str | None:
 
 
 def _refuse_unsupported(options: Mapping[str, Any]) -> None:
-    for option, what in (("points", "points"), ("vertices", "a list of vertices")):
-        if options[option] is not None:
-            raise NotSupported(
-                f"--{option}: no program of this version reads {what}",
-                hint="Vertices become known with the first edge that names them (--edges).",
-            )
+    if options["points"] is not None:
+        raise NotSupported("--points: no program of this version reads points")
     store = options["store"]
     if store is not None and store.startswith("postgresql:"):
         raise NotSupported(
@@ -405,18 +405,18 @@ def _checked_checkpoints(text: str | None, store: str | None) -> float | None:
     return every_s
 
 
-def _checked_files(edges: tuple[str, ...]) -> tuple[str, ...]:
-    if edges.count(STANDARD_INPUT) > 1:
-        raise InvalidArgument("--edges - is given twice, but there is one standard input")
-    for name in edges:
+def _checked_files(option: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    if names.count(STANDARD_INPUT) > 1:
+        raise InvalidArgument(f"{option} - is given twice, but there is one standard input")
+    for name in names:
         if name == STANDARD_INPUT:
             continue
         path = Path(name)
         if not path.exists():
-            raise InvalidArgument(f"--edges {name}: there is no such file")
+            raise InvalidArgument(f"{option} {name}: there is no such file")
         if path.is_dir():
-            raise InvalidArgument(f"--edges {name} is a folder", hint="Name its files, one --edges each.")
-    return edges
+            raise InvalidArgument(f"{option} {name} is a folder", hint=f"Name its files, one {option} each.")
+    return names
 
 
 def _file_columns(options: Mapping[str, Any]) -> tuple[str, ...] | None:

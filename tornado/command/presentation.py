@@ -12,7 +12,8 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -103,6 +104,30 @@ def say_note(text: str, *, as_json: bool, event: str = "note", **fields: object)
         say_event(event, message=text, **fields)
     else:
         click.echo(text, err=True)
+
+
+def in_words(certificate: Mapping[str, Any] | None) -> str:
+    """Return what values are worth, for people.
+
+    Examples
+    --------
+    >>> in_words({"kind": "exact"}), in_words({"kind": "bound", "norm": "l1", "bound": 3.2e-10})
+    ('exact', 'within 3.2e-10 (l1)')
+    >>> in_words({"kind": "none", "side": "upper"})
+    'not exact (upper bounds)'
+    """
+    match dict(certificate or {"kind": "none"}):
+        case {"kind": "bound", "norm": norm, "bound": bound}:
+            return f"within {bound:.3g} ({norm})"
+        case {"kind": "gap", "bound": bound}:
+            return f"within a duality gap of {bound:.3g}"
+        case {"kind": "none", "side": side}:
+            return f"not exact ({side} bounds)"
+        case {"kind": "none"}:
+            return "not exact"
+        case {"kind": kind}:
+            return str(kind)
+    return "not exact"
 
 
 def _say(message: str, *, code: str, hint: str, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from rich.status import Status
 from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
 from .client import Document, ServiceClient
 from .listing import json_option, url_option
-from .presentation import ExitCode, say_event, say_note
+from .presentation import ExitCode, in_words, say_event, say_note
 
 _DEFAULT_TOP = 20
 _WAIT_S = 1.0
@@ -197,12 +197,9 @@ def _print_rows(rows: list[Document]) -> None:
 def _summary(answer: Document) -> str:
     snapshot = answer.get("snapshot")
     if not snapshot:
-        return "approximate: the main loop as it is now"
+        return "not exact: the main loop as it is now"
     offsets = ", ".join(f"{source}: {count:,}" for source, count in (snapshot.get("offsets") or {}).items())
-    certificate = answer.get("certificate") or {}
-    kind = certificate.get("kind", "approximate")
-    bound = f" within {certificate['bound']:.3g}" if "bound" in certificate else ""
     return (
-        f"{kind}{bound} for {offsets or 'no records'} (version {snapshot.get('version')}, {snapshot.get('instant')}), "
+        f"{in_words(answer.get('certificate'))} for {offsets or 'no records'} (version {snapshot.get('version')}, {snapshot.get('instant')}), "
         f"{answer.get('elapsed_s', 0.0) * 1000:.1f} ms"
     )

@@ -33,7 +33,12 @@ class RunCommand(ProgramCommand):
     metavar="PATH",
     help="A file of edges, plain or .gz; `-` is standard input. Repeat it for several.",
 )
-@click.option("--vertices", metavar="PATH", help="A file of vertices (no program of this version reads one).")
+@click.option(
+    "--vertices",
+    multiple=True,
+    metavar="PATH",
+    help="A file of vertices that need have no edge, one id a line, read before the edges. Repeat it for several.",
+)
 @click.option("--points", metavar="PATH", help="A file of points (no program of this version reads one).")
 @click.option(
     "--kafka",

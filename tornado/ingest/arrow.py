@@ -11,7 +11,7 @@ within bounds (`arrow_bounds.py`), and so are the columns that a dictionary make
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -77,20 +77,14 @@ def parse_table(
         Its columns take more than `bounds` without their dictionaries, or its rejected records are too many or take too
         much.
     """
-    _check(table, key)
+    _check(table, _COLUMNS, key)
     keys = None if key is None else _key_column(table, key, bounds)
     ids = {name: _id_column(table, name, bounds, string_ids=interner is not None) for name in ("src", "dst")}
     code = _op_column(table)
     weight, weight_null = _weight_column(table)
     faults = _Faults(table.num_rows)
     for name, column in ids.items():
-        faults.add(_nulls(column), f"{name} is missing")
-        if pa.types.is_uint64(column.type):
-            # A null compares as null, which is no fault of this kind.
-            beyond = pc.greater(column, pa.scalar(_INT64_MAX, pa.uint64())).fill_null(fill_value=False)
-            faults.add(_numpy(beyond), f"{name} is beyond 64 bits")
-        if interner is not None:
-            faults.add(_numpy(pc.equal(column, "").fill_null(fill_value=False)), f"{name} is missing")
+        _add_id_faults(faults, name, column)
     faults.add(code == _UNKNOWN_OP, "op is unknown")
     for bad, reason in weight_faults(weight, left_out=weight_null):
         faults.add(bad, reason)
@@ -112,7 +106,7 @@ def parse_table(
     batch = EdgeBatch(src, dst, weight, code)
 
     def text_of(position: int) -> str:
-        return _row_text(table, position - 1)
+        return _row_text(table, _COLUMNS, position - 1)
 
     rejected = _described(np.flatnonzero(~good), text_of, faults)
     positions = np.flatnonzero(good) + 1
@@ -120,6 +114,29 @@ def parse_table(
         keys = keys.filter(pa.array(good)).combine_chunks()
     return ParsedBatch(
         batch, table.num_rows, table.num_rows, positions, rejected.since(0), text_of, keys, drafted(interner)
+    )
+
+
+def parse_vertex_table(table: pa.Table, *, interner: Names | None = None) -> ParsedBatch:
+    """Parse a table of vertices, with the column `id`; see `parse_table`. Its records are `EdgeBatch.mentions`."""
+    _check(table, ("id",), None)
+    column = _id_column(table, "id", BODY, string_ids=interner is not None)
+    faults = _Faults(table.num_rows)
+    _add_id_faults(faults, "id", column)
+    good = faults.none()
+    kept = column.filter(pa.array(good))
+    if interner is None:
+        ids = _owned(_numpy(kept.cast(pa.int64())))
+    else:
+        ids = interner.intern(pa.concat_arrays([pa.array([], pa.large_string()), *kept.chunks]))
+
+    def text_of(position: int) -> str:
+        return _row_text(table, ("id",), position - 1)
+
+    rejected = _described(np.flatnonzero(~good), text_of, faults)
+    batch, count = EdgeBatch.mentions(ids), table.num_rows
+    return ParsedBatch(
+        batch, count, count, np.flatnonzero(good) + 1, rejected.since(0), text_of, draft=drafted(interner)
     )
 
 
@@ -199,13 +216,13 @@ def read_table(body: bytes | memoryview, *, bounds: Bounds = BODY) -> pa.Table:
         raise no_stream(error) from error
 
 
-def _check(table: pa.Table, key: str | None) -> None:
+def _check(table: pa.Table, columns: Sequence[str], key: str | None) -> None:
     try:
         # Offsets and lengths come from outside: unchecked, a forged one reads memory that is not the body's.
         table.validate(full=True)
     except (pa.ArrowException, ValueError) as error:
         raise no_stream(error) from error
-    for name in (*_COLUMNS, key):
+    for name in (*columns, key):
         if table.column_names.count(name) > 1:
             raise InvalidArgument(
                 f"the Arrow stream has the column {name!r} twice, but each can be there once"
@@ -268,6 +285,16 @@ def _id_column(table: pa.Table, name: str, bounds: Bounds, *, string_ids: bool) 
     return column
 
 
+def _add_id_faults(faults: _Faults, name: str, column: pa.ChunkedArray) -> None:
+    faults.add(_nulls(column), f"{name} is missing")
+    # A null compares as null, which is no fault of these kinds.
+    if pa.types.is_uint64(column.type):
+        beyond = pc.greater(column, pa.scalar(_INT64_MAX, pa.uint64())).fill_null(fill_value=False)
+        faults.add(_numpy(beyond), f"{name} is beyond 64 bits")
+    if pa.types.is_large_string(column.type):
+        faults.add(_numpy(pc.equal(column, "").fill_null(fill_value=False)), f"{name} is missing")
+
+
 def _op_column(table: pa.Table) -> NDArray[np.int8]:
     if "op" not in table.column_names:
         return np.full(table.num_rows, INSERT, np.int8)
@@ -323,6 +350,6 @@ def _owned(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.writeable else array.copy()
 
 
-def _row_text(table: pa.Table, row: int) -> str:
-    fields = {name: table.column(name)[row].as_py() for name in _COLUMNS if name in table.column_names}
+def _row_text(table: pa.Table, columns: Sequence[str], row: int) -> str:
+    fields = {name: table.column(name)[row].as_py() for name in columns if name in table.column_names}
     return json.dumps(fields, ensure_ascii=False)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidArgument, QueueFull
 from .parsed import ParsedBatch
 from .quarantine import Quarantine
-from .records import EdgeBatch
+from .records import MENTION, EdgeBatch
 from .source import Source
 
 Check = Callable[[EdgeBatch], tuple[NDArray[np.bool_], str]]
@@ -256,6 +256,7 @@ class Ingester:
     def _take(self, parsed: ParsedBatch) -> None:
         if self._check is not None and len(parsed.batch):
             bad, reason = self._check(parsed.batch)
+            bad = bad & (parsed.batch.op != MENTION)
             parsed = parsed.without(bad, reason)
         self._quarantine.write(self._source.name, parsed.rejected)
         offset = self._offset + parsed.records

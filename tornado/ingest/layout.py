@@ -8,12 +8,15 @@ is understood as soon as one line is there, and reading it again understands it 
   it has at least two fields and all begin with a letter. Without `columns` from the caller, recognised names decide the columns.
 - Otherwise columns are `src,dst[,weight]`.
 - Without `columns` from the caller, a line that has more columns than these is rejected: nobody said what the others mean.
+
+A file of vertices has one id a line. Its first line is a header if it is one of `VERTEX_HEADERS` or, where ids are integers, begins
+with a letter. A comma is its separator, so an id may have blanks inside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Self
 
@@ -43,6 +46,9 @@ HEADER_NAMES: Final[dict[str, str]] = {
 }
 """Header names (in any case) and the columns they mean; a column of any other name is skipped."""
 
+VERTEX_HEADERS: Final = frozenset({"id", "vertex", "vertex_id", "node", "node_id", "nodeid"})
+"""Headers (in any case) of a file of vertices."""
+
 COLUMN_NAMES: Final = ("src", "dst", "weight", "op", "time")
 _ASSUMED_COLUMNS: Final = ("src", "dst", "weight")
 _OP_WORD_LIMIT: Final = 8
@@ -69,6 +75,8 @@ class TextFormat:
         Longer lines are rejected, so that a file without line ends cannot fill the memory.
     key : str, optional
         A further name that `columns` may have, of what each record must have beside its edge; see `ParsedBatch.keys`.
+    vertices : bool
+        The file has vertices, not edges; `columns`, `separator`, `undirected` and `key` mean nothing then.
     """
 
     columns: tuple[str, ...] | None = None
@@ -78,6 +86,7 @@ class TextFormat:
     operations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType(OPERATIONS))
     max_line_bytes: int = 65_536
     key: str | None = None
+    vertices: bool = False
 
     def __post_init__(self) -> None:
         if self.columns is not None:
@@ -147,6 +156,8 @@ class Layout:
     @classmethod
     def detect(cls, first: bytes, wanted: TextFormat, *, string_ids: bool) -> Self:
         """Decide the layout by the first line that is neither empty nor a comment."""
+        if wanted.vertices:
+            return cls(*_vertex_layout(first, wanted, string_ids=string_ids))
         separator = wanted.separator and SEPARATORS[wanted.separator]
         if separator is None:
             separator = next((one for one in ",\t;" if one.encode() in first), " ")
@@ -177,6 +188,24 @@ class Layout:
             key=wanted.key,
         )
         return cls(line, has_header)
+
+
+def _vertex_layout(first: bytes, wanted: TextFormat, *, string_ids: bool) -> tuple[LineLayout, bool]:
+    separator = ord(",")
+    line = LineLayout.of(
+        separator,
+        ("src",),
+        most_columns=1,
+        weight_optional=True,
+        string_ids=string_ids,
+        operations=wanted.operations,
+        max_line_bytes=wanted.max_line_bytes,
+    )
+    [name, *_] = [*_header_names(first, separator), ""]
+    is_word = not string_ids and (name[:1].isalpha() or name[:1] == "_")
+    has_header = name in VERTEX_HEADERS or is_word
+    # An edge from the vertex to itself, until it is read.
+    return replace(line, dst=line.src, vertices=True), has_header if wanted.header is None else wanted.header
 
 
 def _header_names(first: bytes, sep: int) -> list[str]:

@@ -63,6 +63,8 @@ class LineLayout:
         The same for the kernel: the bytes of a word, the first one lowest.
     max_line_bytes : int
         The longest line that is looked at.
+    vertices : bool
+        The line has a vertex, as `src` and as `dst`.
     """
 
     separator: int
@@ -79,6 +81,7 @@ class LineLayout:
     op_words: NDArray[np.uint64]
     op_codes: NDArray[np.int8]
     max_line_bytes: int
+    vertices: bool = False
 
     @classmethod
     def of(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -22,8 +23,8 @@ from .assembly import KernelColumns, Lines, assemble
 from .blocks import count_line_ends, pieces_of_lines
 from .interner import Names
 from .lines import ParsedLine, finite, parse_integer, parse_name, parse_operation, shown
-from .parsed import ParsedBatch, Rejections
-from .records import INSERT, OPERATIONS, REMOVE
+from .parsed import ParsedBatch, Rejections, drafted
+from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch
 from .tokenizer import find_lines, parse_objects
 
 MAX_LINE_BYTES: Final = 65_536
@@ -49,7 +50,11 @@ class _Object(NamedTuple):
 
 
 def parse_ndjson(
-    body: bytes, *, interner: Names | None = None, max_line_bytes: int = MAX_LINE_BYTES
+    body: bytes,
+    *,
+    interner: Names | None = None,
+    quoted_ids: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> ParsedBatch:
     r"""Parse a body; bad lines are in `rejected`.
 
@@ -59,6 +64,8 @@ def parse_ndjson(
         Whole lines; empty ones are no records.
     interner : Names, optional
         Ids are strings and become numbers here; without it they are integers.
+    quoted_ids : bool
+        Integers may stand in quotes, as text that is read as in a file: for senders whose numbers are doubles.
     max_line_bytes : int
         Longer lines are rejected.
 
@@ -79,12 +86,7 @@ def parse_ndjson(
     >>> parsed.batch.weight.tolist(), parsed.rejected[0].reason
     ([1.0], "src is not an integer: '1.0'")
     """
-    # Before anything is parsed: a name is given its number once and for all.
-    ends = count_line_ends(body)
-    if ends > BODY_LIMIT_RECORDS:
-        raise BodyTooLarge(
-            f"the body is larger than the {BODY_LIMIT_RECORDS} records taken at once: it has {ends} lines"
-        )
+    _check_records(body)
     rejected = Rejections()
     parts: list[ParsedBatch] = []
     records = 0
@@ -95,8 +97,57 @@ def parse_ndjson(
         positions = np.arange(1, len(starts) + 1) + records
         records += len(starts)
         lines = Lines(piece, starts, stops, positions, max_line_bytes)
-        parts.append(parse_object_lines(lines, interner=interner, rejected=rejected))
+        parts.append(parse_object_lines(lines, interner=interner, quoted_ids=quoted_ids, rejected=rejected))
     return ParsedBatch.joined(parts)
+
+
+def parse_vertices(
+    body: bytes,
+    *,
+    interner: Names | None = None,
+    quoted_ids: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> ParsedBatch:
+    r"""Parse a body of vertices, `{"id": 7}` a line; bad lines are in `rejected`. Otherwise as `parse_ndjson`.
+
+    Returns
+    -------
+    ParsedBatch
+        Its records are `EdgeBatch.mentions`.
+
+    Examples
+    --------
+    >>> parsed = parse_vertices(b'{"id": 7}\n{"id": 1.5}\n')
+    >>> parsed.batch.src.tolist(), parsed.rejected[0].reason
+    ([7], "id is not an integer: '1.5'")
+    """
+    _check_records(body)
+    starts, stops, _, _ = find_lines(np.frombuffer(body, np.uint8), 1, max_line_bytes, False)
+    lines = Lines(body, starts, stops, np.arange(1, len(starts) + 1), max_line_bytes)
+    found: list[Any] = []
+    positions: list[int] = []
+    rejected = Rejections()
+    for index in range(len(lines)):
+        raw = lines.raw(index)
+        try:
+            given = _fields(raw, {"id"}, max_line_bytes).get("id")
+            vertex = _vertex(given, "id", string_ids=interner is not None, quoted_ids=quoted_ids)
+        except RecordError as error:
+            rejected.add(index + 1, raw[:max_line_bytes], error.reason)
+            continue
+        found.append(vertex if isinstance(vertex, int) else vertex.decode())
+        positions.append(index + 1)
+    ids = np.array(found, np.int64) if interner is None else interner.intern(found)
+    batch, count = EdgeBatch.mentions(ids), len(lines)
+    return ParsedBatch(
+        batch,
+        count,
+        count,
+        np.array(positions, np.int64),
+        rejected.since(0),
+        lines.text_at,
+        draft=drafted(interner),
+    )
 
 
 def parse_object_lines(
@@ -106,6 +157,7 @@ def parse_object_lines(
     undirected: bool = False,
     key: str | None = None,
     rejected: Rejections | None = None,
+    quoted_ids: bool = False,
 ) -> ParsedBatch:
     """Parse lines that were found already, one object each; see `parse_ndjson`.
 
@@ -121,6 +173,8 @@ def parse_object_lines(
         A further field, which each object must have; see `ParsedBatch.keys`.
     rejected : Rejections, optional
         Where rejected records go; see `assemble`.
+    quoted_ids : bool
+        See `parse_ndjson`.
     """
     columns = KernelColumns.for_lines(len(lines))
     parse_objects(
@@ -129,6 +183,7 @@ def parse_object_lines(
         lines.stops,
         np.frombuffer((key or "").encode(), np.uint8),
         interner is not None,
+        quoted_ids and interner is None,
         _OP_WORDS,
         _OP_CODES,
         lines.limit,
@@ -139,7 +194,13 @@ def parse_object_lines(
         columns.spans,
         columns.status,
     )
-    define = partial(parse_object, string_ids=interner is not None, max_line_bytes=lines.limit, key=key)
+    define = partial(
+        parse_object,
+        string_ids=interner is not None,
+        quoted_ids=quoted_ids,
+        max_line_bytes=lines.limit,
+        key=key,
+    )
     return assemble(
         lines,
         columns,
@@ -152,7 +213,12 @@ def parse_object_lines(
 
 
 def parse_object(
-    line: bytes, *, string_ids: bool, max_line_bytes: int = MAX_LINE_BYTES, key: str | None = None
+    line: bytes,
+    *,
+    string_ids: bool,
+    quoted_ids: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    key: str | None = None,
 ) -> ParsedLine:
     """Parse one line: the definition.
 
@@ -161,23 +227,9 @@ def parse_object(
     RecordError
         The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight, key.
     """
-    if len(line) > max_line_bytes:
-        raise RecordError(f"line is longer than {max_line_bytes} bytes")
-    try:
-        found = _READ(line.decode())
-    except (ValueError, RecursionError):
-        raise RecordError(_NO_OBJECT) from None
-    if not isinstance(found, _Object):
-        raise RecordError(_NO_OBJECT)
-    fields: dict[str, Any] = {}
-    for name, value in found.pairs:
-        if name not in _FIELDS and name != key:
-            raise RecordError(f"unknown field: {_shown(name)}")
-        if name in fields:
-            raise RecordError(f"{name} is there twice")
-        fields[name] = value
-    src = _vertex(fields.get("src"), "src", string_ids=string_ids)
-    dst = _vertex(fields.get("dst"), "dst", string_ids=string_ids)
+    fields = _fields(line, _FIELDS if key is None else _FIELDS | {key}, max_line_bytes)
+    src = _vertex(fields.get("src"), "src", string_ids=string_ids, quoted_ids=quoted_ids)
+    dst = _vertex(fields.get("dst"), "dst", string_ids=string_ids, quoted_ids=quoted_ids)
     op = fields.get("op")
     if op is None:
         code = INSERT
@@ -196,16 +248,44 @@ def parse_object(
     return ParsedLine(src, dst, weight, code, b"" if key is None else _key(fields.get(key), key))
 
 
-def _vertex(value: Any, name: str, *, string_ids: bool) -> int | bytes:
+def _check_records(body: bytes) -> None:
+    # Before anything is parsed: a name is given its number once and for all.
+    ends = count_line_ends(body)
+    if ends > BODY_LIMIT_RECORDS:
+        raise BodyTooLarge(
+            f"the body is larger than the {BODY_LIMIT_RECORDS} records taken at once: it has {ends} lines"
+        )
+
+
+def _fields(line: bytes, known: AbstractSet[str], max_line_bytes: int) -> dict[str, Any]:
+    if len(line) > max_line_bytes:
+        raise RecordError(f"line is longer than {max_line_bytes} bytes")
+    try:
+        found = _READ(line.decode())
+    except (ValueError, RecursionError):
+        raise RecordError(_NO_OBJECT) from None
+    if not isinstance(found, _Object):
+        raise RecordError(_NO_OBJECT)
+    fields: dict[str, Any] = {}
+    for name, value in found.pairs:
+        if name not in known:
+            raise RecordError(f"unknown field: {_shown(name)}")
+        if name in fields:
+            raise RecordError(f"{name} is there twice")
+        fields[name] = value
+    return fields
+
+
+def _vertex(value: Any, name: str, *, string_ids: bool, quoted_ids: bool) -> int | bytes:
     if value is None:
         raise RecordError(f"{name} is missing")
     if string_ids:
         if not isinstance(value, str) or isinstance(value, _Digits):
             raise RecordError(f"{name} is not a string: {_shown(value)}")
         return _encoded(value, name)
-    if not isinstance(value, _Digits):
+    if not isinstance(value, str if quoted_ids else _Digits):
         raise RecordError(f"{name} is not an integer: {_shown(value)}")
-    return parse_integer(value.encode(), name)
+    return parse_integer(value.encode("utf-8", "backslashreplace"), name)
 
 
 def _key(value: Any, name: str) -> bytes:

@@ -25,6 +25,9 @@ REMOVE: Final = -1
 REPLACE: Final = 2
 """This edge takes the place of whatever edges src -> dst there are."""
 
+MENTION: Final = 3
+"""No edge: the vertex `src`, which is `dst` as well, is seen from now on. No way of writing edges has a word for it."""
+
 OPERATIONS: Final[dict[str, int]] = {
     "+": INSERT,
     "1": INSERT,
@@ -61,7 +64,7 @@ class EdgeBatch:
     weight : float64[n]
         Finite, or NaN where `op` is REMOVE: the oldest edge of any weight.
     op : int8[n]
-        INSERT, REMOVE or REPLACE.
+        INSERT, REMOVE or REPLACE; or MENTION, see `mentions`.
 
     Notes
     -----
@@ -124,6 +127,11 @@ repeat the call: none of it was taken.
         codes = _codes(op, len(src_ids))
         weights = _weights(weight, codes)
         return cls(src_ids, dst_ids, weights, codes)
+
+    @classmethod
+    def mentions(cls, ids: NDArray[np.int64]) -> Self:
+        """Records that name vertices without an edge: from their version on these were seen."""
+        return cls(ids, ids, np.ones(len(ids)), np.full(len(ids), MENTION, np.int8))
 
     @classmethod
     def concat(cls, batches: Iterable[EdgeBatch]) -> Self:

@@ -210,32 +210,38 @@ class StandardInputSource:
 def open_sources(
     paths: Sequence[str | os.PathLike[str]],
     *,
+    vertices: Sequence[str | os.PathLike[str]] = (),
     text_format: TextFormat | None = None,
     interner: Interner | None = None,
     max_records: int = MAX_RECORDS,
 ) -> list[FileSource | StandardInputSource]:
-    """Open what `--edges` names, in order, with names that differ.
+    """Open what `--vertices` and then what `--edges` names, in order, with names that differ.
 
     Raises
     ------
     InvalidArgument
         A file cannot be read (those opened before are closed), or standard input is named twice.
     """
+    paths = [*vertices, *paths]
     if sum(os.fspath(path) == STANDARD_INPUT for path in paths) > 1:
         raise InvalidArgument("standard input (-) is named twice, but can be read once")
     opened: list[FileSource | StandardInputSource] = []
     try:
-        for path, name in zip(paths, source_names(paths), strict=True):
+        for place, (path, name) in enumerate(zip(paths, source_names(paths), strict=True)):
+            if place < len(vertices):
+                wanted: TextFormat | None = TextFormat(vertices=True)
+            else:
+                wanted = text_format
             if os.fspath(path) == STANDARD_INPUT:
                 opened.append(
                     StandardInputSource(
-                        name=name, text_format=text_format, interner=interner, max_records=max_records
+                        name=name, text_format=wanted, interner=interner, max_records=max_records
                     )
                 )
             else:
                 opened.append(
                     FileSource(
-                        path, name=name, text_format=text_format, interner=interner, max_records=max_records
+                        path, name=name, text_format=wanted, interner=interner, max_records=max_records
                     )
                 )
     except BaseException:

@@ -11,6 +11,7 @@ and a header have line numbers and are no records); nothing in a line stops the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -23,7 +24,12 @@ from .interner import Draft, Interner, Names
 from .layout import Layout, TextFormat
 from .lines import LineLayout, parse_line
 from .parsed import ParsedBatch
+from .records import EdgeBatch
 from .tokenizer import find_lines, parse_lines
+
+_VERTEX_REASONS: Final = {
+    "more than 1 columns: name the ones to use (--columns)": "more than one id: a line has one vertex"
+}
 
 MAX_RECORDS: Final = 65_536
 """How many records a batch has at most, unless said otherwise."""
@@ -137,11 +143,21 @@ def parse_text_lines(
         columns.spans,
         columns.status,
     )
-    return assemble(
+    parsed = assemble(
         lines,
         columns,
         partial(parse_line, layout=layout),
         interner=interner,
-        undirected=undirected,
+        undirected=undirected and not layout.vertices,
         keyed=layout.key >= 0,
     )
+    return _as_vertices(parsed) if layout.vertices else parsed
+
+
+def _as_vertices(parsed: ParsedBatch) -> ParsedBatch:
+    """Vertices that were read as edges from themselves to themselves."""
+    rejected = tuple(
+        replace(one, reason=_VERTEX_REASONS.get(one.reason, one.reason.replace("src is", "id is", 1)))
+        for one in parsed.rejected
+    )
+    return replace(parsed, batch=EdgeBatch.mentions(parsed.batch.src), rejected=rejected)

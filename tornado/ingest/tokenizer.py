@@ -496,6 +496,7 @@ def parse_objects(
     stops: Ints,
     name: Bytes,
     string_ids: bool,  # noqa: FBT001
+    quoted_ids: bool,  # noqa: FBT001
     words: NDArray[np.uint64],
     codes: NDArray[np.int8],
     limit: int,
@@ -508,6 +509,7 @@ def parse_objects(
 ) -> None:
     """Parse flat JSON objects, one a line, with the fields src, dst, weight, op and `name`, which is the key.
 
+    With `quoted_ids` an id that is an integer may stand in quotes. The two kinds of ids exclude each other.
     Other parameters as in `parse_lines`.
     """
     low = np.zeros(5, np.int64)
@@ -536,7 +538,11 @@ def parse_objects(
             if key < 0 or low[key] >= 0 or at == stop or data[at] != 58:
                 break
             begin = _skip_blanks(data, at + 1, stop)
-            if begin < stop and data[begin] == _QUOTE and (key > 2 or (string_ids and key < 2)):
+            if (
+                begin < stop
+                and data[begin] == _QUOTE
+                and (key > 2 or (key < 2 and (string_ids or quoted_ids)))
+            ):
                 begin += 1
                 end = _json_text(data, begin, stop)
                 at = end + 1

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from ..certificate import EXACT, Certificate, Side, stopped
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from .iterations import progress_of
@@ -33,6 +34,7 @@ class Branch:
         snapshot: Snapshot,
         workers: int,
         engine: Engine,
+        stopped_side: Side | None,
         values_of: Callable[[Sequence[BranchView]], Values],
         on_recorded: Callable[[Branch], None],
         on_stop: Callable[[Branch], None],
@@ -44,6 +46,7 @@ class Branch:
         self._snapshot = snapshot
         self._workers = workers
         self._engine = engine
+        self._stopped_side = stopped_side
         self._values_of = values_of
         self._on_recorded = on_recorded
         self._on_stop, self._on_cancel, self._on_release = on_stop, on_cancel, on_release
@@ -70,6 +73,13 @@ class Branch:
     def snapshot(self) -> Snapshot:
         """What it started from."""
         return self._snapshot
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What its values are worth; None where it has none, because it is not over, was cancelled or failed."""
+        if self._state is BranchState.CONVERGED:
+            return EXACT
+        return stopped(self._stopped_side) if self._state is BranchState.STOPPED else None
 
     @property
     def processors(self) -> list[BranchView]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..ingest.records import INSERT, REPLACE
+from ..ingest.records import INSERT, MENTION, REPLACE
 
 
 class EdgeChange(NamedTuple):
@@ -50,6 +50,8 @@ class GeneralEdges:
 
         A replacement begins before what it replaces ends, so that nobody hears of a moment without an edge.
         """
+        if operation == MENTION:
+            return []
         weights = self._weights.setdefault((source, target), [])
         before = len(weights)
         changes: list[EdgeChange] = []

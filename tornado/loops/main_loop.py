@@ -193,6 +193,7 @@ class MainLoop:
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
+            stopped_side=self.program.stopped_side,
             values_of=self._values,
             on_recorded=self._limit,
             on_stop=self._stop,

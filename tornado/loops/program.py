@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..certificate import Side, side_of
 from ..errors import InvalidArgument, UnknownField
-from ..ingest.records import EdgeBatch
+from ..ingest.records import MENTION, EdgeBatch
 from .compile import load_kernel
 
 _GREATEST_DELAY_BOUND = 1 << 40  # far beyond any loop's iterations, and safe to add to one
@@ -39,6 +40,11 @@ class VertexProgram:
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
         """Which records this program cannot take (a mask over the batch), and why."""
         return np.zeros(len(batch), np.bool_), ""
+
+    @property
+    def stopped_side(self) -> Side | None:
+        """On which side of the exact values those of a stopped branch are (see `certificate`); None: that is not known."""
+        return None
 
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""
@@ -140,6 +146,11 @@ class SelectiveProgram(VertexProgram):
         """The order in which vertices are processed, inside the delay bound: least first."""
         return value
 
+    @property
+    def stopped_side(self) -> Side | None:
+        """Above where less is better, below where more is."""
+        return side_of(self.better)
+
     def arguments(self) -> tuple[Any, ...]:
         """The parameters as the compiled functions get them."""
         return tuple(self.parameters().values())
@@ -159,6 +170,7 @@ class SelectiveProgram(VertexProgram):
 def first_refused(program: VertexProgram, batch: EdgeBatch) -> tuple[int, str, str] | None:
     """Return the first record that a program cannot take: its index, the record and the reason; None where there is none."""
     refused, reason = program.check(batch)
+    refused = refused & (batch.op != MENTION)  # what has no edge is nothing that a program could refuse
     if not refused.any():
         return None
     first = int(np.flatnonzero(refused)[0])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import PartitionMap
-from ..ingest.records import EdgeBatch
+from ..ingest.records import MENTION, EdgeBatch
 
 
 @dataclass(slots=True)
@@ -20,18 +20,21 @@ class Share:
     targets: NDArray[np.int64]
     weights: NDArray[np.float64]
     operations: NDArray[np.int8]
-    mentioned: NDArray[np.int64]  # own vertices that records of other workers' shares name
+    mentioned: NDArray[
+        np.int64
+    ]  # own vertices that records of other workers' shares name, or that come without an edge
     following: int = 0  # index of the first record that was not applied
 
 
 def shares_of(batch: EdgeBatch, partition: PartitionMap) -> list[Share]:
     """Return each worker's share: the records whose target it owns, and the sources that are its own of the others."""
-    if partition.workers == 1:
+    alone = batch.op == MENTION
+    if partition.workers == 1 and not alone.any():
         return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
     owners, namers = partition.owners_of(batch.dst), partition.owners_of(batch.src)
     shares = []
     for worker in range(partition.workers):
-        own = owners == worker
+        own = (owners == worker) & ~alone
         mentioned = batch.src[(namers == worker) & ~own]
         shares.append(Share(0, batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned))
     return shares

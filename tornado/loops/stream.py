@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull
 from ..graph import PartitionMap
-from ..ingest.records import EdgeBatch
+from ..ingest.records import MENTION, EdgeBatch
 from ..storage import VersionedStore
 from .admission_order import AdmissionOrder
 from .host import Admit, Command, Fork, LoopHost
@@ -268,6 +268,7 @@ class Stream:
         refused, reason = np.zeros(len(batch), np.bool_), ""
         for program in self._programs():
             bad, why = program.check(batch)
+            bad = bad & (batch.op != MENTION)
             if bad.any():
                 refused, reason = refused | bad, reason or why
         return refused, reason

@@ -22,9 +22,6 @@ from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import QueryRequest, ServiceLimits
 from .timer import Timer
 
-EXACT = {"kind": "exact"}
-APPROXIMATE = {"kind": "approximate"}
-
 # A lookup of so many vertices takes well under a tenth of a millisecond: quick enough for a worker thread.
 QUICK_LOOKUP = 1_000
 
@@ -390,8 +387,7 @@ def _ending(flight: Flight, branch: BranchView) -> Ending:
         state=QueryState.CONVERGED if converged else QueryState.DEADLINE,
         snapshot=NamedSnapshot.of(branch.snapshot),
         progress=_progress(branch),
-        # A branch whose method has an error bound says so itself.
-        certificate=(getattr(branch, "certificate", None) or EXACT) if converged else APPROXIMATE,
+        certificate=branch.certificate,
         stopped_by=None if converged else flight.stopped_by or "max_iterations",
     )
 

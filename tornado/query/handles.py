@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InvalidArgument, ResultUnavailable
 from ..ingest.interner import Draft
-from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
+from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch, vertex_ids
 from .answers import Selection, all_unknown
 from .checkpoints import Checkpoints, CheckpointStatistics
 from .contract import MainLoopView
@@ -199,6 +199,34 @@ class LoopHandle:
     def replace(self, src: Any, dst: Any = None, weight: Any = None) -> int:
         """Put these edges in the place of whatever edges src -> dst there are. Otherwise as `insert`."""
         return self._push(src, dst, weight, REPLACE)
+
+    def add_vertices(self, ids: Any) -> int:
+        """Let vertices be seen that need have no edge: all of them or, with an error that names the first bad entry, none.
+
+        They have a row in every whole answer from then on, with the value that the program begins with. One that was seen
+        stays as it is.
+
+        Parameters
+        ----------
+        ids : column of int (or str, where the loop has string ids)
+            A list, NumPy array, Arrow array or pandas column.
+
+        Returns
+        -------
+        int
+            The version of the graph that has them. Every query from now on does.
+
+        Raises
+        ------
+        InvalidArgument
+            At a bad entry; nothing was taken.
+        QueueFull
+            When the loop lags for too long; nothing was taken.
+        """
+        codec = self._service.ids(self.name)
+        if isinstance(codec, StringIds):
+            ids = codec.interner.intern(ids)
+        return self._pusher.mention(self.loop, INSERT_SOURCE, vertex_ids(ids, name="ids"))
 
     def read(self, vertices: Sequence[Any] | None = None, *, top: int | None = None) -> QueryResult:
         """Read the main loop as it is, at once: approximate while changes are being worked in."""

@@ -18,6 +18,7 @@ from . import problems
 from .http_bulkheads import Bulkheads
 from .http_hosts import HostCheck
 from .http_models import shown
+from .http_pushes import Pushes
 from .http_requests import HttpLimits, problem_response
 from .http_routes_batches import batch_routes
 from .http_routes_loops import loop_routes, operator_routes
@@ -76,8 +77,9 @@ def create_app(
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
     app.include_router(query_routes(service, limits, stopping, bulkheads))
-    app.include_router(loop_routes(service, pusher, limits, bulkheads))
-    app.include_router(stream_routes(service, pusher, loops, limits, bulkheads))
+    pushes = Pushes(service, pusher, limits, bulkheads)
+    app.include_router(loop_routes(service, pushes, limits, bulkheads))
+    app.include_router(stream_routes(service, pushes, loops, limits, bulkheads))
     app.include_router(batch_routes(service, pusher, limits, bulkheads))
     app.include_router(reader_routes(service, pusher, limits, bulkheads))
     app.include_router(operator_routes(service, metrics, bulkheads))

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..certificate import Kind, Side
 from . import problems
 from .ids import INT64_MAX, INT64_MIN
 from .request import Mode, QueryRequest
@@ -32,7 +33,8 @@ class QueryBody(BaseModel):
     vertices: list[int | str] | None = Field(
         None,
         fail_fast=True,
-        description="Only these. With neither this nor `top`, all vertices.",
+        description="Only these; strings where the loop has such ids, and with `?ids=string`. With neither this nor `top`, "
+        "all vertices.",
         examples=[[4, 5]],
     )
     top: int | None = Field(None, description="The best so many, by what the program ranks by.", ge=1)
@@ -78,7 +80,9 @@ class SnapshotBody(BaseModel):
 class ValueBody(BaseModel):
     """One vertex; the value is null where it is unreachable."""
 
-    vertex: int | str
+    vertex: int | str = Field(
+        description="A number; a string where the loop has such ids, and with `?ids=string`."
+    )
     value: float | None
 
 
@@ -88,6 +92,27 @@ class ResultBody(BaseModel):
     values: list[ValueBody]
     unknown: list[int | str] = Field(description="Asked for and never seen.")
     next: int | str | None = Field(description="Give this as `after` for the next page.")
+
+
+class CertificateBody(BaseModel):
+    """What the values of an answer are worth."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"kind": "exact"}]})
+
+    kind: Kind = Field(
+        description="`exact`: the fixed point of the snapshot. `bound`: at most `bound` from it in `norm`. `gap`: of a learner, "
+        "(primal - dual) / primal is at most `bound`. `stationary`: where the method stays. `none`: a read of the main loop, "
+        "or stopped before its end."
+    )
+    norm: str | None = Field(None, description="Of a `bound`.", examples=["l1"])
+    bound: float | None = Field(None, description="Of a `bound` or a `gap`.")
+    primal: float | None = Field(None, description="Of a `gap`.")
+    dual: float | None = Field(None, description="Of a `gap`.")
+    side: Side | None = Field(
+        None,
+        description="Of `none`, where it is known. `upper`: every exact value is at most the one given, `lower`: at least; "
+        "null in place of a value bounds nothing.",
+    )
 
 
 class QueryStatusBody(BaseModel):
@@ -103,7 +128,7 @@ class QueryStatusBody(BaseModel):
     prepares: int
     residual: float | None
     elapsed_s: float
-    certificate: dict[str, Any] | None = Field(examples=[{"kind": "exact"}])
+    certificate: CertificateBody | None = Field(description="null without values.")
     stopped_by: Literal["deadline", "max_iterations"] | None
     error: dict[str, Any] | None = Field(None, description="The problem document of a query that failed.")
     result: ResultBody | None = Field(None, description="With `wait_s`, where the query has finished.")

@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
-from typing import TypeVar
+from typing import Annotated, Literal, TypeVar
 
+from fastapi import Query as Parameter
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -25,6 +26,14 @@ from .formats import JSON, json_bytes
 from .problems import Problem, ProblemError
 
 T = TypeVar("T")
+
+IdsParameter = Annotated[
+    Literal["string"] | None,
+    Parameter(
+        description="`string`: an id is a string of its digits on the way out, and may be one on the way in. For JSON whose "
+        "numbers are doubles, which hold no id beyond 2^53. Where the loop has strings for ids they are strings anyway."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,60 +15,35 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..errors import Unresponsive
-from ..ingest.arrow import parse_arrow
 from ..ingest.ingester import IngesterStatistics
-from ..ingest.interner import Draft
-from ..ingest.ndjson import parse_ndjson
-from ..ingest.parsed import ParsedBatch
 from . import problems
-from .contract import MainLoopView
-from .formats import ARROW, NDJSON, number, snapshot_dict
+from .formats import number, snapshot_dict
 from .http_bulkheads import Bulkheads
 from .http_models import LoopBody, LoopListBody, ProblemBody, PushedBody
+from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
 from .http_requests import (
-    Bodies,
     HttpLimits,
+    IdsParameter,
     JsonResponse,
-    content_type,
-    put_together,
-    read_parts,
     refuse_unknown_parameters,
 )
-from .ids import StringIds
 from .last_known import Standing
 from .metrics import MEDIA_TYPE, Metrics
 from .problems import Problem, of_error
-from .push import Pushed, Pusher
 from .query import NamedSnapshot
 from .service import QueryService
-
-SOURCE = "http"
-EDGE_TYPES = [NDJSON, ARROW]
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
     503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
 }
-EDGES_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            NDJSON: {
-                "schema": {"type": "string"},
-                "example": '{"src": 1, "dst": 2, "weight": 3.5, "op": "+"}\n{"src": 1, "dst": 2, "op": "-"}\n',
-            },
-            ARROW: {"schema": {"type": "string", "format": "binary"}},
-        },
-    }
-}
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 
 
-def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkheads: Bulkheads) -> APIRouter:
+def loop_routes(service: QueryService, pushes: Pushes, limits: HttpLimits, bulkheads: Bulkheads) -> APIRouter:
     """Return the routes about loops."""
     router = APIRouter(prefix="/v1/loops", tags=["loops"], responses=_PROBLEMS)
-    bodies = Bodies(limits.edge_requests)
     # So that what is known is shown before whoever asked is told to come back.
     within_s = limits.look_timeout_s / 2
 
@@ -102,25 +77,14 @@ def loop_routes(service: QueryService, pusher: Pusher, limits: HttpLimits, bulkh
         return JsonResponse(found | {"snapshots": snapshots})
 
     @router.post("/{name}/edges", status_code=202, response_model=PushedBody, openapi_extra=EDGES_BODY)
-    async def push(request: Request, name: LoopName) -> Response:
+    async def push(request: Request, name: LoopName, ids: IdsParameter = None) -> Response:
         """Push edges, added and removed in the order of the body."""
-        refuse_unknown_parameters(request, [])
-        loop = service.loop(name)
-        with bodies.place() as place:
-            parts = await read_parts(
-                request,
-                accepted=EDGE_TYPES,
-                limit_bytes=limits.edges_body_bytes,
-                timeout_s=limits.body_timeout_s,
-            )
-            kind = content_type(request)
-            pushed = await place.run(
-                bulkheads.admissions, lambda: push_edges(service, pusher, loop, kind, put_together(parts))
-            )
-        return JsonResponse(
-            {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
-            status_code=202,
-        )
+        return await pushes.edges(request, service.loop(name), ids)
+
+    @router.post("/{name}/vertices", status_code=202, response_model=PushedBody, openapi_extra=VERTICES_BODY)
+    async def push_vertices(request: Request, name: LoopName, ids: IdsParameter = None) -> Response:
+        """Push vertices that need have no edge: from now on they were seen."""
+        return await pushes.vertices(request, service.loop(name), ids)
 
     return router
 
@@ -153,16 +117,6 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
         return Response(await bulkheads.looks.run(metrics.text), headers={"Content-Type": MEDIA_TYPE})
 
     return router
-
-
-def push_edges(service: QueryService, pusher: Pusher, loop: MainLoopView, kind: str, body: bytes) -> Pushed:
-    """Parse a body of edges and push them."""
-    codec = service.ids(loop.name)
-    # What is refused shall leave no names behind.
-    names = Draft(codec.interner) if isinstance(codec, StringIds) else None
-    parse = parse_ndjson if kind == NDJSON else parse_arrow
-    parsed: ParsedBatch = parse(body, interner=names)
-    return pusher.push(loop, SOURCE, parsed)
 
 
 def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict[str, Any]:

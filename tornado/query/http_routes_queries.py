@@ -50,12 +50,13 @@ from .http_models import (
     parse_query,
     shown,
 )
-from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
+from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import Vertex
 from .problems import Problem, ProblemError
 from .query import Query, QueryState, QueryStatus
 from .request import Mode
 from .service import QueryService
+from .text_ids import page_as_text, rows_as_text, with_numbers
 
 QUICK_ROWS = 1_000
 QUICK_BODY_BYTES = 1 << 14
@@ -122,8 +123,9 @@ class RowsResponse(StreamingResponse):
     To be made by `begun`, so that a worker that hangs is a problem document and not a result that breaks off.
     """
 
-    def __init__(self, answer: Answer, chosen: Format, results: Bulkhead) -> None:
+    def __init__(self, answer: Answer, chosen: Format, results: Bulkhead, *, as_text: bool) -> None:
         self._chunks = answer.chunks()
+        self._as_text = as_text
         self._chosen = chosen
         self._results = results
         self._parts: Iterator[bytes] = iter(())
@@ -131,9 +133,9 @@ class RowsResponse(StreamingResponse):
         super().__init__(self._all(), media_type=chosen.media_type)
 
     @classmethod
-    async def begun(cls, answer: Answer, chosen: Format, results: Bulkhead) -> RowsResponse:
-        """Return the response to an answer, of which the first rows are there."""
-        response = cls(answer, chosen, results)
+    async def begun(cls, answer: Answer, chosen: Format, results: Bulkhead, *, as_text: bool) -> RowsResponse:
+        """Return the response to an answer, of which the first rows are there; ids are numbers, or their digits as text."""
+        response = cls(answer, chosen, results, as_text=as_text)
         try:
             await response._read(response._begin)
         except BaseException:
@@ -149,7 +151,7 @@ class RowsResponse(StreamingResponse):
             self._let_go()
 
     def _begin(self) -> None:
-        rows = iter(self._chunks)
+        rows = map(rows_as_text, self._chunks) if self._as_text else iter(self._chunks)
         self._parts = iter(self._chosen.stream(chain(list(islice(rows, 1)), rows), EMPTY))
 
     async def _all(self) -> AsyncIterator[bytes]:
@@ -207,15 +209,22 @@ def query_routes(
     async def look(query: Query) -> QueryStatus:
         return await known(lambda asks: query.status(asks=asks), at_once=query.branch is None)
 
-    async def body(query: Query, *, with_result: bool) -> dict[str, Any]:
+    def is_text(query: Query, ids: str | None) -> bool:
+        """Whether numbers are to be written as strings."""
+        return ids == "string" and service.ids(query.request.loop).kind == "int"
+
+    async def body(query: Query, *, with_result: bool, ids: str | None) -> dict[str, Any]:
         content = describe(await look(query))
         answer = query.answer
         if with_result and answer is not None:
+            written = page_as_text if is_text(query, ids) else _as_it_is
             if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
-                content["result"] = page_dict(answer.page(Selection()))
+                content["result"] = page_dict(written(answer.page(Selection())))
             else:
                 selection = Selection(limit=limits.inline_rows)
-                content["result"] = await bulkheads.results.run(lambda: page_dict(answer.page(selection)))
+                content["result"] = await bulkheads.results.run(
+                    lambda: page_dict(written(answer.page(selection)))
+                )
         return content
 
     @router.post(
@@ -225,9 +234,9 @@ def query_routes(
         openapi_extra=_BODY,
         responses={200: {"model": QueryStatusBody, "description": "It has finished, or was approximate."}},
     )
-    async def ask(request: Request, wait_s: WaitParameter = None) -> Response:
+    async def ask(request: Request, wait_s: WaitParameter = None, ids: IdsParameter = None) -> Response:
         """Ask a question: forks a branch from the main loop as it is now."""
-        refuse_unknown_parameters(request, ["wait_s"])
+        refuse_unknown_parameters(request, ["wait_s", "ids"])
         _check_wait(wait_s, limits)
         raw = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
@@ -236,6 +245,8 @@ def query_routes(
             asked = parse_query(raw)
         else:
             asked = await bulkheads.reads.run(lambda: parse_query(raw))
+        if ids == "string" and service.ids(asked.loop).kind == "int":
+            asked = with_numbers(asked, service.loop(asked.loop).program)
         kind, deadline_s = bulkheads.forks, None
         if asked.mode is Mode.APPROXIMATE:
             kind = bulkheads.reads
@@ -246,7 +257,7 @@ def query_routes(
             await finished(query, wait_s)
         answered = query.state.is_final and (wait_s is not None or asked.mode is Mode.APPROXIMATE)
         return JsonResponse(
-            await body(query, with_result=answered),
+            await body(query, with_result=answered, ids=ids),
             status_code=200 if answered else 202,
             headers={"Location": f"/v1/queries/{query.id}"},
         )
@@ -271,14 +282,19 @@ def query_routes(
         return Response(await bulkheads.listings.run(lambda: described(asks=False)), media_type=JSON)
 
     @router.get("/{id}", response_model=QueryStatusBody)
-    async def status(request: Request, id: str, wait_s: WaitParameter = None) -> Response:  # noqa: A002
+    async def status(
+        request: Request,
+        id: str,  # noqa: A002
+        wait_s: WaitParameter = None,
+        ids: IdsParameter = None,
+    ) -> Response:
         """Look at a query, or wait for it."""
-        refuse_unknown_parameters(request, ["wait_s"])
+        refuse_unknown_parameters(request, ["wait_s", "ids"])
         _check_wait(wait_s, limits)
         query = service.get(id)
         if wait_s:
             await finished(query, wait_s)
-        return JsonResponse(await body(query, with_result=wait_s is not None))
+        return JsonResponse(await body(query, with_result=wait_s is not None, ids=ids))
 
     @router.delete("/{id}", response_model=QueryStatusBody)
     async def cancel(request: Request, id: str) -> Response:  # noqa: A002
@@ -296,9 +312,10 @@ def query_routes(
         top: Annotated[int | None, Parameter(ge=1)] = None,
         limit: Annotated[int | None, Parameter(ge=1)] = None,
         after: Annotated[str | None, Parameter(description="`next` of the page before.")] = None,
+        ids: IdsParameter = None,
     ) -> Response:
         """Read the values, or a part of them, as JSON, NDJSON, CSV or Arrow."""
-        refuse_unknown_parameters(request, ["vertices", "top", "limit", "after"])
+        refuse_unknown_parameters(request, ["vertices", "top", "limit", "after", "ids"])
         chosen = accepted_format(request.headers.get("accept"))
         if chosen is None:
             raise problems.not_acceptable(request.headers.get("accept", ""), list(FORMATS))
@@ -311,11 +328,17 @@ def query_routes(
             limit=_bounded("limit", limit, service.limits.page),
             after=_after(after, kind),
         )
+        as_text = is_text(query, ids)
         if selection == Selection() and not isinstance(answer, SmallAnswer):
-            return await RowsResponse.begun(answer, chosen, bulkheads.results)
+            return await RowsResponse.begun(answer, chosen, bulkheads.results, as_text=as_text)
+
+        def page() -> Response:
+            found = answer.page(selection)
+            return _page_response(page_as_text(found) if as_text else found, chosen, request)
+
         if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
-            return _page_response(answer.page(selection), chosen, request)
-        return await bulkheads.results.run(lambda: _page_response(answer.page(selection), chosen, request))
+            return page()
+        return await bulkheads.results.run(page)
 
     @router.get("/{id}/events", responses={200: {"content": {EVENT_STREAM: {}}, "description": "Events."}})
     async def listen(request: Request, id: str) -> Response:  # noqa: A002
@@ -451,6 +474,10 @@ def _bounded(name: str, value: int | None, greatest: int) -> int | None:
             f"{name} is {value} but may be at most {greatest}", hint="Read it in pages, with after."
         )
     return value
+
+
+def _as_it_is(page: Page) -> Page:
+    return page
 
 
 def _page_response(page: Page, chosen: Format, request: Request) -> Response:

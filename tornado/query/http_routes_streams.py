@@ -19,21 +19,12 @@ from .contract import MainLoopView
 from .formats import JSON
 from .http_bulkheads import Bulkheads
 from .http_models import LoopBody, ProblemBody, PushedBody, SourceBody, parse_body
-from .http_requests import (
-    Bodies,
-    HttpLimits,
-    JsonResponse,
-    content_type,
-    put_together,
-    read_body,
-    read_parts,
-    refuse_unknown_parameters,
-)
-from .http_routes_loops import EDGE_TYPES, EDGES_BODY, LoopName, loop_dict, push_edges, source_dict
+from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
+from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
+from .http_routes_loops import LoopName, loop_dict, source_dict
 from .ids import INT64_MAX
 from .parameters import program_with
 from .programs import app_names, load_program
-from .push import Pusher
 from .service import QueryService
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -103,11 +94,10 @@ class StreamListBody(BaseModel):
 
 
 def stream_routes(
-    service: QueryService, pusher: Pusher, loops: Loops | None, limits: HttpLimits, bulkheads: Bulkheads
+    service: QueryService, pushes: Pushes, loops: Loops | None, limits: HttpLimits, bulkheads: Bulkheads
 ) -> APIRouter:
     """Return the routes about streams, and about starting and removing loops."""
     router = APIRouter(responses=_PROBLEMS)
-    bodies = Bodies(limits.edge_requests)
 
     @router.get("/v1/streams", response_model=StreamListBody, tags=["streams"])
     async def listed(request: Request) -> Response:
@@ -134,25 +124,20 @@ def stream_routes(
         openapi_extra=EDGES_BODY,
         tags=["streams"],
     )
-    async def push(request: Request, name: StreamName) -> Response:
+    async def push(request: Request, name: StreamName, ids: IdsParameter = None) -> Response:
         """Push edges, added and removed in the order of the body; the same as pushing them to one of its loops."""
-        refuse_unknown_parameters(request, [])
-        loop = _any_loop(service, name)
-        with bodies.place() as place:
-            parts = await read_parts(
-                request,
-                accepted=EDGE_TYPES,
-                limit_bytes=limits.edges_body_bytes,
-                timeout_s=limits.body_timeout_s,
-            )
-            kind = content_type(request)
-            pushed = await place.run(
-                bulkheads.admissions, lambda: push_edges(service, pusher, loop, kind, put_together(parts))
-            )
-        return JsonResponse(
-            {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
-            status_code=202,
-        )
+        return await pushes.edges(request, _any_loop(service, name), ids)
+
+    @router.post(
+        "/v1/streams/{name}/vertices",
+        status_code=202,
+        response_model=PushedBody,
+        openapi_extra=VERTICES_BODY,
+        tags=["streams"],
+    )
+    async def push_vertices(request: Request, name: StreamName, ids: IdsParameter = None) -> Response:
+        """Push vertices that need have no edge; the same as pushing them to one of its loops."""
+        return await pushes.vertices(request, _any_loop(service, name), ids)
 
     @router.post("/v1/loops", status_code=201, response_model=LoopBody, tags=["loops"])
     async def start(request: Request) -> Response:

@@ -18,13 +18,14 @@ from threading import Lock
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..config import MOST_BATCH_SOURCES
 from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Draft, Interner
 from ..ingest.parsed import REJECTED, ParsedBatch, Rejection, is_settled, settled
 from ..ingest.quarantine import Quarantine
-from ..ingest.records import SYMBOLS, EdgeBatch
+from ..ingest.records import MENTION, SYMBOLS, EdgeBatch
 from ..ingest.source_names import SourceKind, kind_of
 from .batch_columns import BatchColumns
 from .contract import MainLoopView
@@ -139,7 +140,9 @@ class Pusher:
             When the records that the program refuses take too much; nothing was admitted or quarantined.
         """
         bad, reason = loop.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
+        parsed = parsed.without(
+            np.asarray(bad, dtype=np.bool_) & (parsed.batch.op != MENTION), reason, bounds=REJECTED
+        )
         with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             offset = before + parsed.records
@@ -274,6 +277,21 @@ class Pusher:
             self._count(loop, source, batch, 0, len(batch), offset)
             return version
 
+    def mention(self, loop: MainLoopView, source: str, ids: NDArray[np.int64]) -> int:
+        """Let vertices be seen from now on, without an edge; return the version.
+
+        Raises
+        ------
+        QueueFull
+            As `insert`.
+        """
+        with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
+            offset = self._offset(loop, source) + len(ids)
+            batch = EdgeBatch.mentions(ids)
+            version = self._admit(loop, source, batch, offset)
+            self._count(loop, source, batch, 0, len(ids), offset)
+            return version
+
     def interner(self, loop: str) -> Interner:
         """Return the names of a loop with strings for ids: with a log as they were before the restart.
 
@@ -381,8 +399,9 @@ class Pusher:
     def _count(
         self, loop: MainLoopView, source: str, batch: EdgeBatch, rejected: int, records: int, offset: int
     ) -> None:
+        edges = int(np.count_nonzero(batch.op != MENTION))
         self.sources.count(
-            loop.stream_name, source, records=records, rejected=rejected, edges=len(batch), offset=offset
+            loop.stream_name, source, records=records, rejected=rejected, edges=edges, offset=offset
         )
 
     def _require_restored(self, loop: MainLoopView) -> None:

@@ -46,7 +46,7 @@ class QueryResult:
 
     @property
     def certificate(self) -> Mapping[str, Any] | None:
-        """`{"kind": "exact"}`, or what else is known of the values."""
+        """`{"kind": "exact"}`, or what else is known of the values (`tornado.certificate`)."""
         return self._status.certificate
 
     @property

@@ -17,12 +17,13 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
+from ..certificate import NONE
 from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
 from ..ingest.ingester import IngesterState, IngesterStatistics
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, best, lookup, top
 from .checkpoints import Checkpoints
 from .contract import BranchView, MainLoopView, MasterView, ValuesView
-from .dispatch import APPROXIMATE, Dispatcher
+from .dispatch import Dispatcher
 from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
 from .parameters import check_parameters, parameters_inside
@@ -363,7 +364,7 @@ class QueryService:
                 delay_bound=loop.delay_bound,
             ),
             progress=QueryProgress.of(statistics),
-            certificate=APPROXIMATE,
+            certificate=NONE,
         )
 
     def _read(self, request: QueryRequest, values: ValuesView, shared: SharedValues) -> Answer:

@@ -1,0 +1,69 @@
+"""Ids that are numbers, as strings: for those whose JSON numbers are doubles, which hold no id beyond 2^53 exactly.
+
+With `?ids=string` every id goes out as the string of its digits, and may come in as one, beside numbers. It is a way of writing,
+not another kind of id: loops, results that are kept and `next` of a page are the same. Where ids are strings anyway it changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+from typing import Any
+
+from ..errors import InvalidArgument
+from .answers import Page, Rows
+from .formats import vertex_of
+from .ids import INT64_MAX, INT64_MIN
+from .parameters import is_vertex
+from .request import QueryRequest
+
+
+def with_numbers(request: QueryRequest, program: Any) -> QueryRequest:
+    """Return a question with a number for every vertex that it names by digits: `vertices`, and parameters that are vertices.
+
+    Raises
+    ------
+    InvalidArgument
+        For a string that is no whole number of 64 bits.
+    """
+    vertices = request.vertices
+    if vertices is not None:
+        vertices = tuple(_number(f"vertices[{index}]", vertex) for index, vertex in enumerate(vertices))
+    parameters = dict(request.parameters)
+    for field in dataclasses.fields(program):
+        given = parameters.get(field.name)
+        if is_vertex(field) and given is not None:
+            several = isinstance(given, list | tuple)
+            parameters[field.name] = (
+                [_number(f"parameter {field.name}[{index}]", vertex) for index, vertex in enumerate(given)]
+                if several
+                else _number(f"parameter {field.name}", given)
+            )
+    return replace(request, vertices=vertices, parameters=parameters)
+
+
+def page_as_text(page: Page) -> Page:
+    """Return a page with the ids as strings."""
+    following = None if page.next is None else str(page.next)
+    return Page(rows_as_text(page.rows), [str(vertex) for vertex in page.unknown], following)
+
+
+def rows_as_text(rows: Rows) -> Rows:
+    """Return rows with the ids as strings."""
+    return Rows([str(vertex) for vertex in rows.ids], rows.values)
+
+
+def _number(name: str, given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    try:
+        number = int(vertex_of(given, "int"))
+    except ValueError:
+        number = INT64_MAX + 1
+    if not INT64_MIN <= number <= INT64_MAX:
+        raise InvalidArgument(
+            f"{name} is {given!r}, but the ids of this loop are 64-bit integers",
+            hint=f"Ids run from {INT64_MIN} to {INT64_MAX}; with ids=string their digits may stand in quotes.",
+        )
+    return number
