@@ -14,10 +14,14 @@ import zmq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
+from zmq.utils.monitor import recv_monitor_message
 
+from tests.bombs import little_memory
 from tests.engine.places import Placed, pids_of, runs, stream
 from tornado.engine import MemberConfig, WireType, wire
+from tornado.engine.doorkeeper import Doorkeeper
 from tornado.engine.peers import PeerFabric
+from tornado.engine.sockets import let_in
 from tornado.engine.wire import FENCE_BYTES, Wire, WrongFence
 from tornado.errors import ConnectionLost
 from tornado.loops import Master
@@ -25,6 +29,12 @@ from tornado.loops.bundle import Bundle, Messages
 from tornado.loops.remote_worker import WIRE_TYPES
 
 FENCE, OTHER = bytes(range(16)), bytes(16)
+REFUSED = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_DISCONNECTED
+)
 KINDS = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float64")
 
 arrays = st.sampled_from(KINDS).flatmap(lambda kind: arrays_of.arrays(kind, st.integers(0, 70)))
@@ -156,8 +166,10 @@ def test_nothing_is_unpickled():
 
 def test_workers_reach_each_other_in_order_and_drop_what_strangers_send():
     context = zmq.Context()
+    Doorkeeper(context, FENCE)
     fabrics = [PeerFabric(index, 2, Wire(FENCE, WIRE_TYPES), context, "127.0.0.1") for index in range(2)]
     stranger = context.socket(zmq.PUSH)
+    let_in(stranger, FENCE)
     try:
         for fabric in fabrics:
             fabric.connect([each.address for each in fabrics])
@@ -232,6 +244,44 @@ def test_strangers_who_talk_to_driver_and_workers_change_nothing():
             context.term()
 
 
+@pytest.mark.parametrize("fence", [None, OTHER])
+def test_a_message_without_an_end_is_not_held_for_whoever_does_not_know_the_fence(fence):
+    part = bytes(wire.FRAME_BYTES)
+    with Master(workers=2, engine="processes") as master, Placed(master, "streamed", stream()) as streamed:
+        streamed.admit(2000)
+        engine = master.engine
+        links = [
+            (kind, address)
+            for commands, requests, peers, _ in engine._hellos.values()
+            for kind, address in ((zmq.PUSH, commands), (zmq.DEALER, requests), (zmq.PUSH, peers))
+        ]
+        links += [(zmq.PUSH, engine._beats.address), (zmq.PUSH, engine._reports.address)]
+        context = zmq.Context()
+        # The driver is this process, and holds the one part that all of them send.
+        try:
+            with little_memory(os.getpid(), *pids_of(master), most_bytes=100 << 20):
+                for kind, address in links:
+                    socket = context.socket(kind)
+                    socket.set_hwm(0)
+                    if fence is not None:
+                        let_in(socket, fence)
+                    told = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | REFUSED)
+                    socket.connect(f"tcp://{address}")
+                    for _ in range(100):
+                        socket.send(part, zmq.SNDMORE, copy=False)
+                    assert told.poll(20_000), address
+                    assert recv_monitor_message(told)["event"] & REFUSED, address
+                    socket.disable_monitor()
+                    told.close(linger=0)
+                    socket.close(linger=0)
+        finally:
+            context.destroy(linger=0)
+        while streamed.admit(2000):
+            pass
+        streamed.check_main()
+        assert engine.losses == 0
+
+
 def test_nothing_larger_than_a_frame_is_taken_in_from_strangers_and_larger_messages_of_ours_come_in_whole():
     records = stream(vertices=50_000, edges=200_000)
     with Master(workers=2, engine="processes") as master, Placed(master, "streamed", records) as streamed:
@@ -247,6 +297,7 @@ def test_nothing_larger_than_a_frame_is_taken_in_from_strangers_and_larger_messa
             for kind, address in links:
                 socket = context.socket(kind)
                 cut_off = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+                let_in(socket, engine._wire.fence)
                 socket.connect(f"tcp://{address}")
                 socket.send(bytes(wire.FRAME_BYTES))
                 assert not cut_off.poll(200), address  # what is as large as may be is dropped like any other

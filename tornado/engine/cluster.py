@@ -20,8 +20,9 @@ from typing import Any, Protocol
 import zmq
 
 from ..errors import InternalError, TornadoError, WorkerLost
+from .doorkeeper import Doorkeeper
 from .member import MemberConfig
-from .sockets import Breaks, Context, connected, keep_alive, listening, receive, send
+from .sockets import Breaks, Context, connected, keep_alive, let_in, listening, receive, send
 from .waiting import Waiting
 from .wire import FENCE_BYTES, Wire, WrongFence
 
@@ -68,11 +69,12 @@ class _Link:
         self.sending, self.asking = threading.Lock(), threading.Lock()
         self.commands = context.socket(zmq.PUSH)
         self.commands.set_hwm(0)
+        let_in(self.commands, wire.fence)
         keep_alive(self.commands, _SILENT_S)
         self._breaks = Breaks(self.commands)
         self._broke_at = math.inf
         self.commands.connect(f"tcp://{commands}")
-        self.requests = connected(context, zmq.DEALER, requests)
+        self.requests = connected(context, zmq.DEALER, requests, wire.fence)
         self._asked = 0
 
     def send(self, *message: Any) -> None:
@@ -194,6 +196,7 @@ class ClusterEngine:
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
         self._waiting = Waiting()
         self._context: Context = zmq.Context()
+        self._doorkeeper = Doorkeeper(self._context, secrets.token_bytes(FENCE_BYTES))
         # Two, since a report may have workers asked, and whoever waits for their answer cannot see that they are gone.
         self._beats = _Inbox(self._context, interface, "tornado-monitor", self._take_beat, self._look)
         self._reports = _Inbox(self._context, interface, "tornado-receiver", self._take_report)
@@ -306,6 +309,7 @@ class ClusterEngine:
         fence = secrets.token_bytes(FENCE_BYTES)
         self._hellos.clear()
         self._wire = Wire(fence)
+        self._doorkeeper.fence = fence
         self._is_open = False
         self._reason = None
         self._launcher.launch(

@@ -24,6 +24,7 @@ import zmq
 
 from ..errors import TornadoError
 from .contract import Host
+from .doorkeeper import Doorkeeper
 from .peers import PeerFabric
 from .sockets import Breaks, Context, Socket, connected, listening, receive, send
 from .wire import Wire, WireType, WrongFence
@@ -102,6 +103,7 @@ class Member:
         self.config = config
         self._wire = Wire(bytes.fromhex(config.fence), types)
         self._context: Context = zmq.Context()
+        Doorkeeper(self._context, self._wire.fence)
         self.fabric = PeerFabric(config.index, config.workers, self._wire, self._context, config.interface)
         self._commands, commands = listening(
             self._context, zmq.PULL, config.interface, silent_s=DRIVER_SILENT_S
@@ -109,8 +111,8 @@ class Member:
         self._breaks = Breaks(self._commands)
         self._driver = -1  # the file descriptor of its connection
         self._requests, requests = listening(self._context, zmq.ROUTER, config.interface)
-        self._beats = connected(self._context, zmq.PUSH, config.beats)
-        self._reports = connected(self._context, zmq.PUSH, config.reports)
+        self._beats = connected(self._context, zmq.PUSH, config.beats, self._wire.fence)
+        self._reports = connected(self._context, zmq.PUSH, config.reports, self._wire.fence)
         self._addresses = commands, requests, self.fabric.address
         self._served: Served
         self._stop = threading.Event()

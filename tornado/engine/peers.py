@@ -57,7 +57,7 @@ class PeerFabric:
         """Connect to all other workers; before the first message."""
         for peer, address in enumerate(addresses):
             if peer != self._index:
-                self._outlets[peer] = connected(self._context, zmq.PUSH, address)
+                self._outlets[peer] = connected(self._context, zmq.PUSH, address, self._wire.fence)
 
     def send(self, sender: int, receiver: int, message: Message) -> None:
         """See `Fabric.send`; on the worker's thread."""

@@ -33,17 +33,26 @@ def listening(
     socket = context.socket(kind)
     socket.set_hwm(0)
     socket.maxmsgsize = FRAME_BYTES
+    socket.plain_server = True  # only who knows the fence gets in, see `Doorkeeper`
+    socket.zap_domain = b"tornado"
     if silent_s is not None:
         keep_alive(socket, silent_s)
     return socket, f"{interface}:{socket.bind_to_random_port(f'tcp://{interface}')}"
 
 
-def connected(context: Context, kind: int, address: str) -> Socket:
+def connected(context: Context, kind: int, address: str, fence: bytes) -> Socket:
     """A socket that sends to an address."""
     socket = context.socket(kind)
     socket.set_hwm(0)
+    let_in(socket, fence)
     socket.connect(f"tcp://{address}")
     return socket
+
+
+def let_in(socket: Socket, fence: bytes) -> None:
+    """Bring the fence to those who listen; to be called before a connection is made."""
+    socket.plain_username = b"tornado"
+    socket.plain_password = fence.hex().encode()
 
 
 def keep_alive(socket: Socket, silent_s: float) -> None:

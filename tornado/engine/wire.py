@@ -65,7 +65,7 @@ class Wire:
 
     def __init__(self, fence: bytes, types: tuple[WireType, ...] = ()) -> None:
         assert len(fence) == FENCE_BYTES
-        self._fence = fence
+        self.fence = fence
         self._types = types
         self._codes = {entry.kind: code for code, entry in enumerate(types, _FIRST_TYPE)}
 
@@ -101,7 +101,7 @@ class Wire:
         header = msgpack.packb(message, default=other)
         begin = FENCE_BYTES + _LENGTH.size + len(header)
         parts: list[bytes | memoryview] = [
-            self._fence,
+            self.fence,
             _LENGTH.pack(len(header)),
             header,
             bytes(_padded(begin) - begin),
@@ -121,7 +121,7 @@ class Wire:
             When it is of another set of workers.
         """
         views = [memoryview(frame) for frame in frames]
-        if len(views[0]) < FENCE_BYTES + _LENGTH.size or views[0][:FENCE_BYTES] != self._fence:
+        if len(views[0]) < FENCE_BYTES + _LENGTH.size or views[0][:FENCE_BYTES] != self.fence:
             raise WrongFence(f"a message of {sum(map(len, views))} bytes is not of this set of workers")
         held = memoryview(bytearray(views[0])) if len(views) == 1 else _joined(views)
         (length,) = _LENGTH.unpack_from(held, FENCE_BYTES)
