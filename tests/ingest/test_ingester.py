@@ -242,3 +242,34 @@ def test_the_rate_is_of_the_last_seconds_while_it_runs(tmp_path):
     step.release(2)
     assert ingester.wait(timeout_s=20)
     assert ingester.statistics().rows_per_s == 3.0
+
+
+def test_a_program_that_joins_while_a_batch_waits_costs_only_the_records_that_it_cannot_take(path, tmp_path):
+    class Joined(RecordingLoop):
+        """A program joins when the first batch comes in, and takes no negative weights from then on."""
+
+        has_joined = False
+
+        def check(self, batch):
+            refused, reason = no_negative_weight(batch)
+            return refused & self.has_joined, reason
+
+        def admit(self, batch, source, offset, timeout_s=None):
+            self.has_joined = True
+            if self.check(batch)[0].any():
+                raise InvalidArgument("weight is negative")
+            super().admit(batch, source, offset, timeout_s)
+
+    loop, quarantine = Joined(), Quarantine(tmp_path / "quarantine.jsonl")
+    ingester = run(loop, FileSource(path, max_records=50), quarantine, check=loop.check)
+    assert ingester.statistics().state is IngesterState.FINISHED
+    assert loop.edges == [(index, index + 1) for index in range(100) if index % 10 != 3]
+    lines = (tmp_path / "quarantine.jsonl").read_text().splitlines()
+    positions = [json.loads(line)["position"] for line in lines]
+    assert positions == [index + 1 for index in range(100) if index % 10 == 3]
+
+
+def test_what_a_loop_refuses_and_no_check_finds_ends_the_source(path):
+    loop = RecordingLoop(error=InvalidArgument("not this"))
+    ingester = run(loop, FileSource(path), check=lambda batch: (np.zeros(len(batch), bool), ""))
+    assert ingester.statistics().state is IngesterState.FAILED

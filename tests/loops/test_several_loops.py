@@ -9,7 +9,14 @@ import pytest
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
 from tornado import EdgeBatch
-from tornado.errors import InvalidArgument, NameTaken, TornadoError, UnknownLoop, UnknownStream
+from tornado.errors import (
+    ConnectionLost,
+    InvalidArgument,
+    NameTaken,
+    TornadoError,
+    UnknownLoop,
+    UnknownStream,
+)
 from tornado.graph import EvolvingGraph
 from tornado.loops import BranchState, Master, main_processor, processor
 from tornado.testing import EdgeHistory, EdgeList, exact_distances, mixed, random_multigraph
@@ -286,3 +293,102 @@ def test_all_loops_are_exact_again_when_workers_are_lost():
         for loop in loops:
             judge(loop, history, at_least=len(records))
         assert master.engine.losses == 1
+
+
+def test_a_loop_that_fails_on_one_worker_is_gone_on_all_and_its_memory_with_it(monkeypatch):
+    records, history = recorded(seed=12)
+    half = len(records) // 2
+    with Master(workers=2) as master:
+        paths = master.start(PATHS, "paths")
+        hops = master.start(HOPS, "hops", stream="paths")
+        Feeder(paths.stream, records.slice(0, half)).run()
+
+        def broken(*_):
+            raise ZeroDivisionError("broken on purpose")
+
+        monkeypatch.setattr(master._hosts[0].loop(paths.number), "hear", broken)
+        hops.admit(records.slice(half, half + 1), "edges", half + 1)
+        # On the worker where nothing of it broke too: there it would wait for ever, and the others with it.
+        assert master.engine.wait_for(
+            lambda: all(host.loop(paths.number) is None for host in master._hosts), TIMEOUT_S
+        )
+        with pytest.raises(RuntimeError, match="broken on purpose"):
+            paths.wait_idle(TIMEOUT_S)
+        Feeder(hops.stream, records, first=half + 1).run()
+        judge(hops, history, at_least=len(records))
+        master.remove("paths")
+        judge(hops, history, at_least=len(records))
+
+
+def test_a_fork_that_waited_while_its_loop_was_removed_is_refused_and_harms_nobody():
+    with Master(workers=2) as master:
+        paths = master.start(PATHS, "paths")
+        hops = master.start(HOPS, "hops", stream="paths")
+        hops.admit(EdgeBatch.of([1], [2]), "edges", 1)
+        refused = []
+
+        def fork():
+            try:
+                paths.fork()
+            except InvalidArgument as error:
+                refused.append(error)
+
+        remover = threading.Thread(target=lambda: master.remove("paths"), daemon=True)
+        forker = threading.Thread(target=fork, daemon=True)
+        with paths.stream.order:  # as while loops are being restored
+            remover.start()
+            assert master.engine.wait_for(lambda: paths.error is not None, TIMEOUT_S)
+            forker.start()
+            time.sleep(0.1)
+        forker.join(TIMEOUT_S)
+        remover.join(TIMEOUT_S)
+        assert len(refused) == 1
+        branch = hops.fork()
+        assert branch.wait(TIMEOUT_S)
+        assert branch.state is BranchState.CONVERGED
+
+
+def test_a_batch_that_waited_is_checked_by_a_program_that_joined_meanwhile():
+    with Master() as master:
+        hops = master.start(HOPS, "hops")
+        outcome = []
+
+        def admit():
+            try:
+                hops.admit(EdgeBatch.of([1], [2], [-1.0]), "edges", 1)
+            except InvalidArgument as error:
+                outcome.append(error)
+
+        admitting = threading.Thread(target=admit, daemon=True)
+        with hops.stream.order:
+            admitting.start()
+            time.sleep(0.1)  # it is past its first check, and waits
+            expecting = hops.stream.expecting(PATHS)
+            expecting.__enter__()
+        admitting.join(TIMEOUT_S)
+        expecting.__exit__(None, None, None)
+        assert len(outcome) == 1
+        assert hops.offsets() == {}
+
+
+def test_vertices_without_edges_are_waited_for_and_count_in_the_backlog():
+    with Master(workers=2) as master:
+        hops = master.start(HOPS, "hops")
+        for first in range(0, 50_000, 5_000):
+            hops.admit(EdgeBatch.mentions(np.arange(first, first + 5_000)), "vertices", first + 5_000)
+            assert hops.wait_idle(TIMEOUT_S)
+            assert hops.statistics().vertices == first + 5_000
+        assert hops.stream.backlog() == 0
+
+
+def test_nothing_is_admitted_to_a_stream_whose_last_loop_was_removed():
+    with Master() as master:
+        hops = master.start(HOPS, "hops")
+        master.remove("hops")
+        with pytest.raises(ConnectionLost, match="its last loop"):
+            hops.admit(EdgeBatch.of([1], [2]), "edges", 1)
+        assert hops.wait_room(0)
+        with pytest.raises(InvalidArgument, match="was removed"):
+            hops.statistics()
+        with pytest.raises(UnknownStream):
+            master.start(PATHS, "paths", stream="hops")

@@ -1,6 +1,7 @@
 """Several loops on one stream, from Python and over HTTP: started, fed, asked and removed while it runs."""
 
 import threading
+from dataclasses import dataclass
 
 import httpx
 import pytest
@@ -8,7 +9,16 @@ import pytest
 import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
-from tornado.errors import InvalidArgument, NameTaken, ResultUnavailable, UnknownLoop, UnknownStream
+from tornado import SelectiveProgram
+from tornado.errors import (
+    InvalidArgument,
+    NameTaken,
+    ResultUnavailable,
+    TornadoError,
+    UnknownLoop,
+    UnknownStream,
+)
+from tornado.query.request import ServiceLimits
 
 NDJSON = {"content-type": "application/x-ndjson"}
 EDGES = '{"src": 1, "dst": 2, "weight": 5}\n{"src": 2, "dst": 3, "weight": 5}\n{"src": 1, "dst": 3, "weight": 20}\n'
@@ -179,3 +189,81 @@ def test_a_restart_has_the_stream_with_what_any_of_its_loops_took_in(tmp_path):
             # The snapshot has the graph; what another program finds on it is computed.
             for loop, length in ((roads, 2.0), (hops, 1.0)):
                 assert dict(loop.query([1], at=version).result().values) == {1: length}
+
+
+@dataclass(frozen=True)
+class Lowest(SelectiveProgram):
+    """The least id that leads to a vertex: every vertex has an update to commit at the beginning."""
+
+    shift: int = 0
+
+    @staticmethod
+    def initial(vertex: int, shift: int) -> float:
+        return float(vertex + shift)
+
+    @staticmethod
+    def offer(value: float, weight: float) -> float:
+        return value
+
+    @staticmethod
+    def better(value: float, other: float) -> bool:
+        return value < other
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stored_snapshot_of_a_program_whose_vertices_all_begin_dirty_is_asked_with_other_parameters(
+    workers,
+):
+    count = 20_000
+    with tornado.open("memory:", workers=workers) as session:
+        lowest = session.start(Lowest(), "lowest")
+        lowest.insert(range(count), range(1, count + 1))
+        version = lowest.checkpoint()
+        asked = lowest.query([count], at=version, parameters={"shift": 5}, deadline_s=60)
+        assert dict(asked.result(60).values) == {count: 5.0}
+
+
+def test_a_query_that_waits_for_room_when_its_loop_is_removed_fails_alone():
+    count = 300_000
+    with tornado.open("memory:", workers=1, limits=ServiceLimits(branches=2)) as session:
+        roads = session.start(ShortestPaths(source=1), "roads")
+        session.start(ShortestPaths(source=1), "beside", stream="roads")
+        other = session.start(ShortestPaths(source=1), "other")
+        roads.insert(range(count), range(1, count + 1))
+        assert roads.wait_idle(60)
+        running = [roads.query([count], parameters={"source": source}) for source in (2, 3)]
+        doomed = session.loop("beside").query([5], parameters={"source": 4})
+        behind = roads.query([5], parameters={"source": 5})
+        session.remove("beside")
+        with pytest.raises(TornadoError):
+            doomed.result(60)
+        for source, query in zip((2, 3), running, strict=True):
+            assert dict(query.result(60).values) == {count: float(count - source)}
+        assert dict(behind.result(60).values) == {5: 0.0}
+        other.insert([1], [2])
+        assert dict(other.query([2]).result(60).values) == {2: 1.0}
+
+
+def test_names_of_streams_and_loops_never_meet_and_a_refused_start_changes_nothing():
+    with tornado.open("memory:", workers=1) as session:
+        first = session.start(ShortestPaths(source="x"), "first", ids="string")
+        first.insert(["x", "y"], ["y", "z"])
+        session.start(BreadthFirstSearch(source="x"), "hops", stream="first")
+        session.start(BreadthFirstSearch(source="p"), "second", ids="string").insert(["p"], ["q"])
+        session.remove("first")
+        with pytest.raises(NameTaken):
+            session.start(ShortestPaths(source="x"), "first", ids="string")
+        with pytest.raises(NameTaken):
+            session.start(ShortestPaths(source="p"), "first", stream="second")
+        assert dict(session.loop("hops").query().result(60).values) == {"x": 0.0, "y": 1.0, "z": 2.0}
+        again = session.start(ShortestPaths(source="y"), "first", stream="first")
+        assert dict(again.query(["z"]).result(60).values) == {"z": 1.0}
+
+
+def test_what_is_pushed_through_a_loop_that_was_removed_has_the_names_of_its_stream():
+    with tornado.open("memory:", workers=1) as session:
+        first = session.start(ShortestPaths(source="x"), "first", ids="string")
+        hops = session.start(BreadthFirstSearch(source="x"), "hops", stream="first")
+        session.remove("first")
+        first.insert(["x"], ["y"])
+        assert dict(hops.query().result(60).values) == {"x": 0.0, "y": 1.0}

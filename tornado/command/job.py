@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NotSupported, StoreError, TornadoError
+from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
@@ -406,7 +406,9 @@ class _Job:
             _say_error(error, as_json=self._as_json)
 
     def _reading(self, stage: str, *, iteration: int | None = None, residual: float | None = None) -> Reading:
-        statistics = self._loop.statistics()
+        statistics = self._statistics()
+        if statistics is None:
+            return Reading(stage=stage, admitted=0, rejected=0, iteration=0, residual=0.0, fraction=None)
         return Reading(
             stage=stage,
             admitted=statistics.admitted,
@@ -415,6 +417,15 @@ class _Job:
             residual=statistics.residual if residual is None else residual,
             fraction=self._feed.sources_done(),
         )
+
+    def _statistics(self) -> Any:
+        """How the first loop stands that was not removed meanwhile; None where all were."""
+        for loop in self._deployment.loops:
+            try:
+                return loop.statistics()
+            except InvalidArgument:
+                continue
+        return None
 
 
 def _say_failure(error: Exception, *, as_json: bool) -> None:

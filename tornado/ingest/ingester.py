@@ -254,16 +254,23 @@ class Ingester:
         self._end(IngesterState.STOPPED)
 
     def _take(self, parsed: ParsedBatch) -> None:
-        if self._check is not None and len(parsed.batch):
-            bad, reason = self._check(parsed.batch)
-            bad = bad & (parsed.batch.op != MENTION)
-            parsed = parsed.without(bad, reason)
-        self._quarantine.write(self._source.name, parsed.rejected)
-        offset = self._offset + parsed.records
-        if not len(parsed.batch):
-            self._loop.advance(self._source.name, offset)
-        elif not self._admit(parsed.settled(), offset):
-            return
+        offset, written = self._offset + parsed.records, set[int]()
+        while True:
+            parsed = self._checked(parsed)
+            self._quarantine.write(
+                self._source.name, tuple(one for one in parsed.rejected if one.position not in written)
+            )
+            written = {one.position for one in parsed.rejected}
+            try:
+                if not len(parsed.batch):
+                    self._loop.advance(self._source.name, offset)
+                elif not self._admit(parsed.settled(), offset):
+                    return
+                break
+            except InvalidArgument:
+                # A program may have joined the stream since that cannot take what is here.
+                if len(self._checked(parsed).batch) == len(parsed.batch):
+                    raise
         with self._lock:
             self._offset = offset
             self._records += parsed.records
@@ -271,6 +278,13 @@ class Ingester:
             self._edges += len(parsed.batch)
             self._recent.append((self._clock(), parsed.records))
             self._forget_old()
+
+    def _checked(self, parsed: ParsedBatch) -> ParsedBatch:
+        """Without the records that a program cannot take."""
+        if self._check is None or not len(parsed.batch):
+            return parsed
+        bad, reason = self._check(parsed.batch)
+        return parsed.without(bad & (parsed.batch.op != MENTION), reason)
 
     def _admit(self, batch: EdgeBatch, offset: int) -> bool:
         """Admit, however long the loop takes; False if stopped while waiting."""

@@ -109,9 +109,10 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class EndLoop:
-    """Remove a main loop, when none of its branches is left here."""
+    """Remove a main loop: when none of its branches is left here, or at once with them, where it failed on some worker."""
 
     loop: int
+    at_once: bool = False
 
 
 Command = StartLoop | Place | Admit | Fork | Stop | Limit | Cancel | Release | EndLoop
@@ -171,7 +172,7 @@ class WorkerHost:
         self._loops: dict[int, MainPart] = {}
         self._dataflows: dict[int, Dataflow] = {}
         self._branches: dict[int, _Branch] = {}
-        self._ending: set[int] = set()
+        self._ending: dict[int, bool] = {}  # whether at once
 
     def prepare(self, plan: PartPlan) -> None:
         """See `LoopHost`: in this process everything is at hand."""
@@ -260,7 +261,7 @@ class WorkerHost:
                 self._place(command)
             case EndLoop():
                 if command.loop in self._loops:
-                    self._ending.add(command.loop)
+                    self._ending[command.loop] = command.at_once or self._ending.get(command.loop, False)
 
     def _start(self, command: StartLoop) -> None:
         index = self.index
@@ -286,7 +287,9 @@ class WorkerHost:
             command.on_placed(self.index, None)
 
     def _fork(self, command: Fork) -> None:
-        main = self._loops[command.loop]
+        main = self._loops.get(command.loop)
+        if main is None:
+            return  # it was taken off the workers meanwhile, and whoever forked it hears of that
         processor = main.fork(
             number=command.number,
             arguments=command.arguments,
@@ -329,14 +332,14 @@ class WorkerHost:
         for number in sorted(self._ending):
             dataflow = self._dataflows[number]
             left = [found for found, branch in self._branches.items() if branch.command.loop == number]
-            if left and dataflow.failure is None:
+            if left and dataflow.failure is None and not self._ending[number]:
                 continue
             for found in left:
                 branch = self._branches.pop(found)
                 branch.dataflow.cancel()
                 branch.processor.free()
             dataflow.cancel()
-            self._ending.remove(number)
+            del self._ending[number]
             main = self._loops.pop(number)
             if not any(other.stream is main.stream for other in self._loops.values()):
                 self._streams = {

@@ -91,4 +91,4 @@ class Journal:
 
 
 def _records(entry: list[Share] | Fork) -> int:
-    return 0 if isinstance(entry, Fork) else sum(len(share.sources) for share in entry)
+    return 0 if isinstance(entry, Fork) else sum(share.records for share in entry)

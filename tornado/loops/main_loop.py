@@ -81,6 +81,7 @@ class MainLoop:
         stream.join(self)
         try:
             with stream.order:
+                stream.require_open()
                 self._parts.raise_loss(losses)  # the new ones are not prepared
                 self._parts.install()
             self._parts.await_installed(losses)
@@ -212,6 +213,7 @@ class MainLoop:
     ) -> Branch:
         """Fork in the sequence of admissions; `snapshot` is what the branch is said to start from, if not from now."""
         with self.stream.order:
+            self._parts.raise_failure()  # it may have failed, or been removed, while this waited
             branch = self._branch(snapshot or self.stream.snapshot_of_now(self.delay_bound))
             number = branch.id
             self._branches[number] = branch
@@ -403,8 +405,16 @@ class MainLoop:
             return False
 
     def wait_idle(self, timeout_s: float | None = None) -> bool:
-        """Wait until it is idle; False when the time is over."""
-        return self._engine.wait_for(self.is_idle, timeout_s)
+        """Wait until it is idle; False when the time is over.
+
+        Raises
+        ------
+        TornadoError, RuntimeError
+            When the loop has failed: it never will be.
+        """
+        is_idle = self._engine.wait_for(lambda: self.is_idle() or self.error is not None, timeout_s)
+        self._parts.raise_failure()
+        return is_idle
 
     def parts(self) -> list[MainView]:
         """Its part on every worker."""
@@ -460,6 +470,8 @@ class MainLoop:
         self._parts.error = error
         for branch in self.branches():
             branch.fail(error)
+        if any(other is not self and other.error is None for other in self.stream.loops):
+            self.withdraw()  # a part that is left of it would hold up the others
         self._engine.notify()
 
     def raise_failure(self) -> None:
@@ -472,7 +484,7 @@ class MainLoop:
 
     def branch_numbers(self) -> Collection[int]:
         """Of the branches that run."""
-        return self._branches.keys()
+        return list(self._branches)
 
     def install_again(self) -> None:
         """Put the loop on workers that have nothing; under the lock of the order.
@@ -509,12 +521,19 @@ class MainLoop:
 
     def remove(self) -> None:
         """Take it off the workers, whose memory is free again; its branches are cancelled, and the stream goes on."""
+        has_failed = self.error is not None
+        self._parts.error = self.error or InvalidArgument(
+            f"loop {self.name!r} was removed"
+        )  # nobody forks any more
         self.close()
         with self.stream.order:
             self.stream.leave(self)
-            self._parts.post(EndLoop(self.number))
-        self._parts.error = self._parts.error or InvalidArgument(f"loop {self.name!r} was removed")
+            self._parts.post(EndLoop(self.number, at_once=has_failed))
         self._engine.notify()
+
+    def withdraw(self) -> None:
+        """Take what is there of it off the workers, where it cannot come to an end by itself: a part of it has failed."""
+        self._parts.post(EndLoop(self.number, at_once=True))
 
     def close(self) -> None:
         """Cancel what still runs."""

@@ -173,6 +173,8 @@ class Master:
             raise InvalidArgument(
                 f"the loops on stream {stream.name!r} have failed", hint="Start a stream again."
             )
+        if any(other.name == name and other is not stream for other in self._streams):
+            raise NameTaken(f"loops read a stream named {name!r} already")
         with stream.expecting(program):
             keeper.require_possible(program)
             loop = MainLoop(stream=stream, **self._placed(name, program, delay_bound))
@@ -265,7 +267,7 @@ class Master:
         losses = self.engine.losses
         stream.begin_again()
         loops: list[MainLoop] = []
-        for loop in self._running.values():
+        for loop in list(self._running.values()):
             if loop.stream is stream and loop.error is None:
                 try:
                     loop.install_again()
@@ -274,6 +276,7 @@ class Master:
                     loops.append(loop)
                 except CallerError as error:  # its program was edited meanwhile, say: the others go on
                     refused[loop] = error
+                    loop.withdraw()
         if not loops:
             return []
         forked = set()

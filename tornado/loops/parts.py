@@ -111,7 +111,10 @@ class Parts:
         if not self._stream.is_whole:
             self._engine.wait_for(lambda: self._stream.is_whole or self.error is not None, _RESTORED_WITHIN_S)
             self.raise_failure()
-        return self.installed()
+        found = self.installed()
+        if len(found) < len(self):
+            self.raise_failure()  # it was removed
+        return found
 
     def asked(self, ask: Callable[[Sequence[MainView]], Asked]) -> Asked:
         """What `ask` says of the parts; where workers are lost meanwhile, of those that take their place."""

@@ -249,12 +249,12 @@ class RemoteHost:
                 ticket = next(self._tickets)
                 self._placing[ticket] = command
                 self.send(("place", loop, ticket, method, columns))
-            case EndLoop(loop):
+            case EndLoop(loop, at_once):
                 self._installed.pop(loop, None)
                 ended = self._starts.pop(loop, None)
                 if ended is not None and all(start.stream != ended.stream for start in self._starts.values()):
                     self._applied.pop(ended.stream, None)
-                self.send(("end", loop))
+                self.send(("end", loop, at_once))
 
     def take(self, report: tuple[Any, ...]) -> None:
         """What the worker reports, on the receiver's thread."""

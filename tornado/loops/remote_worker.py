@@ -102,8 +102,8 @@ class RemoteWorker:
                 )
             case ("place", loop, ticket, method, columns):
                 post(Place(loop, method, columns, lambda _, error: self._placed(ticket, error)))
-            case ("end", loop):
-                post(EndLoop(loop))
+            case ("end", loop, at_once):
+                post(EndLoop(loop, at_once))
 
     def answer(self, request: tuple[Any, ...]) -> Any:
         """Answer what `RemotePart` asks, or import a program; on the listener's thread."""

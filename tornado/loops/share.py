@@ -25,6 +25,11 @@ class Share:
     ]  # own vertices that records of other workers' shares name, or that come without an edge
     following: int = 0  # index of the first record that was not applied
 
+    @property
+    def records(self) -> int:
+        """How many it has, for who counts them: vertices count where they come without edges."""
+        return len(self.sources) or len(self.mentioned)
+
 
 def shares_of(batch: EdgeBatch, partition: PartitionMap) -> list[Share]:
     """Return each worker's share: the records whose target it owns, and the sources that are its own of the others."""

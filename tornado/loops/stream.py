@@ -163,6 +163,21 @@ class Stream:
     def close(self) -> None:
         """Nothing more is admitted."""
         self._is_closed = True
+        self._engine.notify()
+
+    def require_open(self) -> None:
+        """Refuse what comes after its end.
+
+        Raises
+        ------
+        ConnectionLost
+            When it was closed, or its last loop was removed.
+        """
+        if self._is_closed:
+            raise ConnectionLost(
+                f"stream {self.name} was closed with its session or its last loop; nothing was admitted",
+                hint="Open a session, or start a loop, again.",
+            )
 
     # Admission
 
@@ -191,12 +206,9 @@ class Stream:
         StoreError
             When no number can be reserved for the version; nothing was admitted.
         """
-        if self._is_closed:
-            raise ConnectionLost(
-                f"stream {self.name} was closed with its session or its last loop; nothing was admitted",
-                hint="Open a session, or start a loop, again.",
-            )
-        self._refuse_impossible(batch, source)
+        self.require_open()
+        programs = self._programs()
+        self._refuse_impossible(batch, source, programs)
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         if not self.wait_room(timeout_s):
             self.raise_failure()
@@ -204,10 +216,14 @@ class Stream:
                 f"stream {self.name} lags {self.backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}; "
                 "nothing of this batch was admitted"
             )
+        self.require_open()
         shares = self.shares(batch)
         self.raise_failure()
         self.numbers.prepare()
         with self.order.until(until_s):
+            self.require_open()
+            if programs != (now := self._programs()):  # a loop has joined while this waited
+                self._refuse_impossible(batch, source, now)
             version = self.numbers.take()
             with self._counting:
                 self._version = version
@@ -243,7 +259,7 @@ class Stream:
 
     def has_room(self) -> bool:
         """Whether more is taken at once, or never will be."""
-        return self.backlog() <= BACKLOG_LIMIT_RECORDS or self._has_failed()
+        return self.backlog() <= BACKLOG_LIMIT_RECORDS or self._has_failed() or self._is_closed
 
     def backlog(self) -> int:
         """How many records are posted and not applied."""
@@ -276,8 +292,8 @@ class Stream:
     def _programs(self) -> list[VertexProgram]:
         return [*self._expected, *(loop.program for loop in self.loops if loop.error is None)]
 
-    def _refuse_impossible(self, batch: EdgeBatch, source: str) -> None:
-        for program in self._programs():
+    def _refuse_impossible(self, batch: EdgeBatch, source: str, programs: Sequence[VertexProgram]) -> None:
+        for program in programs:
             found = first_refused(program, batch)
             if found is not None:
                 first, record, reason = found
@@ -335,7 +351,7 @@ class Stream:
     def post_shares(self, shares: Sequence[Share], version: int) -> None:
         """Hand each worker its share of what made a version."""
         for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
-            self._posted[worker] += len(share.sources)
+            self._posted[worker] += share.records
             share.version = version
             host.post(Admit(self.number, share))
 

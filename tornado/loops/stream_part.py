@@ -108,9 +108,8 @@ class StreamPart:
 
     def leave(self, reader: Reader) -> None:
         """A loop has failed or ends: the others go on without it."""
-        if reader not in self._readers:
-            return
-        self._readers.remove(reader)
+        if reader in self._readers:
+            self._readers.remove(reader)
         self._commands = deque(
             command
             for command in self._commands
@@ -135,8 +134,9 @@ class StreamPart:
 
     def fork(self, reader: Reader, branch: Any) -> None:
         """Put a fork of a loop into the sequence."""
-        self._commands.append(_Record(reader, branch))
-        reader.activate()
+        if reader in self._readers:  # of one that has failed nothing can be recorded
+            self._commands.append(_Record(reader, branch))
+            reader.activate()
 
     def obey(self, reader: Reader) -> bool:
         """Go on in the sequence, in the step of one of the loops; whether there is more that can be done at once."""
@@ -196,6 +196,7 @@ class StreamPart:
         """Apply up to so many records of a share; whether all of them are."""
         self._stop_scans()
         first, stop = share.following, min(share.following + records, len(share.sources))
+        mentions = share.records - len(share.sources)
         if len(share.mentioned):
             self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
@@ -203,7 +204,7 @@ class StreamPart:
             share.sources, share.targets, share.weights, share.operations, first, stop
         )
         self._tell()
-        self._on_applied(share.following - first)
+        self._on_applied(share.following - first + mentions)
         return share.following == len(share.sources)
 
     def _stop_scans(self) -> None:

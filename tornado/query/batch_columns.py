@@ -31,6 +31,11 @@ class BatchColumns:
         self._known: dict[tuple[str, str], frozenset[str]] = {}
         self._lock = Lock()
 
+    def end(self, loop: str) -> None:
+        """Forget a loop that has ended, but for what is stored."""
+        with self._lock:
+            self._known = {key: columns for key, columns in self._known.items() if key[0] != loop}
+
     def require(self, loop: str, source: str, columns: AbstractSet[str]) -> None:
         """Refuse what lacks a column that batches before it had.
 

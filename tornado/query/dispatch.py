@@ -221,7 +221,10 @@ class Dispatcher:
             running = len(self._airfield.running)
         if not running:
             return True
-        vertices = self._vertices(name, within_s)
+        try:
+            vertices = self._vertices(name, within_s)
+        except TornadoError:
+            return True  # the loop was removed or has failed: its fork says so to those who wait
         return (running + 1) * vertices * BRANCH_BYTES_PER_VERTEX <= self._limits.branch_memory_bytes
 
     # --- landing ---------------------------------------------------------------------------------------------------

@@ -223,7 +223,7 @@ class LoopHandle:
         QueueFull
             When the loop lags for too long; nothing was taken.
         """
-        codec = self._service.ids(self.name)
+        codec = self._service.ids(self.loop.stream_name)
         if isinstance(codec, StringIds):
             ids = codec.interner.intern(ids)
         return self._pusher.mention(self.loop, INSERT_SOURCE, vertex_ids(ids, name="ids"))
@@ -320,7 +320,7 @@ class LoopHandle:
     def _push(self, src: Any, dst: Any, weight: Any, op: int) -> int:
         if dst is None:
             src, dst, weight = _columns_of(src, weight)
-        codec = self._service.ids(self.name)
+        codec = self._service.ids(self.loop.stream_name)
         draft = Draft(codec.interner) if isinstance(codec, StringIds) else None
         if draft is not None:
             src, dst = draft.intern(src), draft.intern(dst)

@@ -101,7 +101,7 @@ class Pushes:
                 limit_bytes=limits.edges_body_bytes,
                 timeout_s=limits.body_timeout_s,
             )
-            codec = self._service.ids(loop.name)
+            codec = self._service.ids(loop.stream_name)
             pushed = await place.run(
                 self._bulkheads.admissions,
                 lambda: self._pusher.push(loop, SOURCE, parse(codec, put_together(parts))),

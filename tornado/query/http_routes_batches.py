@@ -195,7 +195,7 @@ def batch_routes(
         """Let go of the parts of a batch that will not be committed."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
-        key = BatchKey(service.loop(name).name, source, number)
+        key = BatchKey(service.loop(name).stream_name, source, number)
         await bulkheads.admissions.run(lambda: staging.drop(key))
         return Response(status_code=204)
 
@@ -211,7 +211,7 @@ def _stage(
     chunk: int,
     body: bytes,
 ) -> bool:
-    codec = service.ids(loop.name)
+    codec = service.ids(loop.stream_name)
     table = read_table(body)
     parsed = parse_table(table, interner=Draft(codec.interner) if isinstance(codec, StringIds) else None)
     order = parse_order(table)

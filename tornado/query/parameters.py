@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..ingest.interner import Interner
     from .ids import IdCodec
 
+MOST_IN_LIST = 1_000
+
 
 def is_vertex(field: dataclasses.Field[Any]) -> bool:
     """Return whether a parameter names vertices: `field(metadata={"vertex": True})`, or it is called `source` or `sources`."""
@@ -109,6 +111,11 @@ def _converted(program: Any, given: Mapping[str, Any], codec: IdCodec, *, look_u
         hint, several = hints.get(name), typing.get_args(hints.get(name))
         if several[1:] != (...,):
             converted[name] = convert(name, value, hint)
+        elif isinstance(value, list | tuple) and len(value) > MOST_IN_LIST:
+            raise InvalidArgument(
+                f"parameter {name} has {len(value)} entries, more than {MOST_IN_LIST}",
+                hint="Every vertex looks at each of them when a loop or a branch begins.",
+            )
         elif isinstance(value, list | tuple):
             converted[name] = tuple(
                 convert(f"{name}[{index}]", item, several[0]) for index, item in enumerate(value)

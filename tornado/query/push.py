@@ -285,7 +285,7 @@ class Pusher:
         QueueFull
             As `insert`.
         """
-        with self.sources.noting(loop.name, source), self._restored_lock(loop, source):
+        with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             offset = self._offset(loop, source) + len(ids)
             batch = EdgeBatch.mentions(ids)
             version = self._admit(loop, source, batch, offset)
@@ -381,6 +381,7 @@ class Pusher:
             self._restored.discard(stream)
             self._held.discard(stream)
         self.sources.end(stream)
+        self.columns.end(stream)
 
     def restore(self, loop: MainLoopView) -> int:
         """Admit again what was pushed after the snapshot that a loop began with; return how many records.

@@ -118,9 +118,15 @@ class QueryService:
         self._awaited.pop(name, None)
 
     def forget_loop(self, name: str) -> None:
-        """A loop was removed: another one may have its name."""
+        """A loop was removed: another one may have its name, and its memory is free again.
+
+        Answers of all vertices lie in that memory, so they are forgotten.
+        """
         with self._lock:
             self._known.pop(name, None)
+        self._forget(
+            [query.id for query in self.queries() if query.request.loop == name and query.request.is_whole]
+        )
 
     def known_statistics(self, loops: Collection[str], within_s: float) -> dict[str, Standing[Any]]:
         """Return the statistics of loops as they are now; of those that do not answer in time, or fail, as they were last.

@@ -29,7 +29,7 @@ from ..config import (
     Settings,
     default_workers,
 )
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, NameTaken
 from ..storage.contract import VersionedStore
 from .checkpoints import Checkpoints, check_kept, checked_period
 from .handles import LoopHandle
@@ -142,8 +142,15 @@ class Session:
         if ids not in {"int", "string"} and isinstance(ids, str):
             raise InvalidArgument(f"ids is {ids!r} but must be 'int' or 'string'")
         name = checked_loop_name(loop_name(type(program).__name__) if name is None else name)
+        if name in self.master.loops:
+            raise NameTaken(f"a loop named {name!r} runs already")
         if stream is not None:
             return self._start_beside(stream, program, name, delay_bound)
+        if any(loop.stream_name == name for loop in self.master.loops.values()):
+            raise NameTaken(
+                f"loops read a stream named {name!r} already",
+                hint="Start this one on it, or give it another name.",
+            )
         if name not in self.master.loops:
             codec = self._codec(name, ids)
             if isinstance(codec, StringIds):
