@@ -22,7 +22,7 @@ def read(text, *, interner=None, **options):
     for parsed in found:
         assert (parsed.batch.op == MENTION).all()
         assert (parsed.batch.src == parsed.batch.dst).all()
-    ids = [vertex for parsed in found for vertex in parsed.batch.src.tolist()]
+    ids = [vertex for parsed in found for vertex in parsed.settled().src.tolist()]
     return ids, [(one.position, one.reason) for parsed in found for one in parsed.rejected]
 
 
@@ -62,7 +62,7 @@ def test_they_come_before_the_edges_and_go_on_where_they_were(tmp_path):
     vertices, edges = open_sources([tmp_path / "graph.e"], vertices=[tmp_path / "graph.v.gz"])
     assert (vertices.name, edges.name) == ("graph.v.gz", "graph.e")
     vertices.seek(2)
-    assert [parsed.batch.src.tolist() for parsed in vertices.batches()] == [[7]]
+    assert [parsed.settled().src.tolist() for parsed in vertices.batches()] == [[7]]
     assert [parsed.batch.op.tolist() for parsed in edges.batches()] == [[1]]
     with pytest.raises(InvalidArgument, match="named twice"):
         open_sources(["-"], vertices=["-"])

@@ -124,7 +124,7 @@ def test_a_parameter_that_is_not_what_its_field_declares_is_refused_before_anyth
 def test_a_closed_loop_admits_nothing_and_says_so():
     with Master() as master:
         loop = master.start(WidestPath(source=0), "widest")
-    with pytest.raises(ConnectionLost, match="loop widest was closed"):
+    with pytest.raises(ConnectionLost, match="stream widest was closed"):
         loop.admit(EdgeBatch.of([0], [1], [1.0]), "pushed", 1)
 
 

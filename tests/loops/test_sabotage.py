@@ -219,7 +219,7 @@ def reads_edges_that_came_after_the_fork(kernel, patch):
 @sabotage
 def forks_in_the_middle_of_a_wave(kernel, patch):
     """A snapshot without the invalidations that this worker was working off."""
-    patch.setattr(MainProcessor, "_drain", lambda self: True)
+    patch.setattr(MainProcessor, "drain", lambda self: True)
 
 
 @sabotage

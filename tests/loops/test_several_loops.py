@@ -146,7 +146,7 @@ def test_no_loop_is_in_the_middle_of_a_list_when_the_graph_changes(workers, monk
         assert feeder.error is None
         for loop in loops:
             judge(loop, history, at_least=len(records))
-    assert len(cut_short) >= len(loops)
+    assert len(cut_short) > 1
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -13,7 +13,7 @@ from tornado.timely.path_summary import PathSummary, insert_minimal
 from tornado.timely.reachability import Reachability, ReachabilityBuilder
 from tornado.timely.tracker import Tracker
 
-CAP = 4  # brute force follows times while no counter exceeds this
+CAP = 14  # brute force follows times while no counter exceeds this: 2, and 2 more at each of five links of a path
 
 
 @st.composite
