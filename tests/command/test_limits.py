@@ -67,6 +67,7 @@ def job(tmp_path):
         loop = SimpleNamespace(check=None, statistics=lambda: statistics, fork=lambda **_: branch)
         deployment = SimpleNamespace(
             loop=loop,
+            loops=[loop],
             logged=loop,
             recognise=lambda *_: None,
             is_gone_on_from=False,
