@@ -388,6 +388,8 @@ def test_nothing_is_admitted_to_a_stream_whose_last_loop_was_removed():
         with pytest.raises(ConnectionLost, match="its last loop"):
             hops.admit(EdgeBatch.of([1], [2]), "edges", 1)
         assert hops.wait_room(0)
+        [host] = master._hosts
+        assert master.engine.wait_for(lambda: host.loop(hops.number) is None, TIMEOUT_S)
         with pytest.raises(InvalidArgument, match="was removed"):
             hops.statistics()
         with pytest.raises(UnknownStream):
