@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from ..config import DEFAULT_DELAY_BOUND
 from .client import ServiceClient
 from .listing import json_option, url_option
-from .parameters import ProgramCommand, given_parameters
+from .parameters import ProgramCommand, delay_bound_option, given_parameters, name_option
 from .plan import parse_delay_bound
 from .presentation import ExitCode
 
@@ -18,14 +17,8 @@ from .presentation import ExitCode
 @click.command("start", cls=ProgramCommand)
 @click.argument("app")
 @click.option("--stream", required=True, metavar="NAME", help="What it reads beside other loops.")
-@click.option("--name", metavar="LOOP", help="What the loop is called. Default: like the app.")
-@click.option(
-    "--delay-bound",
-    metavar="N|unbounded",
-    default=str(DEFAULT_DELAY_BOUND),
-    show_default=True,
-    help="B of the paper; 1 is synchronous.",
-)
+@name_option
+@delay_bound_option
 @click.option(
     "--ids", type=click.Choice(["int", "string"]), default="int", help="What a vertex id of the stream is."
 )

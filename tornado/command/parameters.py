@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from ..config import DEFAULT_DELAY_BOUND
 from ..errors import InvalidArgument, NotSupported
 from ..query.parameters import is_vertex
 from ..query.programs import ProgramEntry, load_program
@@ -24,6 +25,16 @@ OTHERS_KEY = "tornado.others"
 AND = "--and"
 _STRING_IDS_KEY = "tornado.string_ids"
 _PREFIX = "parameter_"
+
+# What belongs to a loop and not to a run: the same wherever a loop is named on the command line.
+name_option = click.option("--name", metavar="LOOP", help="What the loop is called. Default: like the app.")
+delay_bound_option = click.option(
+    "--delay-bound",
+    metavar="N|unbounded",
+    default=str(DEFAULT_DELAY_BOUND),
+    show_default=True,
+    help="B of the paper; 1 is synchronous.",
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

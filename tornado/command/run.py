@@ -6,10 +6,18 @@ from typing import Any
 
 import click
 
-from ..config import DEFAULT_DELAY_BOUND, DEFAULT_KEPT_SNAPSHOTS, Settings
+from ..config import DEFAULT_KEPT_SNAPSHOTS, Settings
 from ..query.programs import ProgramEntry
 from .listing import json_option
-from .parameters import OTHERS_KEY, PROGRAM_KEY, OtherProgram, ProgramCommand, make_program
+from .parameters import (
+    OTHERS_KEY,
+    PROGRAM_KEY,
+    OtherProgram,
+    ProgramCommand,
+    delay_bound_option,
+    make_program,
+    name_option,
+)
 from .plan import LoopBeside, RunPlan, parse_delay_bound
 
 
@@ -124,14 +132,8 @@ class RunCommand(ProgramCommand):
     metavar="URL",
     help="Where Spark is, for --engine spark: local[4], spark://host:7077. Default: on this machine.",
 )
-@click.option("--name", metavar="LOOP", help="What the loop is called. Default: like the app.")
-@click.option(
-    "--delay-bound",
-    metavar="N|unbounded",
-    default=str(DEFAULT_DELAY_BOUND),
-    show_default=True,
-    help="B of the paper; 1 is synchronous.",
-)
+@name_option
+@delay_bound_option
 @click.option(
     "--store",
     metavar="URL",

@@ -326,10 +326,6 @@ class Stream:
             with self.order:
                 self._journal.forget(version)
 
-    def forget_stored(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
-        """See `MainLoop.trim_snapshots`."""
-        return self.stored.forget(keep=keep, in_use=in_use)
-
     def _store_snapshot(self) -> int:
         """Store a snapshot, so that the journal can forget what led to it; how many edges it has."""
         self.on_full_journal()

@@ -118,11 +118,6 @@ class StreamPart:
         self._wake()
 
     @property
-    def is_read(self) -> bool:
-        """Whether any loop is here."""
-        return bool(self._readers)
-
-    @property
     def has_commands(self) -> bool:
         """Whether something of the sequence is not done yet."""
         return bool(self._commands)

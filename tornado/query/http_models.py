@@ -215,6 +215,13 @@ class ProblemBody(BaseModel):
     hint: str | None = None
 
 
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
+    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
+}
+"""What a route may answer in place of what was asked for, as the OpenAPI page shows it."""
+
+
 def parse_query(body: bytes) -> QueryRequest:
     """Read the body of a question.
 

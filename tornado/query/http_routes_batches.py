@@ -5,7 +5,7 @@ Every call may be made again: a chunk takes the place of the same chunk, a batch
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
@@ -20,7 +20,7 @@ from ..ingest.source_names import check_batch_source
 from .contract import MainLoopView
 from .formats import ARROW, JSON
 from .http_bulkheads import Bulkheads
-from .http_models import ProblemBody, parse_body
+from .http_models import PROBLEMS, parse_body
 from .http_requests import (
     Bodies,
     HttpLimits,
@@ -36,10 +36,6 @@ from .pushed_sources import SenderReport
 from .service import QueryService
 from .staging import BatchKey, Part, Staging
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
-    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
-}
 _CHUNK_BODY = {
     "requestBody": {
         "required": True,
@@ -111,7 +107,7 @@ def batch_routes(
     service: QueryService, pusher: Pusher, limits: HttpLimits, bulkheads: Bulkheads
 ) -> APIRouter:
     """Return the routes about numbered batches."""
-    router = APIRouter(prefix="/v1/loops/{name}/batches/{source}", tags=["loops"], responses=_PROBLEMS)
+    router = APIRouter(prefix="/v1/loops/{name}/batches/{source}", tags=["loops"], responses=PROBLEMS)
     staging = Staging(pusher)
     bodies = Bodies(limits.edge_requests)
 

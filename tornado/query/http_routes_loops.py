@@ -19,7 +19,7 @@ from ..ingest.ingester import IngesterStatistics
 from . import problems
 from .formats import number, snapshot_dict
 from .http_bulkheads import Bulkheads
-from .http_models import LoopBody, LoopListBody, ProblemBody, PushedBody
+from .http_models import PROBLEMS, LoopBody, LoopListBody, ProblemBody, PushedBody
 from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
 from .http_requests import (
     HttpLimits,
@@ -33,17 +33,12 @@ from .problems import Problem, of_error
 from .query import NamedSnapshot
 from .service import QueryService
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
-    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
-}
-
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 
 
 def loop_routes(service: QueryService, pushes: Pushes, limits: HttpLimits, bulkheads: Bulkheads) -> APIRouter:
     """Return the routes about loops."""
-    router = APIRouter(prefix="/v1/loops", tags=["loops"], responses=_PROBLEMS)
+    router = APIRouter(prefix="/v1/loops", tags=["loops"], responses=PROBLEMS)
     # So that what is known is shown before whoever asked is told to come back.
     within_s = limits.look_timeout_s / 2
 

@@ -42,7 +42,7 @@ from .formats import (
 )
 from .http_bulkheads import Bulkheads
 from .http_models import (
-    ProblemBody,
+    PROBLEMS,
     QueryBody,
     QueryListBody,
     QueryStatusBody,
@@ -62,10 +62,6 @@ QUICK_ROWS = 1_000
 QUICK_BODY_BYTES = 1 << 14
 EVENT_STREAM = "text/event-stream"
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
-    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
-}
 _BODY = {
     "requestBody": {
         "required": True,
@@ -80,7 +76,7 @@ _RESULTS: dict[int | str, dict[str, Any]] = {
         "model": ResultBody,
         "content": {NDJSON: {}, CSV: {}, ARROW: {}},
     },
-    **_PROBLEMS,
+    **PROBLEMS,
 }
 
 T = TypeVar("T")
@@ -183,7 +179,7 @@ def query_routes(
     service: QueryService, limits: HttpLimits, stopping: Stopping, bulkheads: Bulkheads
 ) -> APIRouter:
     """Return the routes over one service."""
-    router = APIRouter(prefix="/v1/queries", tags=["queries"], responses=_PROBLEMS)
+    router = APIRouter(prefix="/v1/queries", tags=["queries"], responses=PROBLEMS)
     listening = 0
 
     async def finished(query: Query, wait_s: float) -> None:

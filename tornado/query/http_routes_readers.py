@@ -6,7 +6,7 @@ that is kept. Every call may be made again.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
@@ -20,18 +20,13 @@ from ..storage import open_store
 from .answers import EMPTY, Rows, WholeAnswer
 from .formats import ARROW, FORMATS, JSON
 from .http_bulkheads import Bulkheads
-from .http_models import ProblemBody, parse_body
+from .http_models import PROBLEMS, parse_body
 from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import INT64_MAX
 from .push import Pusher
 from .query import Query, QueryState
 from .result_history import ResultHistory
 from .service import QueryService
-
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
-    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
-}
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 ReaderName = Annotated[
@@ -58,7 +53,7 @@ def reader_routes(
     service: QueryService, pusher: Pusher, limits: HttpLimits, bulkheads: Bulkheads
 ) -> APIRouter:
     """Return the routes about those who follow a loop."""
-    router = APIRouter(prefix="/v1/loops/{name}/readers/{reader}", tags=["loops"], responses=_PROBLEMS)
+    router = APIRouter(prefix="/v1/loops/{name}/readers/{reader}", tags=["loops"], responses=PROBLEMS)
     # A master without a store has loops that end with the process, and so may their results.
     results = ResultHistory(getattr(service.master, "store", None) or open_store("memory:"))
 

@@ -18,7 +18,7 @@ from ..errors import InvalidArgument, NotSupported, UnknownStream
 from .contract import MainLoopView
 from .formats import JSON
 from .http_bulkheads import Bulkheads
-from .http_models import LoopBody, ProblemBody, PushedBody, SourceBody, parse_body
+from .http_models import PROBLEMS, LoopBody, PushedBody, SourceBody, parse_body
 from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
 from .http_routes_loops import LoopName, loop_dict, source_dict
@@ -27,10 +27,6 @@ from .parameters import program_with
 from .programs import app_names, load_program
 from .service import QueryService
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ProblemBody, "description": "A problem document (RFC 9457) with a stable `code`."},
-    503: {"model": ProblemBody, "description": "No answer in time; ask again after `Retry-After`."},
-}
 _EXAMPLE = '{"program": "bfs", "stream": "roads", "parameters": {"source": 1}}'
 
 StreamName = Annotated[str, PathParameter(description="Name of a stream: that of its first loop.")]
@@ -97,7 +93,7 @@ def stream_routes(
     service: QueryService, pushes: Pushes, loops: Loops | None, limits: HttpLimits, bulkheads: Bulkheads
 ) -> APIRouter:
     """Return the routes about streams, and about starting and removing loops."""
-    router = APIRouter(responses=_PROBLEMS)
+    router = APIRouter(responses=PROBLEMS)
 
     @router.get("/v1/streams", response_model=StreamListBody, tags=["streams"])
     async def listed(request: Request) -> Response:
