@@ -146,7 +146,13 @@ def test_no_loop_is_in_the_middle_of_a_list_when_the_graph_changes(workers, monk
         assert feeder.error is None
         for loop in loops:
             judge(loop, history, at_least=len(records))
-    assert len(cut_short) > 1
+        # Longer and longer lists, until scans of more than one part were cut short.
+        offset, until_s = len(records), time.monotonic() + TIMEOUT_S
+        while len(cut_short) < 2:
+            assert time.monotonic() < until_s
+            offset += len(hubs)
+            loops[0].admit(hubs.records(), "edges", offset)
+        assert all(loop.wait_idle(TIMEOUT_S) for loop in loops)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
