@@ -21,6 +21,7 @@ Int64s = Annotated[NDArray[np.int64], "int64"]
 Uint8s = Annotated[NDArray[np.uint8], "uint8"]
 Uint64s = Annotated[NDArray[np.uint64], "uint64"]
 Float64s = Annotated[NDArray[np.float64], "float64"]
+Values = Annotated[NDArray[Any], "values"]  # of whichever type the values of a loop are
 
 
 def addresses_of(columns: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
@@ -28,14 +29,20 @@ def addresses_of(columns: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
     return np.array([column.ctypes.data for column in columns], np.int64)
 
 
-def columns_constructor(columns: type) -> str:
+def columns_constructor(columns: type, *, values: str = "float64") -> str:
     """The text of a compiled function that makes columns of an array of addresses.
 
     It has their names and types in it: a module that is named by the hash of its text is another one where columns change.
+
+    Parameters
+    ----------
+    columns
+        A tuple of columns.
+    values
+        The type of numbers in columns of `Values`.
     """
-    layout = " ".join(
-        f"{name}:{get_args(annotation)[1]}" for name, annotation in columns.__annotations__.items()
-    )
+    kinds = {name: get_args(annotation)[1] for name, annotation in columns.__annotations__.items()}
+    layout = " ".join(f"{name}:{values if kind == 'values' else kind}" for name, kind in kinds.items())
     name = columns.__name__
     return f"@inner\ndef {name}_at(addresses):\n    return columns_at(addresses, {layout!r})"
 
@@ -89,3 +96,13 @@ def columns_at(_typing_context: Any, addresses: Any, layout: Any) -> Any:
         return builder.bitcast(array.data, context.get_value_type(signature.return_type))
 
     return _Columns(layout.literal_value)(addresses, layout), make
+
+
+@intrinsic
+def columns_like(_typing_context: Any, columns: Any, addresses: Any) -> Any:
+    """Columns of the same names and types, of a column with their addresses."""
+
+    def make(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        return builder.bitcast(arguments[1], context.get_value_type(signature.return_type))
+
+    return columns(columns, addresses), make

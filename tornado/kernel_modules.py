@@ -36,7 +36,7 @@ _IMPORTS = f"""\
 import math
 import numba as nb
 import numpy as np
-from {__package__}.columns import columns_at
+from {__package__}.columns import columns_at, columns_like
 from {__package__}.inner_functions import inner
 """
 
@@ -90,7 +90,12 @@ class _Listener(event.Listener):
 
 
 def module_text(
-    title: str, parts: list[ModuleType], columns: Mapping[str, type], *, functions: str = ""
+    title: str,
+    parts: list[ModuleType],
+    columns: Mapping[str, type],
+    *,
+    functions: str = "",
+    values: str = "float64",
 ) -> str:
     """The text of a generated module.
 
@@ -104,8 +109,10 @@ def module_text(
         For a name of an argument, the tuple of columns that entry points get the addresses of under this name.
     functions
         Text that comes before the parts: functions and constants that they count on.
+    values
+        The type of numbers that values are kept as.
     """
-    constructors = [columns_constructor(kind) for kind in dict.fromkeys(columns.values())]
+    constructors = [columns_constructor(kind, values=values) for kind in dict.fromkeys(columns.values())]
     kernels = [_kernel_text(part, columns) for part in parts]
     return "\n\n".join([repr(title), _IMPORTS, functions, *constructors, *kernels]) + "\n"
 

@@ -86,10 +86,15 @@ class EvolvingGraph:
             delta_weight=np.zeros(MOST_DELTAS, np.float64),
             delta_born=np.zeros(MOST_DELTAS, np.int64),
             buckets=partition.buckets,
+            reverse=np.zeros(len(GraphColumns._fields), np.int64),
             counters=np.zeros(GRAPH_COUNTERS, np.int64),
         )
         self.columns.counters[names.PART] = worker
+        self.addresses = addresses_of(self.columns)
         self._replace()
+        self._partition = partition
+        self._reverse: EvolvingGraph | None = None
+        self._is_both_ways = False  # whether shares may have records of which only the source is owned here
         self._leases: dict[int, int] = {}
         self._next_lease = 0
         self._compaction: Iterator[bool] | None = None
@@ -130,7 +135,12 @@ class EvolvingGraph:
             table = reserve(size, np.int32)
             self._kernel.fill_table(self.columns.ids, table, int(counters[names.ROWS]))
             self._replace(table=table)  # readers of the old table still find all old rows
-        if counters[names.LEASED]:
+        self._make_list_room(records)
+        if self._reverse is not None:
+            self._reverse._make_list_room(records)
+
+    def _make_list_room(self, records: int) -> None:
+        if self.columns.counters[names.LEASED]:
             self._make_graves(records)
         self._advise()
 
@@ -160,9 +170,24 @@ class EvolvingGraph:
         The index of the first record that was not applied.
         """
         self.make_room(stop - first)
-        return int(
-            self._kernel.apply_records(self.addresses, sources, targets, weights, operations, first, stop)
-        )
+        apply = self._kernel.apply_both_ways if self._is_both_ways else self._kernel.apply_records
+        return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
+
+    def begin_reverse(self) -> None:
+        """Have reverse lists, empty ones; from now on shares have the records of which either end is owned here."""
+        reverse = EvolvingGraph(self._partition, int(self.columns.counters[names.PART]))
+        reverse.columns.counters[names.ROWS] = self.rows
+        reverse.columns.counters[names.SEQUENCE] = self.sequence
+        self._reverse = reverse
+        self._is_both_ways = True
+        self._replace(reverse=reverse.addresses)
+        self.columns.counters[names.REVERSED] = 1
+
+    def end_reverse(self) -> None:
+        """Let go of the reverse lists; nobody reads them."""
+        self._reverse = None
+        self.columns.counters[names.REVERSED] = 0
+        self._replace(reverse=np.zeros(len(GraphColumns._fields), np.int64))
 
     def mention(self, ids: NDArray[np.int64]) -> None:
         """Vertices of this worker that records elsewhere name: from now on they were seen."""
@@ -195,12 +220,16 @@ class EvolvingGraph:
         """Promise to read the present version until `release`; returns (lease, version)."""
         lease = self._next_lease
         self._next_lease += 1
-        self._leases[lease] = self.sequence
-        self.columns.counters[names.LEASED] = 1
+        for lists in (self, self._reverse):
+            if lists is not None:
+                lists._leases[lease] = self.sequence
+                lists.columns.counters[names.LEASED] = 1
         return lease, self.sequence
 
     def release(self, lease: int) -> None:
         """Give a lease back; what no other lease needs is forgotten."""
+        if self._reverse is not None and lease in self._reverse._leases:  # else it is older than the lists
+            self._reverse.release(lease)
         del self._leases[lease]
         counters = self.columns.counters
         if not self._leases:
@@ -238,9 +267,13 @@ class EvolvingGraph:
 
     def waste(self) -> float:
         """The share of list entries that hold no edge."""
-        counters = self.columns.counters
-        used = int(counters[names.OUT_END] + counters[names.IN_END])
-        return 1.0 - 2 * int(counters[names.EDGES]) / used if used else 0.0
+        used = edges = 0
+        for lists in (self, self._reverse):
+            if lists is not None:
+                counters = lists.columns.counters
+                used += int(counters[names.OUT_END] + counters[names.IN_END])
+                edges += int(counters[names.EDGES])
+        return 1.0 - 2 * edges / used if used else 0.0
 
     @property
     def is_compacting(self) -> bool:
@@ -278,6 +311,8 @@ class EvolvingGraph:
             columns.in_start, columns.in_capacity, self._kernel.slide_in_lists, names.IN_END, in_slots
         )
         counters[names.COMPACTING] = 0
+        if self._reverse is not None:
+            yield from self._reverse._compact()
 
     def _slide(
         self,
@@ -315,8 +350,10 @@ class EvolvingGraph:
         """Sizes, for people and for metrics."""
         counters = self.columns.counters
         row_bytes = 8 * 3 + 4 * 4 + 8 * 2 + 4 + 1
+        reverse_bytes = 0 if self._reverse is None else self._reverse.statistics().size_bytes
         size_bytes = (
-            self.rows * row_bytes
+            reverse_bytes
+            + self.rows * row_bytes
             + self.columns.table.nbytes
             + int(counters[names.OUT_END]) * 24
             + int(counters[names.IN_END]) * 8
@@ -354,7 +391,7 @@ class EvolvingGraph:
         self.columns = self.columns._replace(**changed)
         self.columns.counters[names.TABLE_MASK] = self.columns.table.size - 1
         self.columns.counters[names.GRAVE_MASK] = self.columns.grave_born.size - 1
-        self.addresses = addresses_of(self.columns)
+        self.addresses[:] = addresses_of(self.columns)  # in place: the graph of reverse lists refers to them there
 
     def _advise(self) -> None:
         """Huge pages for columns that have become large."""

@@ -2,6 +2,9 @@
 
 Rows are dense local indices: a row stands for a vertex of this worker, or for a *ghost*, a producer that another worker owns
 and whose edges end here. Edges live with their consumer, so both ends of an edge have a row on the same worker.
+
+Reverse lists are the lists of another such set of columns: in them each edge of which this worker owns the source lives a second
+time, the other way round, for loops whose vertices hear along both directions.
 """
 
 from typing import NamedTuple
@@ -27,12 +30,14 @@ GRAVE_MASK = 12  # entries of the ring of graves - 1
 DELTAS = 14  # edges that came and went by the last call that applied records
 KNOWN_ROWS = 15  # vertices of this worker that were seen
 PART = 16  # the worker whose part of the graph this is
+REVERSED = 17  # 1: the graph has reverse lists
 GRAPH_COUNTERS = 24
 
 SIZE_CLASSES = 80
 BUCKETS = 1 << 12  # of a partition map
 BUCKET_SHIFT = 64 - 12  # the highest bits of the hash of an id are its bucket
 MOST_DELTAS = 1 << 14
+REVERSE = 4  # the operation of a record that only the reverse lists lack
 ANY_VERSION = np.iinfo(np.int64).max  # reads the newest state: every edge in the lists, no graves
 
 
@@ -81,4 +86,7 @@ class GraphColumns(NamedTuple):
     delta_weight: Float64s  # float64[MOST_DELTAS]
     delta_born: Int64s  # int64[MOST_DELTAS]
     buckets: Uint8s  # uint8[BUCKETS], the worker of each bucket of ids
+    reverse: (
+        Int64s  # int64[columns], where the columns of the reverse lists begin, which count rows as this does
+    )
     counters: Int64s  # int64[GRAPH_COUNTERS]

@@ -32,11 +32,13 @@ from .graph_columns import (
     OUT_END,
     OUT_IDLE,
     PART,
+    REVERSE,
+    REVERSED,
     ROWS,
     SEQUENCE,
     SIZE_CLASSES,
 )
-from .rows_kernel import find_row, hash_id, place_row, row_of
+from .rows_kernel import find_row, hash_id, place_row, reverse_of, row_of
 
 _BLOCK = 64  # entries compared at once while an edge is searched; the compiler turns the comparison into vector instructions
 
@@ -483,12 +485,34 @@ def take_edge(graph, producer, slot):
 
 
 @nb.njit(cache=True)
-def is_full(graph, most_graves):
+def is_full(graph):
     """Whether a removal and an insertion might find no room for what they leave behind."""
     if graph.counters[DELTAS] + 2 > MOST_DELTAS:
         return True
     graves = graph.counters[BURIED_NEXT] - graph.counters[BURIED_FIRST]
-    return graph.counters[LEASED] != 0 and graves > most_graves
+    return graph.counters[LEASED] != 0 and graves > graph.counters[GRAVE_MASK] - 8
+
+
+@nb.njit(cache=True)
+def change_edge(graph, producer, consumer, weight, operation):
+    """Apply one record to the lists; False where there was no room for all that it leaves behind, and it has to be applied again."""
+    if operation == 1:
+        add_edge(graph, producer, consumer, weight)
+    elif operation == -1:
+        slot = find_edge(graph, producer, consumer, weight)
+        if slot < 0:
+            graph.counters[MISSING] += 1
+        else:
+            take_edge(graph, producer, slot)
+    else:
+        slot = find_edge(graph, producer, consumer, np.nan)
+        while slot >= 0:
+            if is_full(graph):
+                return False
+            take_edge(graph, producer, slot)
+            slot = find_edge(graph, producer, consumer, np.nan)
+        add_edge(graph, producer, consumer, weight)
+    return True
 
 
 @nb.njit(cache=True, nogil=True)
@@ -499,9 +523,33 @@ def apply_records(graph, sources, targets, weights, operations, first, stop):
     graves is (the caller enlarges it). No scan of any loop may be under way, and every loop has consumed the deltas before.
     """
     graph.counters[DELTAS] = 0
-    most_graves = graph.counters[GRAVE_MASK] - 8
     for i in range(first, stop):
-        if is_full(graph, most_graves):
+        if is_full(graph):
+            return i
+        consumer = row_of(graph, targets[i])
+        producer = row_of(graph, sources[i])
+        graph.counters[SEQUENCE] += 1
+        note_known(graph, consumer)
+        note_known(graph, producer)
+        if not change_edge(graph, producer, consumer, weights[i], operations[i]):
+            return i
+    return stop
+
+
+@nb.njit(cache=True, nogil=True)
+def apply_both_ways(graph, sources, targets, weights, operations, first, stop):
+    """Like `apply_records`, where a share has the records of which the worker owns either end, and each end has its list.
+
+    The operation REVERSE is of an edge that is in the lists where its target lives, and not yet in the reverse ones here.
+    """
+    reverse = reverse_of(graph)
+    graph.counters[DELTAS] = 0
+    is_reversed = graph.counters[REVERSED] != 0  # the lists may be gone, and shares that were made for them still come
+    if is_reversed:
+        reverse.counters[DELTAS] = 0
+    part = graph.counters[PART]
+    for i in range(first, stop):
+        if is_full(graph) or (is_reversed and is_full(reverse)):
             return i
         consumer = row_of(graph, targets[i])
         producer = row_of(graph, sources[i])
@@ -509,20 +557,13 @@ def apply_records(graph, sources, targets, weights, operations, first, stop):
         note_known(graph, consumer)
         note_known(graph, producer)
         operation = operations[i]
-        if operation == 1:
-            add_edge(graph, producer, consumer, weights[i])
-        elif operation == -1:
-            slot = find_edge(graph, producer, consumer, weights[i])
-            if slot < 0:
-                graph.counters[MISSING] += 1
-            else:
-                take_edge(graph, producer, slot)
-        else:
-            slot = find_edge(graph, producer, consumer, np.nan)
-            while slot >= 0:
-                if is_full(graph, most_graves):
-                    return i
-                take_edge(graph, producer, slot)
-                slot = find_edge(graph, producer, consumer, np.nan)
-            add_edge(graph, producer, consumer, weights[i])
+        if graph.owner[consumer] == part and operation != REVERSE:
+            if not change_edge(graph, producer, consumer, weights[i], operation):
+                return i
+        if graph.owner[producer] == part and is_reversed:
+            reverse.counters[SEQUENCE] = graph.counters[SEQUENCE]
+            reverse.counters[ROWS] = graph.counters[ROWS]
+            operation = np.int8(1) if operation == REVERSE else operation
+            if not change_edge(reverse, consumer, producer, weights[i], operation):
+                return i
     return stop

@@ -7,6 +7,7 @@ partition map (`partition.PartitionMap`): a table from buckets of the hash to wo
 import numba as nb
 import numpy as np
 
+from ..columns import columns_like
 from .graph_columns import BUCKET_SHIFT, ROWS, TABLE_MASK
 
 
@@ -50,6 +51,12 @@ def add_row(graph, identifier):
     graph.owner[row] = graph.buckets[np.int64(hash_id(identifier) >> np.uint64(BUCKET_SHIFT))]
     place_row(graph.ids, graph.table, graph.counters[TABLE_MASK], row)
     return row
+
+
+@nb.njit(cache=True)
+def reverse_of(graph):
+    """The lists of the same edges the other way round, where there are any; rows are those of the graph."""
+    return columns_like(graph, graph.reverse)
 
 
 @nb.njit(cache=True)

@@ -22,6 +22,9 @@ def warm_graph() -> None:
     pages_of(ids, 2)
     graph.mention(ids)
     graph.apply(ids[:1], ids[1:], weights, np.ones(1, np.int8), 0, 1)
+    graph.begin_reverse()
+    graph.apply(ids[:1], ids[1:], weights, np.ones(1, np.int8), 0, 1)
+    graph.end_reverse()
     graph.rows_of(ids)
     reader = EdgeReader(graph, graph.sequence)
     while not reader.step():

@@ -19,7 +19,16 @@ from ..graph.graph_columns import GraphColumns
 from ..kernel_modules import load_module, module_text
 from ..protocol import session_kernel
 from ..protocol.session_kernel import SessionColumns
-from . import loop_columns, queue_kernel, record_kernel, scan_kernel, selective_kernel, vertex_kernel
+from . import (
+    loop_columns,
+    pair_kernel,
+    queue_kernel,
+    record_kernel,
+    scan_kernel,
+    selective_kernel,
+    value_kernel,
+    vertex_kernel,
+)
 from .loop_columns import LoopColumns
 
 _PARTS = [
@@ -72,12 +81,22 @@ def program_source(name: str, function: Callable[..., object]) -> str:
     return "\n".join([*constants, ast.unparse(ast.fix_missing_locations(tree))])
 
 
-def generated_source(functions: dict[str, Callable[..., object]], worst: float) -> str:
-    """The text of the module that holds a program's loop."""
-    worst_text = repr(float(worst)) if np.isfinite(worst) else f"float({str(float(worst))!r})"
+def generated_source(
+    functions: dict[str, Callable[..., object]], worst: float | tuple[int, int], *, both_ways: bool = False
+) -> str:
+    """The text of the module that holds a program's loop; see `load_kernel`."""
     sources = [program_source(name, function) for name, function in functions.items()]
-    own = "\n\n".join([f"WORST = {worst_text}", *sources])
-    return module_text("the program's loop", _PARTS, _COLUMNS, functions=own)
+    own = "\n\n".join([f"WORST = {_text_of(worst)}", f"BOTH_WAYS = {bool(both_ways)}", *sources])
+    of_values, type_of_values = (pair_kernel, "int64") if isinstance(worst, tuple) else (value_kernel, "float64")
+    return module_text(
+        "the program's loop", [of_values, *_PARTS], _COLUMNS, functions=own, values=type_of_values
+    )
+
+
+def _text_of(worst: float | tuple[int, int]) -> str:
+    if isinstance(worst, tuple):
+        return repr(tuple(map(int, worst)))
+    return repr(float(worst)) if np.isfinite(worst) else f"float({str(float(worst))!r})"
 
 
 def compiled_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -93,7 +112,9 @@ def compiled_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def load_kernel(functions: dict[str, Callable[..., object]], worst: float) -> ModuleType:
+def load_kernel(
+    functions: dict[str, Callable[..., object]], worst: float | tuple[int, int], *, both_ways: bool = False
+) -> ModuleType:
     """The compiled loop of a selective program, from disk where it was compiled before.
 
     Parameters
@@ -102,6 +123,8 @@ def load_kernel(functions: dict[str, Callable[..., object]], worst: float) -> Mo
         ``offer(value, weight)``, ``better(value, other)``, ``priority(value)``, ``initial(vertex, *parameters)``; parameters as
         `compiled_arguments` makes them.
     worst
-        The value of a vertex that no offer has reached.
+        The value of a vertex that no offer has reached: values are numbers, or pairs of whole numbers, as this is.
+    both_ways
+        Whether a vertex hears of those that its edges end at, too.
     """
-    return load_module(generated_source(functions, worst))
+    return load_module(generated_source(functions, worst, both_ways=both_ways))

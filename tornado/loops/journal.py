@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
 from ..errors import TornadoError
+from ..ingest.records import EdgeBatch
 from .host import Fork
-from .share import Share
+from .share import Share, batch_of
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +52,14 @@ class Journal:
             _, entry = entries.popleft()
             self.records -= _records(entry)
             self._forks -= isinstance(entry, Fork)
+
+    def share_again(self, shares_of: Callable[[EdgeBatch], list[Share]]) -> None:
+        """Share the batches out in another way from now on, also those that are kept."""
+        self._entries = deque(
+            (version, entry if isinstance(entry, Fork) else shares_of(batch_of(entry)))
+            for version, entry in self._entries
+        )
+        self.records = sum(_records(entry) for _, entry in self._entries)
 
     def drop_forks(self, running: Collection[int]) -> None:
         """Forget forks that are over, when there are many of them."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns import Float64s, Int32s, Int64s, Uint8s, Uint64s
+from ..columns import Float64s, Int32s, Int64s, Uint8s, Uint64s, Values
 
 # Flags of a row.
 OWN = 1  # a vertex of this worker; otherwise a ghost
@@ -59,6 +59,8 @@ LIMIT = 34  # frontier + delay bound, as last known: nothing commits at or above
 ALWAYS_PREPARES = 36  # 1: also where the last allowed iteration would do without
 OVERTAKEN = 37  # such commits that came to a consumer whose iteration was greater already
 SENT_LEAST = 33  # the least iteration at which what is in the outboxes causes work
+CURSOR_BACK = 38  # 1: the scan is in the reverse list
+HEARS_BACK = 39  # 1: the graph has reverse lists, which this loop hears along too
 LOOP_COUNTERS = 40
 
 WINDOW = 1 << 16  # iterations counted one by one in `pending`
@@ -73,19 +75,19 @@ SELF_PARENT = -2
 class LoopColumns(NamedTuple):
     """Arrays of one loop; the first group is what a fork copies.
 
-    A row's `least` and `wave` count while it is MARKED, so a fork copies them for those rows only; `candidate` differs from
+    A value is one float64, or two int64 one after another (`value_kernel`, `pair_kernel`). A row's `least` and `wave` count while it is MARKED, so a fork copies them for those rows only; `candidate` differs from
     `value` while it is DIRTY.
     """
 
-    value: Float64s  # float64[rows], what the producer announced last (own vertices and ghosts)
+    value: Values  # values[rows], what the producer announced last (own vertices and ghosts)
     parent: Int32s  # int32[rows], row of the producer that the candidate (or value) came from
     reached: Int64s  # int64[rows], greatest iteration of a commit that the vertex made or gathered
     flags: Uint8s  # uint8[rows]
     subscribers: Uint64s  # uint64[rows], bit set of the other workers that hold a ghost of this vertex
 
-    candidate: Float64s  # float64[rows], what the vertex would commit now
+    candidate: Values  # values[rows], what the vertex would commit now
     least: (
-        Float64s  # float64[rows], best value announced since it was last settled (DUAL's feasible distance)
+        Values  # values[rows], best value announced since it was last settled (DUAL's feasible distance)
     )
     wave: Int64s  # int64[rows], the last wave that made it worse
 
@@ -108,9 +110,9 @@ class LoopColumns(NamedTuple):
     history_residual: Float64s  # float64[HISTORY]
     out_kind: Uint8s  # uint8[workers * OUTBOX]
     out_id: Int64s  # int64[workers * OUTBOX]
-    out_value: Float64s  # float64[workers * OUTBOX]
+    out_value: Values  # values[workers * OUTBOX]
     out_number: Int64s  # int64[workers * OUTBOX]
     out_length: Int64s  # int64[workers]
     out_least: Int64s  # int64[workers], least iteration at which what is in the outbox causes work
     counters: Int64s  # int64[LOOP_COUNTERS]
-    best: Float64s  # float64[2], of the gather that the cursor is in: best feasible candidate, support by the parent
+    best: Values  # values[2], of the gather that the cursor is in: best feasible candidate, support by the parent

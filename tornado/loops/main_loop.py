@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -21,11 +21,11 @@ from .part import MainView, PartView, StorableView
 from .parts import Parts
 from .program import SelectiveProgram, VertexProgram, first_refused
 from .restoration import RestorableProcessor, Restoration, Restored
-from .share import Share, shares_of
+from .share import Share, reverse_shares_of, shares_of
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import StoredSnapshot, identity_of
-from .stream import Stream
+from .stream import BACKLOG_LIMIT_RECORDS, Stream
 from .values import ColumnValues, Values
 from .warm import warm
 
@@ -44,6 +44,8 @@ class MainLoop:
         As it was started.
     stream
         What it reads.
+    hears_back
+        Which reverse lists its vertices hear along, see `Stream`; 0: along none.
     restored
         What it began with, or None where it began with nothing.
     """
@@ -69,6 +71,7 @@ class MainLoop:
         self.delay_bound = delay_bound
         self.workers = len(hosts)
         self.stream = stream
+        self.hears_back = stream.reverse if program.both_ways and not stream.is_undirected else 0
         self.restored: Restored | None = None
         self._parts = Parts(number, name, self._plan(), stream, hosts, engine)
         self._hosts = hosts
@@ -294,6 +297,23 @@ class MainLoop:
         """
         if type(program).check is VertexProgram.check:
             return
+        for batch in self._edges_of_now():
+            found = first_refused(program, batch)
+            if found is not None:
+                raise InvalidArgument(
+                    f"{type(program).__name__} cannot be started on stream {self.stream.name!r}, which has the edge "
+                    f"{found[1]}: {found[2]}",
+                    hint="Remove such edges first, or start it on another stream.",
+                )
+
+    def fill_reverse(self, losses: int) -> None:
+        """Have the workers put all edges of the graph into the reverse lists that they have begun, while the stream stands still."""
+        for batch in self._edges_of_now():
+            self._parts.wait(lambda: self.stream.backlog() <= BACKLOG_LIMIT_RECORDS, losses)
+            self.stream.post_shares(reverse_shares_of(batch, self.partition), self.stream.counts()[0])
+
+    def _edges_of_now(self) -> Iterator[EdgeBatch]:
+        """The edges of the graph, a page of a worker at a time; those with one target are in the order of their arrival."""
         branch = self._fork(self.program, reads_edges=True)
         try:
             branch.wait()
@@ -304,13 +324,7 @@ class MainLoop:
                 while not pages.arrange(_PAGES_LOOKED_AT):
                     pass
                 for page in range(_PAGES_LOOKED_AT):
-                    found = first_refused(program, EdgeBatch.of(*pages.page_edges(page)))
-                    if found is not None:
-                        raise InvalidArgument(
-                            f"{type(program).__name__} cannot be started on stream {self.stream.name!r}, which has the edge "
-                            f"{found[1]}: {found[2]}",
-                            hint="Remove such edges first, or start it on another stream.",
-                        )
+                    yield EdgeBatch.of(*pages.page_edges(page))
         finally:
             branch.cancel()
             branch.release()
@@ -416,6 +430,10 @@ class MainLoop:
         self._parts.raise_failure()
         return is_idle
 
+    def await_parts(self, condition: Callable[[], bool], losses: int) -> None:
+        """Wait for what the workers bring about; see `Parts.wait`."""
+        self._parts.wait(condition, losses)
+
     def parts(self) -> list[MainView]:
         """Its part on every worker."""
         return self._parts.views()
@@ -468,6 +486,7 @@ class MainLoop:
     def fail(self, error: BaseException) -> None:
         """A worker's part of the main loop broke: nothing more is admitted, branches fail."""
         self._parts.error = error
+        self.stream.note_directions()
         for branch in self.branches():
             branch.fail(error)
         if any(other is not self and other.error is None for other in self.stream.loops):
@@ -557,7 +576,12 @@ class MainLoop:
         warm(self._kernel, arguments)
         return PartPlan(
             self.processor_type,
-            {"kernel": self._kernel, "arguments": arguments, "delay_bound": self.delay_bound},
+            {
+                "kernel": self._kernel,
+                "arguments": arguments,
+                "delay_bound": self.delay_bound,
+                "hears_back": self.hears_back,
+            },
         )
 
     def _arguments(self, program: SelectiveProgram) -> tuple[Any, ...]:
@@ -565,8 +589,8 @@ class MainLoop:
         return program.arguments()
 
     @property
-    def _worst(self) -> float:
-        return float(self._kernel.WORST)
+    def _worst(self) -> Any:
+        return self.program.worst
 
     def _values(self, parts: Sequence[PartView]) -> Values:
         """The values that these parts hold, of all workers."""
@@ -574,7 +598,7 @@ class MainLoop:
 
     def shares(self, batch: EdgeBatch) -> list[Share]:
         """What each worker gets of a batch."""
-        return shares_of(batch, self.partition)
+        return shares_of(batch, self.partition, both_ways=self.stream.is_both_ways)
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it

@@ -38,6 +38,8 @@ class MainProcessor(SelectiveProcessor):
     ----------
     on_applied
         Called with the number of records that were applied.
+    hears_back
+        Which reverse lists of the graph its vertices hear along too, counted from 1; 0: along none.
     stream
         What it reads, where other loops read it already; None: a new one.
 
@@ -55,6 +57,7 @@ class MainProcessor(SelectiveProcessor):
         kernel: ModuleType,
         arguments: tuple[object, ...],
         delay_bound: int | None,
+        hears_back: int,
         worker: int,
         workers: int,
         on_applied: Callable[[int], None],
@@ -68,7 +71,14 @@ class MainProcessor(SelectiveProcessor):
             worker=worker,
             workers=workers,
         )
-        self.state = LoopState(worker=worker, workers=workers, delay_bound=delay_bound)
+        self.hears_back = hears_back
+        self.state = LoopState(
+            worker=worker,
+            workers=workers,
+            delay_bound=delay_bound,
+            hears_back=hears_back > 0,
+            worst=kernel.WORST,
+        )
         self.branches: list[BranchProcessor] = []
         self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
         self._forks = Forks(
@@ -215,7 +225,9 @@ class MainProcessor(SelectiveProcessor):
         held = int(self.state.counters[names.HELD])
         for row, sender in zip(columns.held_row[:held], columns.held_worker[:held], strict=True):
             ids = self.graph.columns.ids[row : row + 1].copy()
-            message = Messages(np.array([SUBSCRIBE], np.uint8), ids, np.zeros(1), np.zeros(1, np.int64))
+            message = Messages(
+                np.array([SUBSCRIBE], np.uint8), ids, self.state.no_values(1), np.zeros(1, np.int64)
+            )
             branch.keep(Bundle(int(sender), message), self.operator.timestamp)
 
     def fork(
@@ -249,6 +261,8 @@ class MainProcessor(SelectiveProcessor):
             workers=self.workers,
             delay_bound=self.state.delay_bound,
             always_prepares=self.state.always_prepares,
+            hears_back=self.hears_back > 0,
+            worst=self.kernel.WORST,
             rows=int(rows * room) + 1,
             edges=int(edges * room),
         )
@@ -265,7 +279,7 @@ class MainProcessor(SelectiveProcessor):
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""
-        self.stream.leave(self)
+        self.stream.let_go(self)
         super().free()
         self._spare.clear()
         self.__dict__.pop("stream")

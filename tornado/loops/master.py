@@ -89,7 +89,13 @@ class Master:
         engine.start(self._hosts, self._on_failure)
 
     def start(
-        self, program: VertexProgram, name: str, delay_bound: int | None = 64, stream: str | None = None
+        self,
+        program: VertexProgram,
+        name: str,
+        delay_bound: int | None = 64,
+        stream: str | None = None,
+        *,
+        is_undirected: bool = False,
     ) -> MainLoop:
         """Start a main loop.
 
@@ -99,6 +105,8 @@ class Master:
             What it reads beside other loops: it begins with the graph as it is, and catches up. None is a stream of its own,
             which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
             nothing.
+        is_undirected
+            Whether every record of a stream of its own will come with the same one the other way round.
 
         Raises
         ------
@@ -122,7 +130,7 @@ class Master:
             program.check_delay_bound(delay_bound)
             program.check_parameters()
             if stream is None:
-                loop = self._start(program, name, delay_bound)
+                loop = self._start(program, name, delay_bound, is_undirected=is_undirected)
             else:
                 loop = self._start_beside(self._stream_named(stream), program, name, delay_bound)
             self.loops[name] = loop  # from now on it can be fed and asked
@@ -133,7 +141,9 @@ class Master:
             self._look_for_failures(host)  # of its very first step
         return loop
 
-    def _start(self, program: VertexProgram, name: str, delay_bound: int | None) -> MainLoop:
+    def _start(
+        self, program: VertexProgram, name: str, delay_bound: int | None, *, is_undirected: bool
+    ) -> MainLoop:
         if isinstance(program, GeneralProgram):
             kind: type[MainLoop] = GeneralLoop
         elif isinstance(program, SelectiveProgram):
@@ -148,7 +158,10 @@ class Master:
                 f"loops read a stream named {name!r} already",
                 hint="Start this one on it, or give it another name.",
             )
-        stream = self._new_stream(name, self.store)
+        stream = self._new_stream(name, self.store, is_undirected=is_undirected)
+        if stream.lacks_reverse(program):
+            stream.begin_reverse()
+            stream.have_reverse()
         loop = kind(stream=stream, **self._placed(name, program, delay_bound))
         stream.on_full_journal = loop.checkpoint
         self._running[loop.number] = loop
@@ -177,8 +190,28 @@ class Master:
             raise NameTaken(f"loops read a stream named {name!r} already")
         with stream.expecting(program):
             keeper.require_possible(program)
-            loop = MainLoop(stream=stream, **self._placed(name, program, delay_bound))
+            if stream.lacks_reverse(program):
+                loop = self._start_both_ways(stream, keeper, program, name, delay_bound)
+            else:
+                loop = MainLoop(stream=stream, **self._placed(name, program, delay_bound))
         self._running[loop.number] = loop
+        return loop
+
+    def _start_both_ways(
+        self, stream: Stream, keeper: MainLoop, program: VertexProgram, name: str, delay_bound: int | None
+    ) -> MainLoop:
+        """Start a loop whose vertices hear along both directions where the graph has lists of one."""
+        losses = self.engine.await_workers()
+        placed = self._placed(name, program, delay_bound)
+        with stream.standing_still(lambda condition: keeper.await_parts(condition, losses)):
+            stream.begin_reverse()
+            loop = MainLoop(stream=stream, **placed)
+            try:
+                keeper.fill_reverse(losses)
+                stream.have_reverse()
+            except BaseException:
+                loop.remove()
+                raise
         return loop
 
     def remove(self, name: str) -> None:
@@ -314,7 +347,7 @@ class Master:
             "fork_stored": self._fork_stored,
         }
 
-    def _new_stream(self, name: str, store: VersionedStore) -> Stream:
+    def _new_stream(self, name: str, store: VersionedStore, *, is_undirected: bool = False) -> Stream:
         return Stream(
             number=next(self._stream_numbers),
             name=name,
@@ -322,6 +355,7 @@ class Master:
             engine=self.engine,
             order=self._order,
             store=store,
+            is_undirected=is_undirected,
         )
 
     def _stream_named(self, name: str) -> Stream:
@@ -343,9 +377,13 @@ class Master:
         self, loop: MainLoop, program: SelectiveProgram, stored: StoredSnapshot, max_iterations: int | None
     ) -> Branch:
         """Load a stored snapshot of a loop beside it, and fork from that."""
+        stream = self._new_stream(loop.name, MemoryStore(), is_undirected=loop.stream.is_undirected)
+        if stream.lacks_reverse(program):
+            stream.begin_reverse()
+            stream.have_reverse()
         loaded = StoredLoop(
             on_end=self._forget,
-            stream=self._new_stream(loop.name, MemoryStore()),
+            stream=stream,
             **self._placed(loop.name, program, loop.delay_bound),
         )
         self._running[loaded.number] = loaded

@@ -18,7 +18,7 @@ from ..timely import Scope
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .compile import compiled_arguments
-from .loop_columns import INVALIDATE, NEVER, OUTBOX, UPDATE
+from .loop_columns import INVALIDATE, NEVER, UPDATE
 from .loop_operator import LoopOperator
 from .part import PartStatistics
 from .selective_state import LoopState
@@ -237,16 +237,7 @@ class SelectiveProcessor:
         for target in range(self.workers):
             length = int(columns.out_length[target])
             if length:
-                first = target * OUTBOX
-                messages = Messages.of(
-                    column[first : first + length].copy()
-                    for column in (
-                        columns.out_kind,
-                        columns.out_id,
-                        columns.out_value,
-                        columns.out_number,
-                    )
-                )
+                messages = self.state.outbox(target)
                 invalidations = messages.numbers[messages.kinds == INVALIDATE]
                 wave = int(invalidations.min()) if invalidations.size else 0
                 if wave:

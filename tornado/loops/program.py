@@ -32,10 +32,13 @@ class VertexProgram:
         Which values come first where the best vertices are asked for.
     delay_bounds : tuple of int or None
         Least and greatest delay bound for which the program converges to the same answer; None is unbounded.
+    both_ways
+        Whether a vertex hears of those that its edges end at, as well as of those that edges to it begin at.
     """
 
     rank: ClassVar[Literal["nearest", "highest"]] = "nearest"
     delay_bounds: ClassVar[tuple[int, int | None]] = (1, None)
+    both_ways: ClassVar[bool] = False
 
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
         """Which records this program cannot take (a mask over the batch), and why."""
@@ -122,9 +125,15 @@ class SelectiveProgram(VertexProgram):
     numbers, or tuples of whole numbers, which `initial` gets as int64 arrays. Laws:
     `better` is a strict total order of values; ``offer(v, w)`` is never better than ``v`` (*monotone*), and a better value
     never makes a worse offer (*isotone*). Then the fixed point is unique, whatever the order of updates.
+
+    Attributes
+    ----------
+    worst : float or tuple of int
+        The value of a vertex that no offer has reached. Where it is a pair of whole numbers of 64 bits, so is every value, and
+        the first of them is what an answer shows.
     """
 
-    worst: ClassVar[float] = math.inf
+    worst: ClassVar[Any] = math.inf
 
     @staticmethod
     def initial(vertex: int, *parameters: Any) -> float:
@@ -149,6 +158,8 @@ class SelectiveProgram(VertexProgram):
     @property
     def stopped_side(self) -> Side | None:
         """Above where less is better, below where more is."""
+        if isinstance(self.worst, tuple):
+            return side_of(lambda value, other: self.better((value, 0), (other, 0)))
         return side_of(self.better)
 
     def arguments(self) -> tuple[Any, ...]:
@@ -164,7 +175,7 @@ class SelectiveProgram(VertexProgram):
             "priority": cls.priority,
             "initial": cls.initial,
         }
-        return load_kernel(functions, cls.worst)
+        return load_kernel(functions, cls.worst, both_ways=cls.both_ways)
 
 
 def first_refused(program: VertexProgram, batch: EdgeBatch) -> tuple[int, str, str] | None:

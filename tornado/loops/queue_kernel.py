@@ -23,6 +23,7 @@ from .loop_columns import (
     WINDOW,
     WORKERS,
 )
+from .value_kernel import put_value
 
 _OUTBOX_SOFT_LIMIT = 1 << 15
 
@@ -154,7 +155,7 @@ def send(loop, worker, kind, identifier, value, number):
     place = worker * OUTBOX + length
     loop.out_kind[place] = kind
     loop.out_id[place] = identifier
-    loop.out_value[place] = value
+    put_value(loop.out_value, place, value)
     loop.out_number[place] = number
     loop.out_length[worker] = length + 1
     due = number + 1 if kind == UPDATE else loop.counters[FLOOR] + 2

@@ -4,6 +4,7 @@ import numba as nb
 import numpy as np
 
 from ..graph.graph_columns import ANY_VERSION, DELTAS, ROWS, SEQUENCE
+from ..graph.rows_kernel import reverse_of
 from ..protocol.session_kernel import CLOCK, OPEN_RECORDS, open_session, push_if_ready, withdraw
 from .loop_columns import (
     ACKNOWLEDGE,
@@ -29,9 +30,18 @@ from .loop_columns import (
     VERSION,
 )
 from .queue_kernel import least_pending, outbox_is_full, send
-from .scan_kernel import answer_subscription, drain, offer_along, settle_producer
+from .scan_kernel import answer_subscription, drain, offer_to_all, settle_producer
 from .selective_program import WORST
-from .vertex_kernel import admit_rows, consider_input, recheck, row_for, set_cursor
+from .value_kernel import put_value, value_of_message
+from .vertex_kernel import (
+    admit_rows,
+    consider_input,
+    consumers_here,
+    hears_back,
+    recheck,
+    row_for,
+    set_cursor,
+)
 
 RECORD_COST = 8  # fuel for a record or a message, beside the edges it makes the loop visit
 
@@ -42,7 +52,7 @@ def hear_new_edge(graph, session, loop, producer, consumer, weight):
     flags = loop.flags[producer]
     if flags & OWN == 0 and flags & (SUBSCRIBED | ASKED) == 0:
         loop.flags[producer] |= ASKED
-        send(loop, np.int64(graph.owner[producer]), SUBSCRIBE, graph.ids[producer], 0.0, 0)
+        send(loop, np.int64(graph.owner[producer]), SUBSCRIBE, graph.ids[producer], WORST, 0)
     elif producer != consumer:
         consider_input(session, loop, consumer, producer, weight)
 
@@ -56,7 +66,7 @@ def hear_lost_edge(graph, session, loop, producer, consumer, born):
             settle_producer(graph, session, loop, producer)
         if loop.parent[consumer] == producer:
             recheck(loop, consumer, loop.counters[NEXT_WAVE])
-    if loop.flags[producer] & SUBSCRIBED and graph.out_length[producer] == 0:
+    if loop.flags[producer] & SUBSCRIBED and consumers_here(graph, loop, producer) == 0:
         unsubscribe(graph, loop, producer)
 
 
@@ -64,20 +74,28 @@ def hear_lost_edge(graph, session, loop, producer, consumer, born):
 def unsubscribe(graph, loop, row):
     """A ghost has no edges left."""
     loop.flags[row] &= ~np.uint8(SUBSCRIBED)
-    loop.value[row] = WORST
-    send(loop, np.int64(graph.owner[row]), UNSUBSCRIBE, graph.ids[row], 0.0, 0)
+    put_value(loop.value, row, WORST)
+    send(loop, np.int64(graph.owner[row]), UNSUBSCRIBE, graph.ids[row], WORST, 0)
+
+
+@nb.njit(cache=True)
+def hear_deltas(graph, lists, session, loop):
+    """Take in what came into some lists of the graph and what went."""
+    for i in range(lists.counters[DELTAS]):
+        producer, consumer = np.int64(lists.delta_producer[i]), np.int64(lists.delta_consumer[i])
+        if lists.delta_sign[i] > 0:
+            hear_new_edge(graph, session, loop, producer, consumer, lists.delta_weight[i])
+        else:
+            hear_lost_edge(graph, session, loop, producer, consumer, lists.delta_born[i])
 
 
 @nb.njit(cache=True, nogil=True)
 def hear_edges(graph, session, loop, parameters):
     """Take in the rows and edges that came, and the edges that went, by the last records applied. No scan may be under way."""
     admit_rows(graph, session, loop, parameters)
-    for i in range(graph.counters[DELTAS]):
-        producer, consumer = np.int64(graph.delta_producer[i]), np.int64(graph.delta_consumer[i])
-        if graph.delta_sign[i] > 0:
-            hear_new_edge(graph, session, loop, producer, consumer, graph.delta_weight[i])
-        else:
-            hear_lost_edge(graph, session, loop, producer, consumer, graph.delta_born[i])
+    hear_deltas(graph, graph, session, loop)
+    if hears_back(loop):
+        hear_deltas(graph, reverse_of(graph), session, loop)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -90,9 +108,9 @@ def hear_rows(graph, session, loop, parameters, first, fuel):
     row = first
     while row < graph.counters[ROWS] and fuel > 0 and not outbox_is_full(loop):
         flags = loop.flags[row]
-        if flags & (OWN | SUBSCRIBED | ASKED) == 0 and graph.out_length[row] > 0:
+        if flags & (OWN | SUBSCRIBED | ASKED) == 0 and consumers_here(graph, loop, row) > 0:
             loop.flags[row] |= ASKED
-            send(loop, np.int64(graph.owner[row]), SUBSCRIBE, graph.ids[row], 0.0, 0)
+            send(loop, np.int64(graph.owner[row]), SUBSCRIBE, graph.ids[row], WORST, 0)
         fuel -= 1
         row += 1
     return row
@@ -104,7 +122,7 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
     row = row_for(graph, session, loop, identifier, parameters)
     if kind == UPDATE:
         if loop.flags[row] & SUBSCRIBED:
-            loop.value[row] = value
+            put_value(loop.value, row, value)
         set_cursor(loop, SCAN_COMMIT, row, number)
     elif kind == PREPARE:
         session.counters[CLOCK] = max(session.counters[CLOCK], number)
@@ -120,7 +138,7 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
         push_if_ready(session, row)
     elif kind == INVALIDATE:
         if loop.flags[row] & SUBSCRIBED:
-            loop.value[row] = value
+            put_value(loop.value, row, value)
             loop.spread_row[loop.counters[SPREADS]] = row
             loop.spread_wave[loop.counters[SPREADS]] = number
             loop.counters[SPREADS] += 1
@@ -136,8 +154,8 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
     elif kind == SUBSCRIBED_REPLY:
         loop.flags[row] &= ~np.uint8(ASKED)
         loop.flags[row] |= SUBSCRIBED
-        loop.value[row] = value
-        if graph.out_length[row] == 0 and loop.counters[VERSION] == ANY_VERSION:
+        put_value(loop.value, row, value)
+        if consumers_here(graph, loop, row) == 0 and loop.counters[VERSION] == ANY_VERSION:
             unsubscribe(graph, loop, row)
         else:
             set_cursor(loop, SCAN_INPUT, row, number)
@@ -151,13 +169,12 @@ def take_short_update(graph, session, loop, parameters, identifier, value, itera
     if session.counters[OPEN_RECORDS] != 0 or loop.counters[VERSION] < graph.counters[SEQUENCE]:
         return np.int64(-1)
     row = row_for(graph, session, loop, identifier, parameters)
-    length = np.int64(graph.out_length[row])
+    length = consumers_here(graph, loop, row)
     if length >= fuel:
         return np.int64(-1)
     if loop.flags[row] & SUBSCRIBED:
-        loop.value[row] = value
-    first = graph.out_start[row]
-    offer_along(graph, session, loop, row, iteration, first, first + length, True)
+        put_value(loop.value, row, value)
+    offer_to_all(graph, session, loop, row, iteration)
     loop.counters[EDGES_VISITED] += length
     return length
 
@@ -173,7 +190,7 @@ def receive(graph, session, loop, parameters, sender, kinds, identifiers, values
             if synchronous and least_pending(loop) <= min(numbers[i], loop.counters[CAP]):
                 return i  # this worker's own round of that iteration comes first
             cost = take_short_update(
-                graph, session, loop, parameters, identifiers[i], values[i], numbers[i], fuel
+                graph, session, loop, parameters, identifiers[i], value_of_message(values, i), numbers[i], fuel
             )
             if cost < 0:
                 break
@@ -181,6 +198,8 @@ def receive(graph, session, loop, parameters, sender, kinds, identifiers, values
             i += 1
         if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
             return i
-        receive_one(graph, session, loop, parameters, sender, kinds[i], identifiers[i], values[i], numbers[i])
+        receive_one(
+            graph, session, loop, parameters, sender, kinds[i], identifiers[i], value_of_message(values, i), numbers[i]
+        )
         fuel -= RECORD_COST
         i += 1

@@ -215,7 +215,7 @@ class RemoteHost:
         if "program" in plan.arguments:
             self.ask(("program", reference_of(plan.arguments["program"])))
         else:
-            text, arguments, _ = plan_fields(plan)
+            text, arguments, *_ = plan_fields(plan)
             self._engine.prepare(text, arguments)
 
     def post(self, command: Command) -> None:
@@ -291,11 +291,12 @@ class RemoteHost:
 
 
 def plan_fields(plan: PartPlan) -> tuple[Any, ...]:
-    """A plan as it travels: a reference to a general program or the text of a kernel and its arguments, and the delay bound."""
+    """A plan as it travels: a reference to a general program or the text of a kernel and its arguments, and what goes with it."""
     arguments = plan.arguments
     if "program" in arguments:
         return reference_of(arguments["program"]), arguments["delay_bound"]
-    return Path(arguments["kernel"].__file__).read_text(), arguments["arguments"], arguments["delay_bound"]
+    text = Path(arguments["kernel"].__file__).read_text()
+    return text, arguments["arguments"], arguments["delay_bound"], arguments["hears_back"]
 
 
 def _argument(value: Any) -> Any:

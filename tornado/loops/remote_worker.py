@@ -142,10 +142,11 @@ class RemoteWorker:
             return PartPlan(
                 GeneralMain, {"program": self._programs.program(program), "delay_bound": delay_bound}
             )
-        text, arguments, delay_bound = fields
+        text, arguments, delay_bound, hears_back = fields
         kernel = load_module(text)
         warm(kernel, arguments)
-        return PartPlan(_KINDS[kind], {"kernel": kernel, "arguments": arguments, "delay_bound": delay_bound})
+        given = {"arguments": arguments, "delay_bound": delay_bound, "hears_back": hears_back}
+        return PartPlan(_KINDS[kind], {"kernel": kernel, **given})
 
     def _argument(self, value: Any) -> Any:
         """An argument of a fork: a number, a tuple of them, or a program, which was imported before."""

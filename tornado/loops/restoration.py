@@ -67,8 +67,7 @@ class RestorableProcessor(MainProcessor):
             return
         columns, counters = self.state.columns, self.state.counters
         rows = self.graph.rows_of(ids)
-        columns.value[rows] = values
-        columns.candidate[rows] = values
+        self.state.place_values(rows, values)
         columns.flags[rows] &= ~np.uint8(DIRTY)
         # Only these rows were dirty, and none of them was ever committed.
         columns.pending[:] = 0
@@ -89,7 +88,7 @@ class RestorableProcessor(MainProcessor):
             raise StoreCorrupt(
                 f"the value of vertex {ids[missing[0]]} came from {parents[missing[0]]}, from where no edge is stored"
             )
-        unreached = self.state.columns.value[rows] == self.kernel.WORST
+        unreached = (self.state.values[rows] == self.kernel.WORST).reshape(len(rows), -1).all(axis=1)
         alone = np.where(unreached, NO_PARENT, SELF_PARENT)
         self.state.columns.parent[rows] = np.where(rows == producers, alone, producers)
 

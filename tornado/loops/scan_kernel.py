@@ -8,6 +8,7 @@ import numba as nb
 import numpy as np
 
 from ..graph.graph_columns import ANY_VERSION, BURIED_FIRST, GRAVE_MASK, SEQUENCE
+from ..graph.rows_kernel import reverse_of
 from ..protocol.session_kernel import (
     CLOCK,
     OPEN_RECORDS,
@@ -21,6 +22,7 @@ from ..protocol.session_kernel import (
 from .loop_columns import (
     ACKNOWLEDGE,
     BLOCKED,
+    CURSOR_BACK,
     CURSOR_KIND,
     CURSOR_NUMBER,
     CURSOR_PARENT,
@@ -63,10 +65,13 @@ from .loop_columns import (
 )
 from .queue_kernel import note_history, outbox_is_full, push_heap, send, send_all
 from .selective_program import WORST, better, initial, offer, priority
+from .value_kernel import change, put_value, size_of, value_at
 from .vertex_kernel import (
     consider,
     consider_input,
+    consumers_here,
     feasible_below,
+    hears_back,
     mark_clean,
     mark_dirty,
     raise_reached,
@@ -113,9 +118,9 @@ def visit_commit(session, loop, producer, entry, iteration, consumer, weight, bo
         return
     if loop.counters[DELAY_BOUND] != 1:
         raise_reached(loop, consumer, iteration)
-    producer_value = loop.value[producer]
+    producer_value = value_at(loop.value, producer)
     candidate = offer(producer_value, weight)
-    if better(candidate, loop.candidate[consumer]):
+    if better(candidate, value_at(loop.candidate, consumer)):
         raise_reached(loop, consumer, iteration)
         consider(session, loop, consumer, producer, candidate, producer_value)
 
@@ -125,14 +130,14 @@ def visit_gather(loop, row, producer, weight):
     """An offer is weighed in a gather."""
     if producer == row:
         return
-    producer_value = loop.value[producer]
+    producer_value = value_at(loop.value, producer)
     if not better(producer_value, WORST):
         return
     candidate = offer(producer_value, weight)
-    if producer == loop.parent[row] and better(candidate, loop.best[1]):
-        loop.best[1] = candidate
-    if better(candidate, loop.best[0]) and better(producer_value, feasible_below(loop, row)):
-        loop.best[0] = candidate
+    if producer == loop.parent[row] and better(candidate, value_at(loop.best, 1)):
+        put_value(loop.best, 1, candidate)
+    if better(candidate, value_at(loop.best, 0)) and better(producer_value, feasible_below(loop, row)):
+        put_value(loop.best, 0, candidate)
         loop.counters[CURSOR_PARENT] = producer
 
 
@@ -160,7 +165,7 @@ def visit_out_edge(session, loop, kind, producer, entry, number, consumer, weigh
 @nb.njit(cache=True)
 def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
     """A commit without a session arrives at the consumers of a stretch of the list: the loop that most time is spent in."""
-    producer_value = loop.value[producer]
+    producer_value = value_at(loop.value, producer)
     synchronous = loop.counters[DELAY_BOUND] == 1
     version = loop.counters[VERSION]
     for slot in range(first, stop):
@@ -172,9 +177,36 @@ def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
                 elif loop.reached[consumer] > iteration:
                     loop.counters[OVERTAKEN] += 1
             candidate = offer(producer_value, graph.edge_weight[slot])
-            if better(candidate, loop.candidate[consumer]) and consumer != producer:
+            if better(candidate, value_at(loop.candidate, consumer)) and consumer != producer:
                 raise_reached(loop, consumer, iteration)
                 consider(session, loop, consumer, producer, candidate, producer_value)
+
+
+@nb.njit(cache=True)
+def offer_to_all(graph, session, loop, producer, iteration):
+    """A commit without a session arrives at all consumers here, in the newest state of the graph."""
+    first = graph.out_start[producer]
+    offer_along(graph, session, loop, producer, iteration, first, first + graph.out_length[producer], True)
+    if hears_back(loop):
+        reverse = reverse_of(graph)
+        first = reverse.out_start[producer]
+        offer_along(
+            reverse, session, loop, producer, iteration, first, first + reverse.out_length[producer], True
+        )
+
+
+@nb.njit(cache=True)
+def reached_by_consumers(graph, loop, row, iteration):
+    """The greatest iteration of those who hear of a vertex here, or the one that is given."""
+    first = graph.out_start[row]
+    for slot in range(first, first + graph.out_length[row]):
+        iteration = max(iteration, loop.reached[graph.edge_consumer[slot]])
+    if hears_back(loop):
+        reverse = reverse_of(graph)
+        first = reverse.out_start[row]
+        for slot in range(first, first + reverse.out_length[row]):
+            iteration = max(iteration, loop.reached[reverse.edge_consumer[slot]])
+    return iteration
 
 
 @nb.njit(cache=True)
@@ -264,14 +296,14 @@ def begin_gather(graph, loop, row, wave, parameters):
     """Begin to choose anew among all offers; the vertex's own initial value is one of them."""
     set_cursor(loop, SCAN_GATHER, row, wave)
     value = initial(graph.ids[row], *parameters)
-    loop.best[0] = WORST
-    loop.best[1] = WORST
+    put_value(loop.best, 0, WORST)
+    put_value(loop.best, 1, WORST)
     loop.counters[CURSOR_PARENT] = NO_PARENT
     if better(value, WORST):
-        loop.best[0] = value
+        put_value(loop.best, 0, value)
         loop.counters[CURSOR_PARENT] = SELF_PARENT
         if loop.parent[row] == SELF_PARENT:
-            loop.best[1] = value
+            put_value(loop.best, 1, value)
 
 
 @nb.njit(cache=True)
@@ -280,31 +312,31 @@ def finish_gather(graph, session, loop):
     row = loop.counters[CURSOR_ROW]
     wave = loop.counters[CURSOR_NUMBER]
     loop.counters[CURSOR_KIND] = IDLE
-    current = loop.candidate[row]
-    chosen = loop.best[0]
+    current = value_at(loop.candidate, row)
+    chosen = value_at(loop.best, 0)
     parent = loop.counters[CURSOR_PARENT]
-    supported = loop.best[1]
+    supported = value_at(loop.best, 1)
     if better(supported, WORST) and not better(current, supported) and not better(chosen, supported):
         chosen = supported
         parent = np.int64(loop.parent[row])
     loop.parent[row] = parent
     if better(chosen, current):
-        loop.candidate[row] = chosen
+        put_value(loop.candidate, row, chosen)
         mark_dirty(session, loop, row)
         return
     if not better(current, chosen):
         return
-    announced = loop.value[row]
-    loop.candidate[row] = chosen
+    announced = value_at(loop.value, row)
+    put_value(loop.candidate, row, chosen)
     if better(announced, chosen):
         if loop.flags[row] & MARKED == 0:
             loop.flags[row] |= MARKED
-            loop.least[row] = announced
+            put_value(loop.least, row, announced)
             loop.wave[row] = wave
             loop.marks[loop.counters[MARKS]] = row
             loop.counters[MARKS] += 1
         loop.wave[row] = max(loop.wave[row], wave)
-        loop.value[row] = chosen
+        put_value(loop.value, row, chosen)
         loop.counters[INVALIDATIONS] += 1
         if session.record[row] == 0:
             mark_clean(loop, row)
@@ -352,7 +384,7 @@ def begin_prepare(graph, session, loop, row):
     entry = open_session(session, row, session.counters[CLOCK], graph.ids[row], graph.counters[SEQUENCE])
     workers = loop.subscribers[row]
     session.asked[entry] = workers
-    send_all(loop, workers, PREPARE, graph.ids[row], 0.0, session.counters[CLOCK])
+    send_all(loop, workers, PREPARE, graph.ids[row], WORST, session.counters[CLOCK])
     while workers != np.uint64(0):
         session.waiting[entry] += np.int32(workers & np.uint64(1))
         workers >>= np.uint64(1)
@@ -376,7 +408,7 @@ def settle_producer(graph, session, loop, row):
     if loop.flags[row] & OWN:
         push_if_ready(session, row)
     elif session.pended_on[entry] == 0:
-        send(loop, np.int64(graph.owner[row]), ACKNOWLEDGE, graph.ids[row], 0.0, session.reached[entry])
+        send(loop, np.int64(graph.owner[row]), ACKNOWLEDGE, graph.ids[row], WORST, session.reached[entry])
 
 
 @nb.njit(cache=True)
@@ -384,22 +416,22 @@ def commit(graph, session, loop, row, iteration):
     """Announce the candidate at an iteration, to the other workers at once and to the consumers here by a scan."""
     residual = 0.0
     if loop.flags[row] & DIRTY:
-        if better(loop.candidate[row], loop.value[row]):
-            if better(loop.value[row], WORST):
-                residual = abs(loop.value[row] - loop.candidate[row])
+        if better(value_at(loop.candidate, row), value_at(loop.value, row)):
+            if better(value_at(loop.value, row), WORST):
+                residual = change(value_at(loop.value, row), value_at(loop.candidate, row))
             else:
-                residual = abs(loop.candidate[row])
-            loop.value[row] = loop.candidate[row]
+                residual = size_of(value_at(loop.candidate, row))
+            put_value(loop.value, row, value_at(loop.candidate, row))
         mark_clean(loop, row)
-    if loop.flags[row] & MARKED and better(loop.value[row], loop.least[row]):
-        loop.least[row] = loop.value[row]
+    if loop.flags[row] & MARKED and better(value_at(loop.value, row), value_at(loop.least, row)):
+        put_value(loop.least, row, value_at(loop.value, row))
     loop.reached[row] = iteration
     entry = np.int64(session.record[row]) - 1
     workers = loop.subscribers[row]
     if entry >= 0:
         workers |= session.asked[entry]
     if workers != np.uint64(0):
-        send_all(loop, workers, UPDATE, graph.ids[row], loop.value[row], iteration)
+        send_all(loop, workers, UPDATE, graph.ids[row], value_at(loop.value, row), iteration)
     loop.counters[UPDATES] += 1
     loop.counters[ITERATION] = max(loop.counters[ITERATION], iteration)
     note_history(loop, iteration, 1, 0, residual)
@@ -452,7 +484,7 @@ def answer_held(graph, loop, row):
 def answer_subscription(graph, loop, row, worker):
     """From now on the worker hears of this vertex, beginning with what it announced last."""
     loop.subscribers[row] |= np.uint64(1) << np.uint64(worker)
-    send(loop, worker, SUBSCRIBED_REPLY, graph.ids[row], loop.value[row], loop.reached[row])
+    send(loop, worker, SUBSCRIBED_REPLY, graph.ids[row], value_at(loop.value, row), loop.reached[row])
 
 
 @nb.njit(cache=True)
@@ -463,12 +495,17 @@ def run_cursor(graph, session, loop, fuel):
         if loop.counters[CURSOR_POSITION] >= 0:
             if fuel <= 0:
                 return np.int64(0)
+            lists = reverse_of(graph) if loop.counters[CURSOR_BACK] else graph
             if kind == SCAN_GATHER:
-                fuel = scan_in_list(graph, loop, fuel)
+                fuel = scan_in_list(lists, loop, fuel)
             else:
-                fuel = scan_out_list(graph, session, loop, fuel)
+                fuel = scan_out_list(lists, session, loop, fuel)
             if fuel == 0:
                 return fuel
+            if hears_back(loop) and not loop.counters[CURSOR_BACK]:
+                loop.counters[CURSOR_BACK] = 1
+                loop.counters[CURSOR_POSITION] = 0
+                continue
         if kind == SCAN_GATHER:
             finish_gather(graph, session, loop)
         elif kind == SCAN_READ:

@@ -53,9 +53,19 @@ from .loop_columns import (
     WORKERS,
 )
 from .queue_kernel import drop_heap_top, least_pending, outbox_is_full, push_heap
-from .scan_kernel import begin_prepare, commit, drain, offer_along, put_off, run_cursor, settle
+from .scan_kernel import (
+    begin_prepare,
+    commit,
+    drain,
+    offer_to_all,
+    put_off,
+    reached_by_consumers,
+    run_cursor,
+    settle,
+)
 from .selective_program import WORST, better, initial, priority
-from .vertex_kernel import mark_dirty, raise_reached, recheck, set_cursor
+from .value_kernel import put_value, value_at
+from .vertex_kernel import consumers_here, mark_dirty, raise_reached, recheck, set_cursor
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
 
@@ -103,13 +113,12 @@ def scatter_round(graph, session, loop, fuel):
     iteration = loop.counters[ROUND_ITERATION]
     while loop.counters[ROUND] > 0:
         row = np.int64(loop.round_row[loop.counters[ROUND] - 1])
-        length = np.int64(graph.out_length[row])
+        length = consumers_here(graph, loop, row)
         if length >= fuel or not latest:
             begin_round_scan(loop)
             return max(fuel, np.int64(1))
         loop.counters[ROUND] -= 1
-        first = graph.out_start[row]
-        offer_along(graph, session, loop, row, iteration, first, first + length, latest)
+        offer_to_all(graph, session, loop, row, iteration)
         loop.counters[EDGES_VISITED] += length
         fuel -= length + _STEP_COST
     return fuel
@@ -139,17 +148,13 @@ def advance_synchronous(graph, session, loop, parameters, horizon, fuel):
 @nb.njit(cache=True)
 def commit_at_once(graph, session, loop, row):
     """All consumers are here and none prepares: prepare and commit are two passes over the list, and no message."""
-    first = graph.out_start[row]
-    stop = first + graph.out_length[row]
-    iteration = loop.reached[row] + 1
-    for slot in range(first, stop):
-        iteration = max(iteration, loop.reached[graph.edge_consumer[slot]])
-    loop.counters[EDGES_VISITED] += stop - first
+    iteration = reached_by_consumers(graph, loop, row, loop.reached[row] + 1)
+    loop.counters[EDGES_VISITED] += consumers_here(graph, loop, row)
     if iteration >= loop.counters[LIMIT]:
         put_off(loop, row, iteration)
         return
     commit(graph, session, loop, row, iteration)
-    offer_along(graph, session, loop, row, iteration, first, stop, True)
+    offer_to_all(graph, session, loop, row, iteration)
 
 
 @nb.njit(cache=True)
@@ -186,14 +191,14 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
             loop.counters[BLOCKED] = drop_heap_top(loop.blocked_key, loop.blocked_row, loop.counters[BLOCKED])
             if loop.flags[row] & DIRTY and session.record[row] == 0:
                 loop.counters[HEAP] = push_heap(
-                    loop.heap_key, loop.heap_row, loop.counters[HEAP], priority(loop.candidate[row]), row
+                    loop.heap_key, loop.heap_row, loop.counters[HEAP], priority(value_at(loop.candidate, row)), row
                 )
         if loop.counters[HEAP] == 0:
             return fuel
         key = loop.heap_key[0]
         row = np.int64(loop.heap_row[0])
         loop.counters[HEAP] = drop_heap_top(loop.heap_key, loop.heap_row, loop.counters[HEAP])
-        if loop.flags[row] & DIRTY == 0 or session.record[row] != 0 or priority(loop.candidate[row]) != key:
+        if loop.flags[row] & DIRTY == 0 or session.record[row] != 0 or priority(value_at(loop.candidate, row)) != key:
             continue
         if loop.reached[row] + 1 >= limit:
             put_off(loop, row, loop.reached[row] + 1)
@@ -205,10 +210,10 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
             begin_prepare(graph, session, loop, row)
         elif (
             session.counters[OPEN_RECORDS] == 0
-            and 2 * graph.out_length[row] < fuel
+            and 2 * consumers_here(graph, loop, row) < fuel
             and loop.counters[VERSION] >= graph.counters[SEQUENCE]
         ):
-            fuel -= 2 * np.int64(graph.out_length[row])
+            fuel -= 2 * consumers_here(graph, loop, row)
             commit_at_once(graph, session, loop, row)
         else:
             loop.counters[CURSOR_SUPPORTED] = 0
@@ -261,8 +266,8 @@ def fork(loop, branch_session, branch):
     """
     rows = loop.counters[ROWS_SEEN]
     for row in range(rows):
-        branch.value[row] = loop.value[row]
-        branch.candidate[row] = loop.value[row]
+        put_value(branch.value, row, value_at(loop.value, row))
+        put_value(branch.candidate, row, value_at(loop.value, row))
     for row in range(rows):
         branch.parent[row] = loop.parent[row]
     for row in range(rows):
@@ -276,12 +281,12 @@ def fork(loop, branch_session, branch):
         branch.flags[row] = flags & ~np.uint8(DIRTY | REGATHER)
         if flags & (DIRTY | MARKED | REGATHER):
             if flags & MARKED:
-                branch.least[row] = loop.least[row]
+                put_value(branch.least, row, value_at(loop.least, row))
                 branch.wave[row] = 1
                 branch.marks[branch.counters[MARKS]] = row
                 branch.counters[MARKS] += 1
             if flags & DIRTY:
-                branch.candidate[row] = loop.candidate[row]
+                put_value(branch.candidate, row, value_at(loop.candidate, row))
                 mark_dirty(branch_session, branch, row)
             if flags & REGATHER:
                 recheck(branch, np.int64(row), 1)
@@ -295,8 +300,8 @@ def fork_fresh(graph, loop, branch_session, branch, parameters):
     for row in range(rows):
         flags = loop.flags[row] & np.uint8(OWN | SUBSCRIBED | ASKED)
         branch.flags[row] = flags
-        branch.value[row] = WORST
-        branch.candidate[row] = WORST
+        put_value(branch.value, row, WORST)
+        put_value(branch.candidate, row, WORST)
         branch.parent[row] = NO_PARENT
         branch.reached[row] = branch.counters[FLOOR]
         if loop.counters[WORKERS] > 1:
@@ -304,6 +309,6 @@ def fork_fresh(graph, loop, branch_session, branch, parameters):
         if flags & OWN:
             value = initial(graph.ids[row], *parameters)
             if better(value, WORST):
-                branch.candidate[row] = value
+                put_value(branch.candidate, row, value)
                 branch.parent[row] = SELF_PARENT
                 mark_dirty(branch_session, branch, row)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,11 +13,14 @@ from ..graph.evolving_graph import MOST_ROWS
 from ..graph.graph_columns import ANY_VERSION
 from ..protocol.session_kernel import SESSION_COUNTERS, SessionColumns
 from . import loop_columns as names
+from .bundle import Messages
 from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
 from .part import PartStatistics
 
 _MOST_QUEUED = 1 << 30
 _SLACK = 1 << 16
+
+Value = float | tuple[int, int]
 
 
 class LoopState:
@@ -29,6 +34,10 @@ class LoopState:
         B of the paper; None is unbounded.
     always_prepares
         Ask consumers on other workers by PREPARE even where a commit at the last allowed iteration needs no answer.
+    hears_back
+        Whether its vertices hear along the reverse lists of the graph, too.
+    worst
+        The value of a vertex that no offer has reached: a number, or a pair of whole numbers, as all values are.
     rows, edges
         How many of this worker's graph there is address space for.
     """
@@ -40,10 +49,15 @@ class LoopState:
         workers: int,
         delay_bound: int | None,
         always_prepares: bool = False,
+        hears_back: bool = False,
+        worst: Value = np.inf,
         rows: int = MOST_ROWS,
         edges: int = MOST_ROWS,
     ) -> None:
         self.rows, self.edges = rows, edges
+        self._worst = worst
+        self._per_value = per_value = np.size(worst)
+        value_type = np.int64 if isinstance(worst, tuple) else np.float64
         queue = min(_MOST_QUEUED, 2 * (rows + edges) + _SLACK)
         self.session = SessionColumns(
             record=reserve(rows, np.int32),
@@ -64,13 +78,13 @@ class LoopState:
             counters=np.zeros(SESSION_COUNTERS, np.int64),
         )
         self.columns = LoopColumns(
-            value=reserve(rows, np.float64),
+            value=reserve(per_value * rows, value_type),
             parent=reserve(rows, np.int32),
             reached=reserve(rows, np.int64),
             flags=reserve(rows, np.uint8),
             subscribers=reserve(rows, np.uint64),
-            candidate=reserve(rows, np.float64),
-            least=reserve(rows, np.float64),
+            candidate=reserve(per_value * rows, value_type),
+            least=reserve(per_value * rows, value_type),
             wave=reserve(rows, np.int64),
             heap_key=reserve(queue, np.float64),
             heap_row=reserve(queue, np.int32),
@@ -91,14 +105,15 @@ class LoopState:
             history_residual=np.zeros(HISTORY, np.float64),
             out_kind=reserve(workers * OUTBOX, np.uint8),
             out_id=reserve(workers * OUTBOX, np.int64),
-            out_value=reserve(workers * OUTBOX, np.float64),
+            out_value=reserve(per_value * workers * OUTBOX, value_type),
             out_number=reserve(workers * OUTBOX, np.int64),
             out_length=np.zeros(workers, np.int64),
             out_least=np.full(workers, NEVER, np.int64),
             counters=np.zeros(LOOP_COUNTERS, np.int64),
-            best=np.zeros(2, np.float64),
+            best=np.zeros(2 * per_value, value_type),
         )
         self.always_prepares = always_prepares
+        self._hears_back = hears_back
         self._reset_counters(worker, workers, delay_bound)
         self.addresses = addresses_of(self.session), addresses_of(self.columns)
 
@@ -134,6 +149,7 @@ class LoopState:
         counters[names.SENT_LEAST] = NEVER
         counters[names.CAP] = UNBOUNDED
         counters[names.ALWAYS_PREPARES] = int(self.always_prepares)
+        counters[names.HEARS_BACK] = int(self._hears_back)
 
     def always_prepare(self) -> None:
         """From now on, see `always_prepares`; branches that are forked later do the same."""
@@ -163,8 +179,36 @@ class LoopState:
         """Bytes of the columns by row that are in use."""
         several = int(self.counters[names.WORKERS] > 1)
         return int(self.counters[names.ROWS_SEEN]) * (
-            8 + 4 + 8 + 1 + 8 * several + 8 + 8 + 8 + 4 * several + 4 * several
+            3 * 8 * self._per_value + 4 + 8 + 1 + 8 * several + 8 + 4 * several + 4 * several
         )
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What every row announced last: float64[rows], or int64[rows, 2]."""
+        return self._by_row(self.columns.value)
+
+    def place_values(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Have rows stand at values, with nothing better to announce."""
+        self.values[rows] = values
+        self._by_row(self.columns.candidate)[rows] = values
+
+    def no_values(self, count: int) -> NDArray[Any]:
+        """So many values of vertices that no offer has reached."""
+        return np.full((count, 2) if self._per_value == 2 else count, self._worst, self.columns.value.dtype)
+
+    def outbox(self, worker: int) -> Messages:
+        """What there is for another worker: copies."""
+        columns, first = self.columns, worker * OUTBOX
+        sent = slice(first, first + int(columns.out_length[worker]))
+        return Messages(
+            columns.out_kind[sent].copy(),
+            columns.out_id[sent].copy(),
+            self._by_row(columns.out_value)[sent].copy(),
+            columns.out_number[sent].copy(),
+        )
+
+    def _by_row(self, column: NDArray[Any]) -> NDArray[Any]:
+        return column.reshape(-1, 2) if self._per_value == 2 else column
 
     @property
     def rows_seen(self) -> int:

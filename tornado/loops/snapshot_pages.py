@@ -72,7 +72,7 @@ class SnapshotPages:
         """Ids, values and the ids of parents (their own without one) of the vertices of a page."""
         rows = self._vertices[self._vertices_by_page.of(page)]
         ids, parents = self._ids, self._state.columns.parent[rows]
-        return ids[rows], self._state.columns.value[rows], ids[np.where(parents >= 0, parents, rows)]
+        return ids[rows], self._state.values[rows], ids[np.where(parents >= 0, parents, rows)]
 
     def page_edges(self, page: int) -> Edges:
         """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""

@@ -85,6 +85,12 @@ class Stream:
     order
         The master's: what must reach every worker in one sequence is posted under it. Held for as long as loops are being
         restored, so who only looks does without it.
+    is_undirected
+        Whether every record comes with the same one the other way round.
+    reverse
+        Which reverse lists the graph has on the workers, counted from 1 as they begin; 0: none, so far.
+    is_both_ways
+        Whether shares have the records of which a worker owns either end.
     is_whole
         False while workers were lost and the loops are being put on others.
     on_full_journal
@@ -104,6 +110,7 @@ class Stream:
         engine: Engine,
         order: AdmissionOrder,
         store: VersionedStore,
+        is_undirected: bool = False,
     ) -> None:
         self.number = number
         self.name = name
@@ -112,6 +119,10 @@ class Stream:
         self.stored = StoredSnapshots(store, name)
         self.numbers = VersionNumbers(store, name)
         self.order = order
+        self.is_undirected = is_undirected
+        self.reverse = 0
+        self.is_both_ways = False
+        self._stands_still = False
         self.is_whole = True
         self.on_full_journal: Callable[[], object] = lambda: None
         self.versions_in_use: Callable[[], Collection[int]] = tuple
@@ -159,6 +170,48 @@ class Stream:
         """A loop was removed; with the last one the stream ends."""
         self._loops.pop(loop.number, None)
         self._is_closed = self._is_closed or not self._loops
+        self.note_directions()
+
+    # Reverse lists
+
+    def lacks_reverse(self, program: VertexProgram) -> bool:
+        """Whether a program's vertices hear along both directions, and the workers have lists of one only."""
+        return program.both_ways and not self.is_undirected and not self.is_both_ways
+
+    def begin_reverse(self) -> None:
+        """Loops that are installed from now on have the workers begin reverse lists; nothing is under way to them."""
+        self.reverse += 1
+
+    def have_reverse(self) -> None:
+        """The reverse lists have all edges: from now on shares are of both directions, also those that are gone through again."""
+        with self.order:
+            self.is_both_ways = True
+            if self._journal is not None:
+                self._journal.share_again(self.shares)
+
+    def note_directions(self) -> None:
+        """A loop has failed or was removed: perhaps nobody hears along reverse lists any more."""
+        self.is_both_ways = self.is_both_ways and any(
+            loop.program.both_ways and loop.error is None for loop in self._loops.values()
+        )
+
+    @contextmanager
+    def standing_still(self, wait: Callable[[Callable[[], bool]], None]) -> Iterator[None]:
+        """Admit nothing meanwhile, beginning when everything posted is applied; forks are taken.
+
+        Parameters
+        ----------
+        wait
+            Waits for what the workers bring about, or raises where they are lost.
+        """
+        with self.order:
+            self._stands_still = True
+        try:
+            wait(lambda: self.backlog() == 0)
+            yield
+        finally:
+            self._stands_still = False
+            self._engine.notify()
 
     def close(self) -> None:
         """Nothing more is admitted."""
@@ -210,18 +263,34 @@ class Stream:
         programs = self._programs()
         self._refuse_impossible(batch, source, programs)
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
-        if not self.wait_room(timeout_s):
+        while (version := self._post(batch, source, offset, programs, until_s)) is None:
+            pass  # the stream was about to stand still
+        if self._journal is not None and self._journal.is_full:
+            self._journal.relieve(self._store_snapshot)
+        return version
+
+    def _post(
+        self,
+        batch: EdgeBatch,
+        source: str,
+        offset: int,
+        programs: Sequence[VertexProgram],
+        until_s: float | None,
+    ) -> int | None:
+        """Wait for room and put a batch into the sequence; its version, or None where it has to be tried again."""
+        if not self.wait_room(None if until_s is None else max(0.0, until_s - time.monotonic())):
             self.raise_failure()
-            raise QueueFull(
-                f"stream {self.name} lags {self.backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}; "
-                "nothing of this batch was admitted"
-            )
+            lag = f"lags {self.backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}"
+            found = "stands still while a loop begins on it" if self._stands_still else lag
+            raise QueueFull(f"stream {self.name} {found}; nothing of this batch was admitted")
         self.require_open()
-        shares = self.shares(batch)
+        is_both_ways, shares = self.is_both_ways, self.shares(batch)
         self.raise_failure()
         self.numbers.prepare()
         with self.order.until(until_s):
             self.require_open()
+            if self._stands_still or is_both_ways != self.is_both_ways:
+                return None
             if programs != (now := self._programs()):  # a loop has joined while this waited
                 self._refuse_impossible(batch, source, now)
             version = self.numbers.take()
@@ -232,8 +301,6 @@ class Stream:
             if self._journal is not None:
                 self._journal.add(version, shares)
             self.post_shares(shares, version)
-        if self._journal is not None and self._journal.is_full:
-            self._journal.relieve(self._store_snapshot)
         return version
 
     def advance(self, source: str, offset: int) -> int:
@@ -259,7 +326,8 @@ class Stream:
 
     def has_room(self) -> bool:
         """Whether more is taken at once, or never will be."""
-        return self.backlog() <= BACKLOG_LIMIT_RECORDS or self._has_failed() or self._is_closed
+        room = not self._stands_still and self.backlog() <= BACKLOG_LIMIT_RECORDS
+        return room or self._has_failed() or self._is_closed
 
     def backlog(self) -> int:
         """How many records are posted and not applied."""

@@ -33,9 +33,12 @@ class Reader(Protocol):
     ----------
     branches
         Those that were forked of it and are not over.
+    hears_back
+        Which reverse lists it hears along, counted from 1; 0: along none.
     """
 
     branches: list[Any]
+    hears_back: int
 
     def activate(self) -> None:
         """Be stepped soon."""
@@ -101,9 +104,13 @@ class StreamPart:
         self._on_applied = on_applied
         self._readers: list[Reader] = []
         self._commands: deque[Share | _Record] = deque()
+        self._reverse = 0  # which reverse lists the graph has, or had last
 
     def join(self, reader: Reader) -> None:
         """A loop hears of every change from now on; what is there already it reads itself."""
+        if reader.hears_back > self._reverse:  # those before it were for loops that are over, and lack what came since
+            self.graph.begin_reverse()
+            self._reverse = reader.hears_back
         self._readers.append(reader)
 
     def leave(self, reader: Reader) -> None:
@@ -116,6 +123,13 @@ class StreamPart:
             if not (isinstance(command, _Record) and command.reader is reader)
         )
         self._wake()
+
+    def let_go(self, reader: Reader) -> None:
+        """A loop and all of its branches are over."""
+        self.leave(reader)
+        wanted = {other.hears_back for other in self._readers}
+        if reader.hears_back == self._reverse and self._reverse not in wanted:
+            self.graph.end_reverse()
 
     @property
     def has_commands(self) -> bool:

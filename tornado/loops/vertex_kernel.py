@@ -4,8 +4,9 @@ import numba as nb
 import numpy as np
 
 from ..graph.graph_columns import ROWS
-from ..graph.rows_kernel import row_of
+from ..graph.rows_kernel import reverse_of, row_of
 from .loop_columns import (
+    CURSOR_BACK,
     CURSOR_KIND,
     CURSOR_NUMBER,
     CURSOR_POSITION,
@@ -14,6 +15,7 @@ from .loop_columns import (
     DIRTY,
     FLOOR,
     HEAP,
+    HEARS_BACK,
     MARKED,
     NO_PARENT,
     OWN,
@@ -24,15 +26,16 @@ from .loop_columns import (
     WORKER,
 )
 from .queue_kernel import count_pending, discount_pending, push_heap
-from .selective_program import WORST, better, initial, offer, priority
+from .selective_program import BOTH_WAYS, WORST, better, initial, offer, priority
+from .value_kernel import put_value, value_at
 
 
 @nb.njit(cache=True)
 def admit_rows(graph, session, loop, parameters):
     """Initialise the columns of rows that are new in the graph."""
     for row in range(loop.counters[ROWS_SEEN], graph.counters[ROWS]):
-        loop.value[row] = WORST
-        loop.candidate[row] = WORST
+        put_value(loop.value, row, WORST)
+        put_value(loop.candidate, row, WORST)
         loop.parent[row] = NO_PARENT
         loop.reached[row] = loop.counters[FLOOR]
         loop.flags[row] = 0
@@ -44,7 +47,7 @@ def admit_rows(graph, session, loop, parameters):
             loop.flags[row] = OWN
             value = initial(graph.ids[row], *parameters)
             if better(value, WORST):
-                loop.candidate[row] = value
+                put_value(loop.candidate, row, value)
                 loop.parent[row] = SELF_PARENT
                 mark_dirty(session, loop, row)
 
@@ -72,7 +75,7 @@ def mark_dirty(session, loop, row):
             loop.counters[HEAP] += 1
     elif session.record[row] == 0:
         loop.counters[HEAP] = push_heap(
-            loop.heap_key, loop.heap_row, loop.counters[HEAP], priority(loop.candidate[row]), row
+            loop.heap_key, loop.heap_row, loop.counters[HEAP], priority(value_at(loop.candidate, row)), row
         )
 
 
@@ -100,18 +103,18 @@ def raise_reached(loop, row, iteration):
 def feasible_below(loop, row):
     """A producer's value must be strictly better than this to be chosen after a loss (DUAL's feasible distance)."""
     if loop.flags[row] & MARKED:
-        return loop.least[row]
-    return loop.value[row]
+        return value_at(loop.least, row)
+    return value_at(loop.value, row)
 
 
 @nb.njit(cache=True)
 def consider(session, loop, row, producer, candidate, producer_value):
     """Take an offer if it is better than what the vertex has. It has raised `reached` already."""
-    if not better(candidate, loop.candidate[row]):
+    if not better(candidate, value_at(loop.candidate, row)):
         return
-    if loop.flags[row] & MARKED and not better(producer_value, loop.least[row]):
+    if loop.flags[row] & MARKED and not better(producer_value, value_at(loop.least, row)):
         return
-    loop.candidate[row] = candidate
+    put_value(loop.candidate, row, candidate)
     loop.parent[row] = producer
     mark_dirty(session, loop, row)
 
@@ -122,7 +125,7 @@ def consider_input(session, loop, row, producer, weight):
     if session.record[row] != 0:
         loop.flags[row] |= REGATHER
         return
-    producer_value = loop.value[producer]
+    producer_value = value_at(loop.value, producer)
     if better(producer_value, WORST):
         consider(session, loop, row, producer, offer(producer_value, weight), producer_value)
 
@@ -141,4 +144,20 @@ def set_cursor(loop, kind, row, number):
     loop.counters[CURSOR_KIND] = kind
     loop.counters[CURSOR_ROW] = row
     loop.counters[CURSOR_POSITION] = 0
+    loop.counters[CURSOR_BACK] = 0
     loop.counters[CURSOR_NUMBER] = number
+
+
+@nb.njit(cache=True)
+def hears_back(loop):
+    """Whether the loop hears along the reverse lists as well."""
+    return BOTH_WAYS and loop.counters[HEARS_BACK] != 0
+
+
+@nb.njit(cache=True)
+def consumers_here(graph, loop, row):
+    """How many entries the lists of those have who hear of a vertex on this worker."""
+    count = np.int64(graph.out_length[row])
+    if hears_back(loop):
+        count += np.int64(reverse_of(graph).out_length[row])
+    return count
