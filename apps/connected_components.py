@@ -6,7 +6,6 @@ from typing import ClassVar, Literal
 from tornado import SelectiveProgram
 
 
-
 @dataclass(frozen=True)
 class ConnectedComponents(SelectiveProgram):
     """The least vertex id of the component that a vertex is in; directions and weights of edges count for nothing.

@@ -7,10 +7,12 @@ small graphs only; but a mutant costs no compilation, and any function of the ke
 import ctypes
 import inspect
 import types
+from typing import get_args
 
 import numpy as np
 
 from tornado.errors import LawBroken
+from tornado.graph.graph_columns import GraphColumns
 from tornado.loops.compile import generated_source
 from tornado.loops.loop_columns import DELAY_BOUND, SENT_LEAST
 from tornado.simulation import LeastSums
@@ -27,7 +29,7 @@ _REACH = 1 << 26  # entries; more than the address of any outbox, and no kernel 
 _REPLACED = (
     "import numba as nb\n",
     "import numpy as np\n",
-    "from tornado.columns import columns_at\n",
+    "from tornado.columns import columns_at, columns_like\n",
     "from tornado.inner_functions import inner\n",
 )
 
@@ -68,16 +70,28 @@ def _columns_at(addresses, layout):
     return types.SimpleNamespace(**columns)
 
 
+class _Reverse:
+    """Stands for `tornado.columns.columns_like`: other columns of the same kind."""
+
+    def __init__(self, layout):
+        self.layout = layout
+
+    def __call__(self, _columns, addresses):
+        return _columns_at(addresses[: len(self.layout.split())], self.layout)
+
+
 def interpreted(*changes, program=LeastSums):
     """The kernel of a program as a module of plain functions, `changes` (old text, new text) made in its source first."""
     functions = {name: getattr(program, name) for name in ("offer", "better", "priority", "initial")}
-    text = generated_source(functions, program.worst)
+    text = generated_source(functions, program.worst, both_ways=program.both_ways)
     for old, new in (*((line, "") for line in _REPLACED), *changes):
         assert text.count(old) == 1, f"the kernel has this {text.count(old)} times: {old}"
         text = text.replace(old, new)
     module = types.ModuleType("interpreted_kernel")
     module.nb, module.np = _Numba, np
     module.inner, module.columns_at = _Numba.njit, _columns_at
+    layout = " ".join(f"{name}:{get_args(kind)[1]}" for name, kind in GraphColumns.__annotations__.items())
+    module.columns_like = _Reverse(layout)
     exec(compile(text, "interpreted kernel", "exec"), module.__dict__)
     module.np = _Numpy()
     return module

@@ -71,6 +71,8 @@ class Placement:
         How many snapshots are left in the store.
     files_first : bool
         Whether what was pushed to an earlier run waits for `Deployment.restore`.
+    undirected : bool
+        Whether each record is an edge in both directions.
     """
 
     loop: str
@@ -85,6 +87,7 @@ class Placement:
     files_first: bool = False
     engine: str = "threads"
     spark_master: str | None = None
+    undirected: bool = False
 
 
 class Deployment:
@@ -183,6 +186,7 @@ class Deployment:
             checkpoint_every_s=_period(placement, store, program),
             keep_snapshots=placement.keep_snapshots,
             on_checkpoint_failure=self._on_checkpoint_failure,
+            undirected=placement.undirected,
         )
         self.loop = self._handle.loop
         intern = None if self.interner is None else self._intern

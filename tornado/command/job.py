@@ -75,6 +75,7 @@ def run_job(plan: RunPlan, make_program: MakeProgram, beside: Sequence[LoopBesid
         files_first=bool(plan.edges or plan.vertices),
         engine=plan.engine,
         spark_master=plan.spark_master,
+        undirected=plan.undirected,
     )
     with (
         Interruption() as interruption,

@@ -391,7 +391,9 @@ class EvolvingGraph:
         self.columns = self.columns._replace(**changed)
         self.columns.counters[names.TABLE_MASK] = self.columns.table.size - 1
         self.columns.counters[names.GRAVE_MASK] = self.columns.grave_born.size - 1
-        self.addresses[:] = addresses_of(self.columns)  # in place: the graph of reverse lists refers to them there
+        self.addresses[:] = addresses_of(
+            self.columns
+        )  # in place: the graph of reverse lists refers to them there
 
     def _advise(self) -> None:
         """Huge pages for columns that have become large."""

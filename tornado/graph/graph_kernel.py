@@ -544,7 +544,9 @@ def apply_both_ways(graph, sources, targets, weights, operations, first, stop):
     """
     reverse = reverse_of(graph)
     graph.counters[DELTAS] = 0
-    is_reversed = graph.counters[REVERSED] != 0  # the lists may be gone, and shares that were made for them still come
+    is_reversed = (
+        graph.counters[REVERSED] != 0
+    )  # the lists may be gone, and shares that were made for them still come
     if is_reversed:
         reverse.counters[DELTAS] = 0
     part = graph.counters[PART]

@@ -87,7 +87,9 @@ def generated_source(
     """The text of the module that holds a program's loop; see `load_kernel`."""
     sources = [program_source(name, function) for name, function in functions.items()]
     own = "\n\n".join([f"WORST = {_text_of(worst)}", f"BOTH_WAYS = {bool(both_ways)}", *sources])
-    of_values, type_of_values = (pair_kernel, "int64") if isinstance(worst, tuple) else (value_kernel, "float64")
+    of_values, type_of_values = (
+        (pair_kernel, "int64") if isinstance(worst, tuple) else (value_kernel, "float64")
+    )
     return module_text(
         "the program's loop", [of_values, *_PARTS], _COLUMNS, functions=own, values=type_of_values
     )

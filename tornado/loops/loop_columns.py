@@ -86,9 +86,7 @@ class LoopColumns(NamedTuple):
     subscribers: Uint64s  # uint64[rows], bit set of the other workers that hold a ghost of this vertex
 
     candidate: Values  # values[rows], what the vertex would commit now
-    least: (
-        Values  # values[rows], best value announced since it was last settled (DUAL's feasible distance)
-    )
+    least: Values  # values[rows], best value announced since it was last settled (DUAL's feasible distance)
     wave: Int64s  # int64[rows], the last wave that made it worse
 
     heap_key: Float64s  # float64[heap], priority

@@ -21,6 +21,7 @@ from ..errors import (
 from ..storage import MemoryStore, VersionedStore
 from .admission_order import AdmissionOrder
 from .branch import Branch
+from .directions import stays_undirected
 from .engines import engine_of
 from .general_loop import GeneralLoop
 from .general_program import GeneralProgram
@@ -106,7 +107,8 @@ class Master:
             which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
             nothing.
         is_undirected
-            Whether every record of a stream of its own will come with the same one the other way round.
+            Whether every record of a stream of its own comes with the same one the other way round, which `Stream.is_undirected`
+            then says of all that was ever in it.
 
         Raises
         ------
@@ -158,7 +160,8 @@ class Master:
                 f"loops read a stream named {name!r} already",
                 hint="Start this one on it, or give it another name.",
             )
-        stream = self._new_stream(name, self.store, is_undirected=is_undirected)
+        stream = self._new_stream(name, self.store)
+        stream.is_undirected = stays_undirected(self.store, name, wanted=is_undirected)
         if stream.lacks_reverse(program):
             stream.begin_reverse()
             stream.have_reverse()
@@ -347,7 +350,7 @@ class Master:
             "fork_stored": self._fork_stored,
         }
 
-    def _new_stream(self, name: str, store: VersionedStore, *, is_undirected: bool = False) -> Stream:
+    def _new_stream(self, name: str, store: VersionedStore) -> Stream:
         return Stream(
             number=next(self._stream_numbers),
             name=name,
@@ -355,7 +358,6 @@ class Master:
             engine=self.engine,
             order=self._order,
             store=store,
-            is_undirected=is_undirected,
         )
 
     def _stream_named(self, name: str) -> Stream:
@@ -377,7 +379,8 @@ class Master:
         self, loop: MainLoop, program: SelectiveProgram, stored: StoredSnapshot, max_iterations: int | None
     ) -> Branch:
         """Load a stored snapshot of a loop beside it, and fork from that."""
-        stream = self._new_stream(loop.name, MemoryStore(), is_undirected=loop.stream.is_undirected)
+        stream = self._new_stream(loop.name, MemoryStore())
+        stream.is_undirected = loop.stream.is_undirected
         if stream.lacks_reverse(program):
             stream.begin_reverse()
             stream.have_reverse()

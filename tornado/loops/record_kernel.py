@@ -190,7 +190,14 @@ def receive(graph, session, loop, parameters, sender, kinds, identifiers, values
             if synchronous and least_pending(loop) <= min(numbers[i], loop.counters[CAP]):
                 return i  # this worker's own round of that iteration comes first
             cost = take_short_update(
-                graph, session, loop, parameters, identifiers[i], value_of_message(values, i), numbers[i], fuel
+                graph,
+                session,
+                loop,
+                parameters,
+                identifiers[i],
+                value_of_message(values, i),
+                numbers[i],
+                fuel,
             )
             if cost < 0:
                 break
@@ -199,7 +206,15 @@ def receive(graph, session, loop, parameters, sender, kinds, identifiers, values
         if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
             return i
         receive_one(
-            graph, session, loop, parameters, sender, kinds[i], identifiers[i], value_of_message(values, i), numbers[i]
+            graph,
+            session,
+            loop,
+            parameters,
+            sender,
+            kinds[i],
+            identifiers[i],
+            value_of_message(values, i),
+            numbers[i],
         )
         fuel -= RECORD_COST
         i += 1

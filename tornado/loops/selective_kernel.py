@@ -191,14 +191,22 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
             loop.counters[BLOCKED] = drop_heap_top(loop.blocked_key, loop.blocked_row, loop.counters[BLOCKED])
             if loop.flags[row] & DIRTY and session.record[row] == 0:
                 loop.counters[HEAP] = push_heap(
-                    loop.heap_key, loop.heap_row, loop.counters[HEAP], priority(value_at(loop.candidate, row)), row
+                    loop.heap_key,
+                    loop.heap_row,
+                    loop.counters[HEAP],
+                    priority(value_at(loop.candidate, row)),
+                    row,
                 )
         if loop.counters[HEAP] == 0:
             return fuel
         key = loop.heap_key[0]
         row = np.int64(loop.heap_row[0])
         loop.counters[HEAP] = drop_heap_top(loop.heap_key, loop.heap_row, loop.counters[HEAP])
-        if loop.flags[row] & DIRTY == 0 or session.record[row] != 0 or priority(value_at(loop.candidate, row)) != key:
+        if (
+            loop.flags[row] & DIRTY == 0
+            or session.record[row] != 0
+            or priority(value_at(loop.candidate, row)) != key
+        ):
             continue
         if loop.reached[row] + 1 >= limit:
             put_off(loop, row, loop.reached[row] + 1)

@@ -75,7 +75,5 @@ def reverse_shares_of(batch: EdgeBatch, partition: PartitionMap) -> list[Share]:
     for worker in range(partition.workers):
         own = owners == worker
         operations = np.full(int(own.sum()), REVERSE, np.int8)
-        shares.append(
-            Share(0, batch.src[own], batch.dst[own], batch.weight[own], operations, batch.src[:0])
-        )
+        shares.append(Share(0, batch.src[own], batch.dst[own], batch.weight[own], operations, batch.src[:0]))
     return shares

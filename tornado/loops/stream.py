@@ -86,7 +86,7 @@ class Stream:
         The master's: what must reach every worker in one sequence is posted under it. Held for as long as loops are being
         restored, so who only looks does without it.
     is_undirected
-        Whether every record comes with the same one the other way round.
+        Whether every record has come with the same one the other way round.
     reverse
         Which reverse lists the graph has on the workers, counted from 1 as they begin; 0: none, so far.
     is_both_ways
@@ -110,7 +110,6 @@ class Stream:
         engine: Engine,
         order: AdmissionOrder,
         store: VersionedStore,
-        is_undirected: bool = False,
     ) -> None:
         self.number = number
         self.name = name
@@ -119,7 +118,7 @@ class Stream:
         self.stored = StoredSnapshots(store, name)
         self.numbers = VersionNumbers(store, name)
         self.order = order
-        self.is_undirected = is_undirected
+        self.is_undirected = False
         self.reverse = 0
         self.is_both_ways = False
         self._stands_still = False

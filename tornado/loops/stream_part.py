@@ -108,7 +108,9 @@ class StreamPart:
 
     def join(self, reader: Reader) -> None:
         """A loop hears of every change from now on; what is there already it reads itself."""
-        if reader.hears_back > self._reverse:  # those before it were for loops that are over, and lack what came since
+        if (
+            reader.hears_back > self._reverse
+        ):  # those before it were for loops that are over, and lack what came since
             self.graph.begin_reverse()
             self._reverse = reader.hears_back
         self._readers.append(reader)

@@ -22,7 +22,8 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     warm_graph()
     graph = EvolvingGraph(PartitionMap.even(1))
     state, branch = (
-        LoopState(worker=0, workers=1, delay_bound=64, worst=kernel.WORST, rows=16, edges=16) for _ in range(2)
+        LoopState(worker=0, workers=1, delay_bound=64, worst=kernel.WORST, rows=16, edges=16)
+        for _ in range(2)
     )
     ids, weights = np.array([1, 2], np.int64), np.ones(1)
     loop = (graph.addresses, *state.addresses)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..config import MOST_BATCH_SOURCES
 from ..errors import InvalidArgument, QueueFull
+from ..ingest.assembly import both_directions
 from ..ingest.interner import Draft, Interner
 from ..ingest.parsed import REJECTED, ParsedBatch, Rejection, is_settled, settled
 from ..ingest.quarantine import Quarantine
@@ -127,6 +128,7 @@ class Pusher:
         self._restoring: dict[str, Lock] = {}
         self._restored: set[str] = set()
         self._held: set[str] = set()
+        self._undirected: set[str] = set()  # streams
 
     def push(self, loop: MainLoopView, source: str, parsed: ParsedBatch) -> Pushed:
         """Admit the good records of a body and quarantine the others. Blocks while the loop lags.
@@ -146,7 +148,7 @@ class Pusher:
         with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             before = self._offset(loop, source)
             offset = before + parsed.records
-            batch = self.settled(loop, parsed.batch, parsed.draft)
+            batch = self._as_stream_has_it(loop, self.settled(loop, parsed.batch, parsed.draft))
             # Before the admission: after a crash a record may stand in the quarantine twice, and is never missing.
             self.quarantine.write(source, parsed.shifted(before).rejected)
             version = self._admit(loop, source, batch, offset) if parsed.records else None
@@ -186,8 +188,9 @@ class Pusher:
                 return Pushed(0, 0, {source: before}, None, is_repeated=True)
             offset = before + len(batch) + len(rejected)
             self.quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
-            version = self._admit(loop, source, batch, offset, number=number)
-            self._count(loop, source, batch, len(rejected), offset - before, offset)
+            admitted = self._as_stream_has_it(loop, batch)
+            version = self._admit(loop, source, admitted, offset, number=number)
+            self._count(loop, source, admitted, len(rejected), offset - before, offset)
             return Pushed(len(batch), len(rejected), {source: offset}, version)
 
     def expects(self, loop: MainLoopView, source: str, number: int) -> bool:
@@ -273,9 +276,19 @@ class Pusher:
             )
         with self.sources.noting(loop.stream_name, source), self._restored_lock(loop, source):
             offset = self._offset(loop, source) + len(batch)
-            version = self._admit(loop, source, self.settled(loop, batch, draft), offset)
-            self._count(loop, source, batch, 0, len(batch), offset)
+            admitted = self._as_stream_has_it(loop, self.settled(loop, batch, draft))
+            version = self._admit(loop, source, admitted, offset)
+            self._count(loop, source, admitted, 0, len(batch), offset)
             return version
+
+    def double(self, stream: str) -> None:
+        """Each record that is pushed to a stream is an edge in both directions; to be called before the stream begins."""
+        self._undirected.add(stream)
+
+    def _as_stream_has_it(self, loop: MainLoopView, batch: EdgeBatch) -> EdgeBatch:
+        if loop.stream_name not in self._undirected:
+            return batch
+        return both_directions(batch, np.zeros(len(batch), np.int64))[0]
 
     def mention(self, loop: MainLoopView, source: str, ids: NDArray[np.int64]) -> int:
         """Let vertices be seen from now on, without an edge; return the version.
@@ -380,6 +393,7 @@ class Pusher:
                 entries_of_stream.pop(stream, None)
             self._restored.discard(stream)
             self._held.discard(stream)
+            self._undirected.discard(stream)
         self.sources.end(stream)
         self.columns.end(stream)
 

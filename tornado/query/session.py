@@ -99,6 +99,7 @@ class Session:
         keep_snapshots: int | None = None,
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
         stream: str | None = None,
+        undirected: bool = False,
     ) -> LoopHandle:
         """Start a main loop: on a stream of its own, or beside others on theirs.
 
@@ -126,6 +127,8 @@ class Session:
         stream : str, optional
             The stream that it reads beside other loops: it takes over the graph as it is, and catches up. Ids and
             checkpoints are then those of the stream.
+        undirected : bool
+            Whether each record of a stream of its own is an edge in both directions, wherever it comes from.
 
         Raises
         ------
@@ -170,7 +173,9 @@ class Session:
             )
             keep_snapshots = DEFAULT_KEPT_SNAPSHOTS if keep_snapshots is None else keep_snapshots
         check_kept(keep_snapshots)
-        loop = self.master.start(program, name=name, delay_bound=delay_bound)
+        if undirected:
+            self.pusher.double(name)
+        loop = self.master.start(program, name=name, delay_bound=delay_bound, is_undirected=undirected)
         self.pusher.restore(loop)
         self.service.watch_sources(name, partial(self.pusher.sources.statistics, name))
         versions_in_use = partial(self.service.versions_in_use, name)

@@ -7,6 +7,7 @@ needs it.
 
 from __future__ import annotations
 
+from .components import Components, exact_components
 from .datasets import bitcoin_ratings, college_messages, epinions_trust
 from .edges import EdgeList, concatenated, edge_list
 from .graphs import (
@@ -35,6 +36,7 @@ from .streams import Churn, Mix, batches, mixed, ragged_batches, sliding_window,
 __all__ = [
     "BuiltGraph",
     "Churn",
+    "Components",
     "Distances",
     "EdgeHistory",
     "EdgeList",
@@ -51,6 +53,7 @@ __all__ = [
     "concatenated",
     "edge_list",
     "epinions_trust",
+    "exact_components",
     "exact_distances",
     "fed_cycle",
     "heap_dijkstra",
