@@ -559,13 +559,14 @@ def apply_both_ways(graph, sources, targets, weights, operations, first, stop):
         note_known(graph, consumer)
         note_known(graph, producer)
         operation = operations[i]
+        changed = True
         if graph.owner[consumer] == part and operation != REVERSE:
-            if not change_edge(graph, producer, consumer, weights[i], operation):
-                return i
-        if graph.owner[producer] == part and is_reversed:
+            changed = change_edge(graph, producer, consumer, weights[i], operation)
+        if changed and graph.owner[producer] == part and is_reversed:
             reverse.counters[SEQUENCE] = graph.counters[SEQUENCE]
             reverse.counters[ROWS] = graph.counters[ROWS]
             operation = np.int8(1) if operation == REVERSE else operation
-            if not change_edge(reverse, consumer, producer, weights[i], operation):
-                return i
+            changed = change_edge(reverse, consumer, producer, weights[i], operation)
+        if not changed:
+            return i
     return stop

@@ -69,7 +69,6 @@ from .value_kernel import change, put_value, size_of, value_at
 from .vertex_kernel import (
     consider,
     consider_input,
-    consumers_here,
     feasible_below,
     hears_back,
     mark_clean,
