@@ -58,7 +58,8 @@ def reached_of(values: ValueArray, worst: Worst) -> Mask:
     """
     if isinstance(worst, tuple):
         return np.ones(len(values), np.bool_)
-    return (values != worst) & ~np.isnan(values)
+    reached: Mask = (values != worst) & ~np.isnan(values)
+    return reached
 
 
 def best_of(ids: Ids, values: ValueArray, reached: Mask, k: int, rank: str) -> tuple[Ids, ValueArray]:
@@ -93,4 +94,5 @@ def _keys(values: ValueArray, rank: str) -> ValueArray:
     if rank == "nearest":
         return values
     # The complement of an int64 is -1 - n, which unlike -n is there for the least one too.
-    return ~values if values.dtype == INT64 else -values
+    keys: ValueArray = np.invert(values) if values.dtype == INT64 else np.negative(values)
+    return keys

@@ -15,7 +15,7 @@ import pytest
 
 from tests.query.conftest import start_roads
 from tests.query.fake_loops import Fastest
-from tests.query.test_http_queries import ARROW, CSV, NDJSON
+from tests.query.test_http_queries import ARROW, CSV, NDJSON, problem
 from tornado.ingest.interner import Interner
 from tornado.loops.values import ColumnValues, Values
 from tornado.query.ids import StringIds
@@ -158,6 +158,16 @@ def test_a_loop_says_what_its_columns_are(labelled, program, types):
     [table] = client.get("/v1/loops/roads").json()["tables"]
     assert [column["name"] for column in table["columns"]] == ["vertex", "value"]
     assert [column["type"] for column in table["columns"]] == types
+
+
+def test_a_table_is_asked_for_by_its_name_and_an_unknown_one_is_refused_with_those_there_are(labelled):
+    client = labelled(Labels)
+    [table] = client.get("/v1/loops/roads").json()["tables"]
+    path = f"/v1/queries/{asked(client, vertices=[1])['id']}/result"
+    named = client.get(path, params={"table": table["name"]})
+    assert (named.status_code, named.json()) == (200, client.get(path).json())
+    detail = problem(client.get(path, params={"table": "labels"}), 422, "invalid-argument")["detail"]
+    assert detail == "table is 'labels', but the tables of this loop are: values"
 
 
 def test_a_loop_of_names_says_that_its_labels_are_strings(towns):

@@ -317,14 +317,19 @@ def query_routes(
         limit: Annotated[int | None, Parameter(ge=1)] = None,
         after: Annotated[str | None, Parameter(description="`next` of the page before.")] = None,
         ids: IdsParameter = None,
+        table: Annotated[
+            str | None,
+            Parameter(description="One of the `tables` of the loop; the first where it is left out."),
+        ] = None,
     ) -> Response:
         """Read the values, or a part of them, as JSON, NDJSON, CSV or Arrow."""
-        refuse_unknown_parameters(request, ["vertices", "top", "limit", "after", "ids"])
+        refuse_unknown_parameters(request, ["vertices", "top", "limit", "after", "ids", "table"])
         chosen = accepted_format(request.headers.get("accept"))
         if chosen is None:
             raise problems.not_acceptable(request.headers.get("accept", ""), list(FORMATS))
         query = service.get(id)
         answer = _answer_of(query)
+        _check_table(table, answer)
         kind = service.ids(query.request.loop).kind
         selection = Selection(
             vertices=_vertices(vertices, kind, service.limits.vertices),
@@ -446,6 +451,15 @@ def _answer_of(query: Query) -> Answer:
         f"query {query.id} is {state.value} and has no result",
         hint=hints.get(state, f"Wait with GET /v1/queries/{query.id}?wait_s=10."),
     )
+
+
+def _check_table(name: str | None, answer: Answer) -> None:
+    names = [table["name"] for table in answer.form.tables]
+    if name is not None and name not in names:
+        raise problems.invalid(
+            f"table is {shown(name)}, but the tables of this loop are: {', '.join(names)}",
+            hint="Leave it out to read the first one. GET /v1/loops/{name} lists them with their columns.",
+        )
 
 
 def _vertices(texts: list[str] | None, kind: str, longest: int) -> tuple[Vertex, ...] | None:
