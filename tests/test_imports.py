@@ -23,6 +23,7 @@ LAYERS = {
     "certificate": 1,
     "columns": 1,
     "inner_functions": 1,
+    "value_types": 1,
     "kernel_modules": 2,
     "timely": 2,
     "protocol": 2,

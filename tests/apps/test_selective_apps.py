@@ -330,7 +330,7 @@ def test_a_session_takes_sources_by_number_and_by_name(engine):
         assert there.values == {"Pisa": math.inf, "Kiel": 1.0}
 
 
-def test_over_http_sources_are_a_list_and_what_is_infinite_is_null():
+def test_over_http_sources_are_a_list_and_what_is_out_of_reach_is_null():
     with tornado.open("memory:", workers=2) as session:
         reached = session.start(Reachability(sources=(1,)), name="reached")
         widths = session.start(WidestPath(source=1), name="widths")
@@ -348,7 +348,7 @@ def test_over_http_sources_are_a_list_and_what_is_infinite_is_null():
         assert values(ask("reached", vertices=[1, 3, 4])) == {1: 1.0, 3: 1.0, 4: None}
         there = ask("reached", vertices=[1, 3, 5], parameters={"sources": [2, 4]})
         assert values(there) == {1: None, 3: 1.0, 5: 1.0}
-        assert values(ask("widths", vertices=[1, 3, 5])) == {1: None, 3: 4.0, 5: None}
+        assert values(ask("widths", vertices=[1, 3, 5])) == {1: "Infinity", 3: 4.0, 5: None}
         refused = ask("reached", parameters={"sources": [2, "4"]})
         assert refused.status_code == 422
         assert "sources[1] is '4' but must be a whole number" in refused.json()["detail"]

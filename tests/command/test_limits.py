@@ -54,7 +54,7 @@ class Branch:
 
     def values(self):
         ids = np.array([1, 2], np.int64)
-        return SimpleNamespace(arrays=lambda: (ids, np.array([0.0, np.inf])))
+        return SimpleNamespace(arrays=lambda: (ids, np.array([0.0, np.inf])), worst=np.inf)
 
     def release(self):
         self.released = True

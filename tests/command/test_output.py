@@ -19,7 +19,8 @@ _HARD = [0.0, -0.0, 0.1, 3.0, 5e-324, 2.2250738585072014e-308, 1.797693134862315
 
 
 def _write(path, ids, values, **labels):
-    write_result(str(path), result_table(np.array(ids, np.int64), np.array(values, np.float64), **labels))
+    values = np.array(values, np.float64)
+    write_result(str(path), result_table(np.array(ids, np.int64), values, values != np.inf, **labels))
     return path
 
 
@@ -63,6 +64,40 @@ def test_the_unreachable_is_null_in_columnar_formats(tmp_path, ending):
     table = _read_table(_write(tmp_path / f"out{ending}", [1, 2], [np.inf, 2.0]))
     assert table["value"].to_pylist() == [None, 2.0]
     assert table.schema.names == ["vertex", "value"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow"])
+def test_whole_numbers_keep_all_their_digits(tmp_path, ending):
+    values = [2**63 - 1, -(2**63), 2**53 + 1, 0]
+    path = tmp_path / f"out{ending}"
+    ids, reached = np.arange(4), np.array([True, True, True, False])
+    write_result(str(path), result_table(ids, np.array(values, np.int64), reached))
+    if ending == ".csv":
+        text = "vertex,value\n0,9223372036854775807\n1,-9223372036854775808\n2,9007199254740993\n3,\n"
+        assert path.read_text() == text
+    else:
+        table = _read_table(path)
+        assert table.schema.field("value").type == pa.int64()
+        assert table["value"].to_pylist() == [*values[:3], None]
+
+
+def test_an_infinity_that_is_a_value_is_written_and_what_was_not_reached_is_not(tmp_path):
+    values, reached = np.array([np.inf, -np.inf, 2.0, -np.inf]), np.array([True, False, True, True])
+    table = result_table(np.arange(4), values, reached)
+    write_result(str(tmp_path / "out.csv"), table)
+    assert (tmp_path / "out.csv").read_text() == "vertex,value\n0,inf\n1,\n2,2.0\n3,-inf\n"
+    write_result(str(tmp_path / "out.arrow"), table)
+    assert _read_table(tmp_path / "out.arrow")["value"].to_pylist() == [np.inf, None, 2.0, -np.inf]
+
+
+def test_values_with_names_are_quoted_as_ids_are(tmp_path):
+    ids, reached = np.arange(3), np.array([True, False, True])
+    table = result_table(
+        ids, np.zeros(3, np.int64), reached, labels=["a", "b", "c"], names=["a,b", None, "inf"]
+    )
+    write_result(str(tmp_path / "out.csv"), table)
+    assert (tmp_path / "out.csv").read_text() == 'vertex,value\na,"a,b"\nb,\nc,inf\n'
+    assert table.schema.field("value").type == pa.string()
 
 
 def test_string_ids_come_back_as_strings_and_are_quoted_only_where_they_must_be(tmp_path):

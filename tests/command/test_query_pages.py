@@ -1,8 +1,10 @@
-"""`tornado query` reads on where the service gives a result in pages."""
+"""`tornado query` reads on where the service gives a result in pages, and prints values as they are."""
 
 from __future__ import annotations
 
-from tornado.command.query import read_on
+import pytest
+
+from tornado.command.query import _print_rows, read_on, value_type_of
 
 
 class PagedClient:
@@ -28,3 +30,22 @@ def test_a_result_of_one_page_is_left_as_it_is():
     result = {"values": [{"vertex": 1, "value": 0.0}], "unknown": [9], "next": None}
     read_on(None, "q", result)
     assert result == {"values": [{"vertex": 1, "value": 0.0}], "unknown": [9], "next": None}
+
+
+@pytest.mark.parametrize(
+    ("value_type", "values", "printed"),
+    [
+        ("float64", [0.1, None, 3.0, "Infinity", "-Infinity"], ["0.1", "", "3.0", "inf", "-inf"]),
+        (
+            "int64",
+            [2**63 - 1, -(2**63), 2**53 + 1],
+            ["9223372036854775807", "-9223372036854775808", "9007199254740993"],
+        ),
+        ("string", ["Infinity", "a,b", "7", None], ["Infinity", '"a,b"', "7", ""]),
+    ],
+)
+def test_values_are_printed_with_all_their_digits_and_names_as_they_are(capsys, value_type, values, printed):
+    table = {"columns": [{"name": "vertex", "type": "int64"}, {"name": "value", "type": value_type}]}
+    rows = [{"vertex": 1, "value": value} for value in values]
+    _print_rows(rows, value_type_of({"tables": [table]}))
+    assert capsys.readouterr().out.splitlines() == ["vertex,value", *(f"1,{value}" for value in printed)]

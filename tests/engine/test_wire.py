@@ -38,7 +38,8 @@ REFUSED = (
 )
 KINDS = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float64")
 
-arrays = st.sampled_from(KINDS).flatmap(lambda kind: arrays_of.arrays(kind, st.integers(0, 70)))
+shapes = st.integers(0, 70) | st.tuples(st.integers(0, 9), st.integers(0, 9))
+arrays = st.sampled_from(KINDS).flatmap(lambda kind: arrays_of.arrays(kind, shapes))
 plain = (
     st.none()
     | st.booleans()
@@ -59,7 +60,7 @@ messages = st.recursive(
 
 def same(one, other):
     if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+        return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict):
@@ -126,11 +127,24 @@ def test_slices_and_numbers_of_numpy_travel_as_what_they_are():
     assert (back.tolist(), number) == ([3, 7, 11], 7)
 
 
+@pytest.mark.parametrize("rows", [3, 1 << 17], ids=["in one frame", "in several"])
+def test_pairs_of_whole_numbers_travel_as_pairs_however_they_lie_in_memory(rows):
+    ours = Wire(FENCE)
+    pairs = np.arange(2 * rows, dtype=np.int64).reshape(2, rows).T[::-1]
+    pairs[0] = 2**63 - 1, -(2**63)
+    frames = ours.write(("values", pairs))
+    assert (len(frames) == 1) == (rows == 3)
+    _, back = ours.read(frames)
+    assert (back.dtype, back.shape) == (np.int64, (rows, 2))
+    assert np.array_equal(back, pairs)
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [
         (object(), "object cannot travel between processes"),
-        (np.zeros((2, 2)), "float64 with 2 dimensions cannot travel"),
+        (np.zeros((2, 2, 2)), "float64 with 3 dimensions cannot travel"),
+        (np.array(2.0), "float64 with 0 dimensions cannot travel"),
         (np.zeros(2, "complex64"), "complex64 with 1 dimensions cannot travel"),
         (np.array([None]), "object with 1 dimensions cannot travel"),
         (Bundle(0), "Bundle cannot travel"),

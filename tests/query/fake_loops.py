@@ -3,7 +3,7 @@
 A branch copies the edges when it is forked and runs Dijkstra on the copy, so every answer is exact for its snapshot. What a
 test wants to control is on the master: `delay_s` (how long a branch iterates before it has the answer), `gate` (branches wait
 until the test opens it), `fork_error`, `answers` (while it is not set, every call of a loop hangs, and so does a branch that is
-asked how far it is). The main loop's approximation is exact as well, computed when asked.
+asked how far it is), `values_of` (what is answered, of distances and vertices). The main loop's approximation is exact as well, computed when asked.
 """
 
 import heapq
@@ -62,6 +62,8 @@ class Fastest:
 
 
 class Values:
+    worst = math.inf
+
     def __init__(self, distances, vertices):
         self._ids = np.array(sorted(vertices), dtype=np.int64)
         self._values = np.array([distances.get(v, math.inf) for v in self._ids.tolist()], dtype=np.float64)
@@ -143,7 +145,7 @@ class Branch:
             found = dijkstra(edges, parameters["source"])
             if wish is BranchState.STOPPED:
                 found = {v: d for v, d in found.items() if v == parameters["source"]}
-            self._values = Values(found, vertices)
+            self._values = master.values_of(found, vertices)
         self.certificate = {
             BranchState.CONVERGED: {"kind": "exact"},
             BranchState.STOPPED: {"kind": "none", "side": "upper"},
@@ -275,7 +277,7 @@ class MainLoop:
         self.master.answers.wait()
         with self._lock:
             edges, vertices = self._copy()
-        return Values(dijkstra(edges, self.program.source), vertices)
+        return self.master.values_of(dijkstra(edges, self.program.source), vertices)
 
     def fork(self, parameters=None, at=None, max_iterations=None):
         self.master.answers.wait()
@@ -358,7 +360,7 @@ class MainLoop:
 
 
 class Master:
-    """`delay_s`, `gate`, `answers`, `lagging`, `fork_error`, `branch_error`, `instant` are the test's to set."""
+    """`delay_s`, `gate`, `answers`, `lagging`, `fork_error`, `branch_error`, `instant`, `values_of` are the test's to set."""
 
     def __init__(self, store=None, workers=1, engine="threads", spark_master=None):
         self.loops = {}
@@ -372,6 +374,7 @@ class Master:
         self.answers = threading.Event()
         self.answers.set()
         self.numbers = itertools.count(1)
+        self.values_of = Values
         self._threads = []
 
     def start(self, program, name=None, delay_bound=64):

@@ -41,6 +41,33 @@ def test_a_change_is_a_new_vertex_or_another_value_and_what_is_no_number_equals_
     assert changed(history, 8, 9) == {1: 0.0}
 
 
+def test_whole_numbers_are_compared_and_come_back_with_all_their_bits(store):
+    history = ResultHistory(store)
+    before, after = {1: 2**53, 2: 2**63 - 1, 3: -(2**63)}, {1: 2**53 + 1, 2: 2**63 - 1, 3: -(2**63)}
+    for version, values in ((3, before), (7, after)):
+        history.keep(
+            "roads", "r", version, *(np.array(list(one), np.int64) for one in (values, values.values()))
+        )
+    assert changed(history, 0, 3) == before
+    assert changed(history, 3, 7) == {1: 2**53 + 1}
+    assert history.changes("roads", "r", 3, 7)[1].dtype == np.int64
+
+
+def test_values_of_another_type_are_other_values(store):
+    history = ResultHistory(store)
+    history.keep("roads", "r", 3, *result(v1=0.0, v2=1.0))
+    ids = np.array([1, 2], np.int64)
+    history.keep("roads", "r", 4, ids, np.zeros(2, np.int64))
+    history.keep("roads", "r", 5, *result(v1=0.0, v2=1.0))
+    assert changed(history, 3, 4) == {1: 0, 2: 0}
+    assert changed(history, 4, 5) == {1: 0.0, 2: 1.0}
+    assert [history.changes("roads", "r", 0, version)[1].dtype.kind for version in (3, 4, 5)] == [
+        "f",
+        "i",
+        "f",
+    ]
+
+
 def test_what_was_let_go_of_is_an_error_and_what_it_stands_before_is_not(store):
     history = ResultHistory(store)
     for version in (3, 7, 8):

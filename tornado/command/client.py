@@ -108,7 +108,7 @@ class ServiceClient:
         return self._call("GET", f"/v1/queries/{identifier}/result", params=given)
 
     def columns(self, identifier: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Return all ids and values of a finished query, ascending by id; infinity where a value is null."""
+        """Return all ids and values of a finished query whose values are float64, ascending by id; infinity where one is null."""
         import pyarrow as pa
         import pyarrow.compute
 

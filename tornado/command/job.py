@@ -22,9 +22,10 @@ from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
-from ..query.contract import MainLoopView
+from ..query.contract import MainLoopView, ValuesView
 from ..query.formats import snapshot_dict
 from ..query.query import NamedSnapshot
+from ..value_types import Ids, reached_of
 from .deployment import Deployment, MakeProgram, Placement
 from .feed import Feed
 from .interruption import Interruption
@@ -301,8 +302,7 @@ class _Job:
             if branch.error is not None:
                 raise branch.error
             converged = branch.state.name == "CONVERGED"
-            ids, values = branch.values().arrays()
-            self._write(output, ids, values)
+            ids = self._write(output, loop or self._loop, branch.values())
             say_note(
                 f"{in_words(branch.certificate)}: {len(ids):,} vertices written to {output} "
                 f"({time.monotonic() - started_s:.3f} s)",
@@ -344,13 +344,20 @@ class _Job:
             )
         return "max_iterations"
 
-    def _write(self, output: str, ids: Any, values: Any) -> None:
+    def _write(self, output: str, loop: MainLoopView, found: ValuesView) -> Ids:
+        """Write all values, and return the ids."""
+        ids, values = found.arrays()
+        reached = reached_of(values, found.worst)
         if self._deployment.interner is None:
-            write_result(output, result_table(ids, values))
-            return
+            write_result(output, result_table(ids, values, reached))
+            return ids
         names = np.array(self._deployment.codec.decode(ids), dtype=object)
         order = np.argsort(names, kind="stable")
-        write_result(output, result_table(ids[order], values[order], labels=names[order].tolist()))
+        labels = names[order].tolist()
+        values, reached = values[order], reached[order]
+        called = self._deployment.service.form(loop.name).names(values, reached)
+        write_result(output, result_table(ids[order], values, reached, labels=labels, names=called))
+        return ids
 
     def _report_input(self) -> None:
         rejected = self._feed.rejected()

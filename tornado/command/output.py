@@ -1,8 +1,8 @@
 """Result files: `.csv`, `.parquet`, `.arrow`, or `-` for CSV on standard output.
 
-Guarantees: rows ascend by vertex id; a number read back has the same bits (Arrow writes the shortest decimal that does);
-a value that is not finite (an unreachable vertex) is empty in CSV and null elsewhere; a file appears complete under its
-name or not at all.
+Guarantees: rows ascend by vertex id; a number read back has the same bits (Arrow writes the shortest decimal that does), and a
+whole number all its digits; the value of a vertex that was not reached is empty in CSV and null elsewhere, an infinity that is a
+value is `inf` in CSV; a file appears complete under its name or not at all.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from ..errors import InvalidArgument
+from ..value_types import Mask, ValueArray
 
 STANDARD_OUTPUT = "-"
 FORMATS = (".csv", ".parquet", ".arrow")
@@ -56,9 +57,11 @@ def check_output(target: str) -> None:
 
 def result_table(
     ids: npt.NDArray[np.int64],
-    values: npt.NDArray[np.float64],
+    values: ValueArray,
+    reached: Mask,
     *,
     labels: Sequence[str] | None = None,
+    names: Sequence[str | None] | None = None,
 ) -> pa.Table:
     """Return the columns `vertex` and `value`.
 
@@ -66,13 +69,18 @@ def result_table(
     ----------
     ids : ndarray of int64, shape (n,)
         Vertices in ascending order. Not written.
-    values : ndarray of float64, shape (n,)
-        Their values; one that is not finite becomes null. Not written.
+    values : ndarray of float64 or int64, shape (n,)
+        Their values. Not written.
+    reached : ndarray of bool, shape (n,)
+        Whether they have one; null where not. Not written.
     labels : sequence of str, optional
         What the vertices are called, in the order of `ids`, where ids were strings.
+    names : sequence of str or None, optional
+        What the values are called, where they are ids too; None where not reached.
     """
     vertices = pa.array(ids) if labels is None else pa.array(labels, type=pa.string())
-    return pa.table({"vertex": vertices, "value": pa.array(values, mask=~np.isfinite(values))})
+    numbers = pa.array(values, mask=~reached) if names is None else pa.array(names, type=pa.string())
+    return pa.table({"vertex": vertices, "value": numbers})
 
 
 def write_result(target: str, table: pa.Table) -> None:
@@ -106,7 +114,7 @@ def _write_csv(table: pa.Table, sink: BinaryIO) -> None:
     sink.write(b"vertex,value\n")
     # In slices: the numbers as text are larger than the numbers.
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        columns = [_vertex_texts(batch["vertex"]), _number_texts(batch["value"])]
+        columns = [_texts(batch["vertex"]), _texts(batch["value"])]
         rows = pa.compute.binary_join_element_wise(
             *columns, ",", null_handling="replace", null_replacement=""
         )
@@ -116,20 +124,25 @@ def _write_csv(table: pa.Table, sink: BinaryIO) -> None:
         sink.write(texts[: np.frombuffer(offsets, np.int32)[len(lines)]])
 
 
-def _vertex_texts(vertices: pa.Array) -> pa.Array:
-    """Return ids as text, with quotes around the strings that need them (RFC 4180)."""
-    if not pa.types.is_string(vertices.type):
-        return pa.compute.cast(vertices, pa.string())
-    doubled = pa.compute.replace_substring(vertices, '"', '""')
+def _texts(column: pa.Array) -> pa.Array:
+    """Return a column as text."""
+    if pa.types.is_string(column.type):
+        return _quoted(column)
+    texts = pa.compute.cast(column, pa.string())
+    return _recognisable(texts) if pa.types.is_floating(column.type) else texts
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    """Return strings with quotes around those that need them (RFC 4180)."""
+    doubled = pa.compute.replace_substring(texts, '"', '""')
     quoted = pa.compute.binary_join_element_wise('"', doubled, '"', "")
-    return pa.compute.if_else(pa.compute.match_substring_regex(vertices, _MUST_BE_QUOTED), quoted, vertices)
+    return pa.compute.if_else(pa.compute.match_substring_regex(texts, _MUST_BE_QUOTED), quoted, texts)
 
 
-def _number_texts(values: pa.Array) -> pa.Array:
-    """Return shortest decimals that read back as the same bits, each recognisable as a float (3.0, not 3)."""
-    texts = pa.compute.cast(values, pa.string())
-    fractional = pa.compute.match_substring_regex(texts, r"[.e]")
-    return pa.compute.if_else(fractional, texts, pa.compute.binary_join_element_wise(texts, "0", "."))
+def _recognisable(texts: pa.Array) -> pa.Array:
+    """Return shortest decimals that read back as the same bits, each recognisable as a float (3.0, not 3; inf as it is)."""
+    is_float = pa.compute.match_substring_regex(texts, r"[.en]")
+    return pa.compute.if_else(is_float, texts, pa.compute.binary_join_element_wise(texts, "0", "."))
 
 
 @contextlib.contextmanager

@@ -62,6 +62,7 @@ def query_command(
     """Ask the loop LOOP (where only one runs, its name can be left out)."""
     with ServiceClient(url) as client:
         entry = _choose_loop(client, loop)
+        value_type = value_type_of(entry)
         question: Document = {
             "loop": entry["name"],
             "mode": mode,
@@ -72,11 +73,11 @@ def query_command(
             "max_iterations": max_iterations,
         }
         question = {name: value for name, value in question.items() if value is not None}
-        code = _ask(client, question, follow=watch, as_json=as_json)
+        code = _ask(client, question, value_type, follow=watch, as_json=as_json)
         asked = 1
         while watch and (times is None or asked < times):
             time.sleep(interval_s)
-            code = _ask(client, question, follow=True, as_json=as_json)
+            code = _ask(client, question, value_type, follow=True, as_json=as_json)
             asked += 1
     return code
 
@@ -109,7 +110,7 @@ def _parse_vertices(text: str, entry: Document) -> list[int] | list[str]:
         ) from error
 
 
-def _ask(client: ServiceClient, question: Document, *, follow: bool, as_json: bool) -> int:
+def _ask(client: ServiceClient, question: Document, value_type: str, *, follow: bool, as_json: bool) -> int:
     answer = client.submit(question, wait_s=None if follow else _WAIT_S)
     identifier = answer.get("id")
     try:
@@ -128,7 +129,7 @@ def _ask(client: ServiceClient, question: Document, *, follow: bool, as_json: bo
     if answer.get("result") is None:
         answer["result"] = client.result(str(identifier))
     read_on(client, str(identifier), answer["result"])
-    _print_answer(answer, as_json=as_json)
+    _print_answer(answer, value_type, as_json=as_json)
     return _EXIT_CODES[state]
 
 
@@ -160,7 +161,7 @@ def _follow(client: ServiceClient, answer: Document, *, as_json: bool) -> Docume
     raise ConnectionLost(f"{client.url} ended the events of query {identifier} before it was done")
 
 
-def _print_answer(answer: Document, *, as_json: bool) -> None:
+def _print_answer(answer: Document, value_type: str, *, as_json: bool) -> None:
     rows: list[Document] = answer["result"]["values"]
     unknown: list[Any] = answer["result"].get("unknown") or []
     if unknown and not rows:
@@ -168,7 +169,7 @@ def _print_answer(answer: Document, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer))
     else:
-        _print_rows(rows)
+        _print_rows(rows, value_type)
         click.echo(_summary(answer), err=True)
     if unknown:
         note = f"never seen: {', '.join(map(str, unknown))}"
@@ -178,19 +179,41 @@ def _print_answer(answer: Document, *, as_json: bool) -> None:
         say_note(note, as_json=as_json, event="limit")
 
 
-def _print_rows(rows: list[Document]) -> None:
+def value_type_of(entry: Document) -> str:
+    """Return the type of a loop's values, `float64`, `int64` or `string`, from what the service says of the loop."""
+    types = {column["name"]: column["type"] for column in entry["tables"][0]["columns"]}
+    return str(types["value"])
+
+
+def value_text(value: Any, value_type: str) -> str:
+    """Return a value of a JSON answer as text: numbers with all their digits, strings as they are.
+
+    Examples
+    --------
+    >>> value_text(2**63 - 1, "int64"), value_text(3.0, "float64"), value_text("Infinity", "float64")
+    ('9223372036854775807', '3.0', 'inf')
+    >>> value_text("Infinity", "string")
+    'Infinity'
+    """
+    # repr is the shortest text that reads back as the same bits.
+    return str(value) if value_type == "string" else repr(float(value) if isinstance(value, str) else value)
+
+
+def _print_rows(rows: list[Document], value_type: str) -> None:
     """Print values for people on a terminal, as CSV elsewhere."""
     if sys.stdout.isatty():
         width = max((len(str(row["vertex"])) for row in rows), default=0)
         for row in rows:
             click.echo(
-                f"{row['vertex']!s:>{width}}  {'unreachable' if row['value'] is None else repr(row['value'])}"
+                f"{row['vertex']!s:>{width}}  "
+                f"{'unreachable' if row['value'] is None else value_text(row['value'], value_type)}"
             )
         return
     lines = csv.writer(sys.stdout, lineterminator="\n")
     lines.writerow(["vertex", "value"])
-    # repr is the shortest text that reads back as the same bits.
-    lines.writerows([row["vertex"], "" if row["value"] is None else repr(row["value"])] for row in rows)
+    lines.writerows(
+        [row["vertex"], "" if row["value"] is None else value_text(row["value"], value_type)] for row in rows
+    )
     sys.stdout.flush()
 
 

@@ -9,7 +9,7 @@ A message travels as *frames* of at most `FRAME_BYTES`, into which its bytes are
 
 - 16 bytes: the *fence*, a secret of this set of workers. What has another one is from an older set, or from a stranger.
 - 4 bytes: the length of the header.
-- The header: one MessagePack value. An array in it is an extension that says its type, length and place.
+- The header: one MessagePack value. An array in it, of one or two dimensions, is an extension that says its type, shape and place.
 - The arrays, each at a multiple of 8 bytes from the beginning.
 """
 
@@ -30,7 +30,7 @@ FENCE_BYTES = 16
 FRAME_BYTES = 1 << 20
 """The most that a frame has. It is copied at once, under the interpreter lock: in a fraction of a millisecond."""
 _LENGTH = struct.Struct("<I")
-_PLACE = struct.Struct("<BQQ")
+_PLACE = struct.Struct("<BBQQQ")  # code of the type, dimensions, rows, columns, first byte
 _ARRAY = 0
 _FIRST_TYPE = 1
 _NAMES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64"
@@ -84,9 +84,10 @@ class Wire:
             nonlocal room
             if isinstance(value, np.ndarray):
                 code = _CODES.get(value.dtype)
-                if code is None or value.ndim != 1:
+                if code is None or value.ndim not in {1, 2}:
                     raise TypeError(f"an array of {value.dtype} with {value.ndim} dimensions cannot travel")
-                place = _PLACE.pack(code, len(value), room)
+                columns = value.shape[1] if value.ndim == 2 else 1
+                place = _PLACE.pack(code, value.ndim, len(value), columns, room)
                 arrays.append(value)
                 room += _padded(value.nbytes)
                 return msgpack.ExtType(_ARRAY, place)
@@ -108,7 +109,9 @@ class Wire:
         ]
         is_one = _padded(begin) + room <= FRAME_BYTES
         for array in arrays:
-            content = array.tobytes() if is_one else np.ascontiguousarray(array).view(np.uint8).data
+            content = (
+                array.tobytes() if is_one else np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            )
             parts += (content, bytes(_padded(array.nbytes) - array.nbytes))
         return [b"".join(parts)] if is_one else list(_cut(parts))
 
@@ -130,8 +133,9 @@ class Wire:
 
         def extension(code: int, content: bytes) -> Any:
             if code == _ARRAY:
-                kind, count, place = _PLACE.unpack(content)
-                return np.frombuffer(held, ARRAY_TYPES[kind], count, first + place)
+                kind, dimensions, rows, columns, place = _PLACE.unpack(content)
+                array = np.frombuffer(held, ARRAY_TYPES[kind], rows * columns, first + place)
+                return array if dimensions == 1 else array.reshape(rows, columns)
             fields = msgpack.unpackb(content, ext_hook=extension, use_list=False, strict_map_key=False)
             return self._types[code - _FIRST_TYPE].of_fields(fields)
 

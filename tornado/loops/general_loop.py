@@ -8,6 +8,7 @@ from typing import Any, cast
 from ..engine import ClusterEngine
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.records import EdgeBatch
+from ..value_types import Worst
 from .branch import Branch
 from .general_main import GeneralMain
 from .general_program import GeneralProgram
@@ -85,5 +86,5 @@ class GeneralLoop(MainLoop):
         return shares
 
     @property
-    def _worst(self) -> float:
+    def _worst(self) -> Worst:
         return self._general.worst

@@ -10,6 +10,7 @@ Source: the coordination of Tornado (SIGMOD 2016, section 4) over timestamp toke
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +34,7 @@ from ..protocol.messages import (
 )
 from ..protocol.resumption import ResumableSession
 from ..timely import Scope
+from ..value_types import INT64, dtype_of
 from .general_vertices import GeneralVertices
 from .loop_columns import HISTORY, NEVER
 from .loop_operator import LoopOperator
@@ -120,7 +122,10 @@ class GeneralProcessor:
         """The values of this worker's vertices, as they are at the time."""
         seen = self.vertices.values.copy()  # one step for other threads
         ids = np.fromiter(seen, np.int64, len(seen))
-        return ColumnValues(ids, np.fromiter(seen.values(), np.float64, len(seen)))
+        dtype = dtype_of(self.vertices.program.worst)
+        # A number that is not whole would be cut off without a word.
+        values = map(operator.index, seen.values()) if dtype == INT64 else seen.values()
+        return ColumnValues(ids, np.fromiter(values, dtype, len(seen)))
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""

@@ -42,6 +42,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+from ..value_types import Worst
 from .program import VertexProgram
 
 
@@ -144,7 +145,7 @@ class GeneralProgram(VertexProgram):
     ...         vertex.emit(vertex.state)
     """
 
-    worst: ClassVar[float] = math.inf
+    worst: ClassVar[Worst] = math.inf
 
     def init(self, vertex: Vertex) -> Any:
         """The state of a new vertex. `vertex.state` is None yet, and it has no edges."""
@@ -177,7 +178,10 @@ class GeneralProgram(VertexProgram):
         return False
 
     def value(self, state: Any) -> float:
-        """What readers of the loop see of a state, after every call; `worst` means: not reached."""
+        """What readers of the loop see of a state, after every call; `worst` means: not reached.
+
+        Where `worst` is a pair of whole numbers it is a whole number of 64 bits, and every vertex counts as reached.
+        """
         return float(state)
 
     def progress(self, vertex: Vertex, before: float, after: float) -> float:

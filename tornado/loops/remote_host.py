@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from ..engine import ClusterEngine, error_of
 from ..errors import WorkerLost
+from ..value_types import Ids, Mask, ValueArray, Worst
 from .general_program import GeneralProgram
 from .host import Admit, Cancel, Command, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop
 from .part import PartStatistics, Traffic
 from .program_modules import reference_of
-from .values import Floats, Ids
+from .values import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class RemoteValues:
     ask: Callable[..., Any]
     is_final: bool
 
-    def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """See `PartValues`."""
         values, known = self.ask("lookup", np.ascontiguousarray(ids, np.int64))
         return values, known
@@ -39,12 +40,12 @@ class RemoteValues:
         """See `PartValues`."""
         return int(self.ask("count"))
 
-    def best(self, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
+    def best(self, k: int, rank: str, worst: Worst) -> tuple[Ids, ValueArray]:
         """See `PartValues`."""
         ids, values = self.ask("best", k, rank, worst)
         return ids, values
 
-    def arrays(self) -> tuple[Ids, Floats]:
+    def arrays(self) -> tuple[Ids, ValueArray]:
         """See `PartValues`."""
         ids, values = self.ask("arrays")
         return ids, values

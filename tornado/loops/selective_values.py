@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..graph import EvolvingGraph
+from ..value_types import INT64, Ids, Mask, ValueArray, Worst, best_of, reached_of
 from .selective_state import LoopState
-from .values import Floats, Ids, best_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +24,16 @@ class LocalValues:
         """See `PartValues`."""
         return self.vertices is not None
 
-    def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """See `PartValues`."""
-        values, known = np.full(len(ids), np.inf), np.zeros(len(ids), np.bool_)
+        values = np.zeros(len(ids), self.state.columns.value.dtype)
+        known = np.zeros(len(ids), np.bool_)
         rows = self.graph.rows_of(ids)
         found = (rows >= 0) & (rows < self._rows_seen())
         rows = rows[found]
         own = self.graph.are_known(rows, self._count())
         places = np.flatnonzero(found)[own]
-        values[places] = self.state.columns.value[rows[own]]
+        values[places] = _shown_of(self.state, rows[own])
         known[places] = True
         return values, known
 
@@ -41,15 +41,16 @@ class LocalValues:
         """See `PartValues`."""
         return self._count()
 
-    def best(self, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
+    def best(self, k: int, rank: str, worst: Worst) -> tuple[Ids, ValueArray]:
         """See `PartValues`."""
-        return best_of(*self.arrays(), k, rank, worst)
+        ids, values = self.arrays()
+        return best_of(ids, values, reached_of(values, worst), k, rank)
 
-    def arrays(self) -> tuple[Ids, Floats]:
+    def arrays(self) -> tuple[Ids, ValueArray]:
         """See `PartValues`."""
         rows = self.graph.known_rows(self._count())
         rows = rows[: np.searchsorted(rows, self._rows_seen())]
-        return self.graph.columns.ids[rows], self.state.columns.value[rows]
+        return self.graph.columns.ids[rows], _shown_of(self.state, rows)
 
     def _count(self) -> int:
         return self.graph.vertices if self.vertices is None else self.vertices
@@ -57,3 +58,9 @@ class LocalValues:
     def _rows_seen(self) -> int:
         """Rows that this loop has columns for: a moment behind the graph's while records are applied."""
         return self.state.rows_seen
+
+
+def _shown_of(state: LoopState, rows: Ids) -> ValueArray:
+    """What is shown of the values in these rows: a column of int64 has a pair in each, of which it is the first."""
+    column: ValueArray = state.columns.value
+    return column[2 * rows] if column.dtype == INT64 else column[rows]

@@ -1,4 +1,7 @@
-"""The values of a loop, wherever its workers hold them, looked up by vertex id from any thread."""
+"""The values of a loop, wherever its workers hold them, looked up by vertex id from any thread.
+
+What a value is, a program's `worst` says (`value_types.py`): a float64, or a pair of int64 of which the first is shown.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,31 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Ids = NDArray[np.int64]
+from ..value_types import (
+    Ids,
+    Mask,
+    ValueArray,
+    Worst,
+    best_of,
+    dtype_of,
+    ranked,
+    reached_of,
+    shown,
+    unknown_values,
+)
+
 Floats = NDArray[np.float64]
 
 
 class PartValues(Protocol):
-    """The values that one worker holds."""
+    """The values that one worker holds, as they are shown: float64[n] or int64[n]."""
 
     @property
     def is_final(self) -> bool:
         """Whether they do not change any more."""
         ...
 
-    def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """The value of each vertex that is held here, and which ones those are."""
         ...
 
@@ -30,55 +45,53 @@ class PartValues(Protocol):
         """How many vertices are held here."""
         ...
 
-    def best(self, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
-        """At least the first `k` vertices by rank (all for 0), in any order, without those that have the `worst` value."""
+    def best(self, k: int, rank: str, worst: Worst) -> tuple[Ids, ValueArray]:
+        """At least the first `k` vertices by rank (all for 0), in any order, without those that were not reached."""
         ...
 
-    def arrays(self) -> tuple[Ids, Floats]:
+    def arrays(self) -> tuple[Ids, ValueArray]:
         """All vertices held here, in any order."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """Those of a general part: copies, in any order."""
+    """Those of a general part: copies, in any order.
+
+    Attributes
+    ----------
+    ids : int64[n]
+    values : float64[n], int64[n] or int64[n, 2]
+        The first of each pair is shown.
+    """
 
     ids: Ids
-    values: Floats
+    values: ValueArray
     is_final: bool = True
 
-    def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """See `PartValues`."""
-        values, known = np.full(len(ids), np.inf), np.zeros(len(ids), np.bool_)
+        held = shown(self.values)
+        values, known = np.zeros(len(ids), held.dtype), np.zeros(len(ids), np.bool_)
         if len(self.ids):
             order = np.argsort(self.ids, kind="stable")
             places = order[np.minimum(np.searchsorted(self.ids, ids, sorter=order), len(order) - 1)]
             known = self.ids[places] == ids
-            values[known] = self.values[places[known]]
+            values[known] = held[places[known]]
         return values, known
 
     def count(self) -> int:
         """See `PartValues`."""
         return len(self.ids)
 
-    def best(self, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
+    def best(self, k: int, rank: str, worst: Worst) -> tuple[Ids, ValueArray]:
         """See `PartValues`."""
-        return best_of(self.ids, self.values, k, rank, worst)
+        ids, values = self.arrays()
+        return best_of(ids, values, reached_of(values, worst), k, rank)
 
-    def arrays(self) -> tuple[Ids, Floats]:
+    def arrays(self) -> tuple[Ids, ValueArray]:
         """See `PartValues`."""
-        return self.ids, self.values
-
-
-def best_of(ids: Ids, values: Floats, k: int, rank: str, worst: float) -> tuple[Ids, Floats]:
-    """Of these vertices, see `PartValues.best`."""
-    reached = values != worst
-    ids, values = ids[reached], values[reached]
-    keys = values if rank == "nearest" else -values
-    if 0 < k < len(keys):
-        within = keys <= np.partition(keys, k - 1)[k - 1]
-        ids, values = ids[within], values[within]
-    return ids, values
+        return self.ids, shown(self.values)
 
 
 class Values:
@@ -91,54 +104,67 @@ class Values:
     rank
         Which values come first: "nearest" or "highest".
     worst
-        The value of vertices that were not reached.
+        The program's: the value of vertices that were not reached, a pair where values are pairs.
+
+    Attributes
+    ----------
+    worst
+        As given.
     """
 
-    def __init__(self, parts: Sequence[PartValues], *, rank: str, worst: float) -> None:
+    def __init__(self, parts: Sequence[PartValues], *, rank: str, worst: Worst) -> None:
         self._parts = parts
         self._rank = rank
-        self._worst = worst
+        self.worst = worst
 
-    def lookup(self, ids: Ids) -> tuple[Floats, NDArray[np.bool_]]:
-        """The value of each vertex (infinite where unreachable), and whether it was ever seen."""
-        values, known = np.full(len(ids), np.inf), np.zeros(len(ids), np.bool_)
+    @property
+    def dtype(self) -> np.dtype[np.float64 | np.int64]:
+        """The type of the values that all methods return: float64, or int64 where the program's are pairs."""
+        return dtype_of(self.worst)
+
+    def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
+        """The value of each vertex (see `reached`), and whether it was ever seen; what was not has a value of no meaning."""
+        values, known = unknown_values(len(ids), self.worst), np.zeros(len(ids), np.bool_)
         for part in self._parts:
             found, own = part.lookup(ids)
             values[own] = found[own]
             known |= own
         return values, known
 
+    def reached(self, values: ValueArray) -> Mask:
+        """Of values that were read here, which are those of vertices that were reached."""
+        return reached_of(values, self.worst)
+
     def count(self) -> int:
         """How many vertices were ever seen."""
         return sum(part.count() for part in self._parts)
 
-    def top(self, k: int) -> tuple[Ids, Floats]:
+    def top(self, k: int) -> tuple[Ids, ValueArray]:
         """The first `k` vertices by rank, best first, ties by id; vertices that were not reached are left out."""
-        ids, values = _joined([part.best(k, self._rank, self._worst) for part in self._parts])
-        order = np.lexsort((ids, values if self._rank == "nearest" else -values))[:k]
-        return ids[order], values[order]
+        ids, values = _joined([part.best(k, self._rank, self.worst) for part in self._parts])
+        return ranked(ids, values, self.reached(values), k, self._rank)
 
-    def page(self, after: int | None, limit: int) -> tuple[Ids, Floats]:
+    def page(self, after: int | None, limit: int) -> tuple[Ids, ValueArray]:
         """Up to `limit` vertices with ids above `after`, ascending by id."""
         ids, values = self.arrays()
         first = 0 if after is None else int(np.searchsorted(ids, after, side="right"))
         return ids[first : first + limit], values[first : first + limit]
 
-    def arrays(self) -> tuple[Ids, Floats]:
+    def arrays(self) -> tuple[Ids, ValueArray]:
         """All vertices, ascending by id."""
         if all(part.is_final for part in self._parts):
             return self._arrays
         return self._collect()
 
     @cached_property
-    def _arrays(self) -> tuple[Ids, Floats]:
+    def _arrays(self) -> tuple[Ids, ValueArray]:
         return self._collect()
 
-    def _collect(self) -> tuple[Ids, Floats]:
+    def _collect(self) -> tuple[Ids, ValueArray]:
         ids, values = _joined([part.arrays() for part in self._parts])
         order = np.argsort(ids, kind="stable")
         return ids[order], values[order]
 
 
-def _joined(parts: Sequence[tuple[Ids, Floats]]) -> tuple[Ids, Floats]:
+def _joined(parts: Sequence[tuple[Ids, ValueArray]]) -> tuple[Ids, ValueArray]:
     return np.concatenate([ids for ids, _ in parts]), np.concatenate([values for _, values in parts])

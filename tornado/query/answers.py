@@ -2,7 +2,7 @@
 
 Two kinds with one interface. `SmallAnswer` owns a few extracted rows, so its branch is free again. `WholeAnswer` reads
 the state columns of a branch that is kept for it, and shares them with other queries of that branch by a lease count.
-Infinity means unreachable; a vertex that was never seen is listed as unknown and has no row.
+A vertex that was seen and not reached has a row without a value; one that was never seen is listed as unknown and has no row.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import InvalidArgument, ResultUnavailable, UnknownVertex
-from .contract import IdArray, Mask, ValueArray, ValuesView
+from ..value_types import Ids, Mask, ValueArray, ranked, reached_of, unknown_values
+from .contract import ValuesView
 from .ids import IdCodec, Vertex
+from .rows import AnswerForm, Columns, Page, Rows
 
 CHUNK_ROWS = 32_768
 
@@ -43,34 +45,6 @@ class Selection:
     after: Vertex | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Some rows of an answer: `ids` as the caller writes them, `values` float64 of the same length."""
-
-    ids: Sequence[Vertex]
-    values: ValueArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """All rows of an answer: int64 ids or strings, and float64 values."""
-
-    vertex: IdArray | list[Vertex]
-    value: ValueArray
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Rows that fit in memory, the vertices nobody has seen, and where the next page starts after."""
-
-    rows: Rows
-    unknown: Sequence[Vertex]
-    next: Vertex | None
-
-
-EMPTY = Page(Rows([], np.empty(0)), (), None)
-
-
 class Chunks:
     """Rows a chunk at a time; `close` lets the answer go, once, whether or not anything was read.
 
@@ -92,6 +66,10 @@ class Chunks:
 
 class Answer(Protocol):
     """Values that can be read in part."""
+
+    @property
+    def form(self) -> AnswerForm:
+        """How its rows are read and written."""
 
     @property
     def size_bytes(self) -> int:
@@ -127,17 +105,14 @@ class SmallAnswer:
         In the order asked for, or best first.
     unknown : sequence
         Asked for and never seen.
-    rank : str
-        The program's ranking, "nearest" or "highest".
-    codec : IdCodec
-        Checks ids that are asked for later.
+    form : AnswerForm
+        Of the loop; checks ids that are asked for later.
     """
 
-    def __init__(self, rows: Rows, unknown: Sequence[Vertex], *, rank: str, codec: IdCodec) -> None:
+    def __init__(self, rows: Rows, unknown: Sequence[Vertex], *, form: AnswerForm) -> None:
         self._rows = rows
         self._unknown = unknown
-        self._rank = rank
-        self._codec = codec
+        self.form = form
 
     def __len__(self) -> int:
         return len(self._rows.ids)
@@ -153,22 +128,24 @@ class SmallAnswer:
         if selection.vertices is not None:
             rows, unknown = self._named(selection.vertices)
         if selection.top is not None:
-            rows = best(rows, selection.top, self._rank)
-        return _cut(rows, unknown, selection)
+            rows = self.form.best(rows, selection.top)
+        return _cut(rows, unknown, selection, self.form)
 
     def chunks(self) -> Chunks:
         """All rows are one chunk."""
-        return Chunks(iter([self._rows]), _nothing)
+        return Chunks(iter([self.form.named(self._rows)]), _nothing)
 
     def columns(self) -> Columns:
         """Return copies of the rows."""
-        return Columns(_vertex_column(self._rows.ids, self._codec), self._rows.values.copy())
+        rows = self.form.named(self._rows)
+        ids = _vertex_column(rows.ids, self.form.codec)
+        return Columns(ids, rows.values.copy(), rows.reached, rows.names)
 
     def drop(self) -> None:
         """Holds nothing of the branch."""
 
     def _named(self, vertices: tuple[Vertex, ...]) -> tuple[Rows, list[Vertex]]:
-        self._codec.encode(vertices)
+        self.form.codec.encode(vertices)
         places = {vertex: place for place, vertex in enumerate(self._rows.ids)}
         never_seen = set(self._unknown)
         chosen: list[int] = []
@@ -183,7 +160,8 @@ class SmallAnswer:
                     f"vertex {vertex!r} is not in this result, which holds only what the query asked for",
                     hint="Ask a new query that names it, or one without vertices and top, which holds all of them.",
                 )
-        return Rows([self._rows.ids[place] for place in chosen], self._rows.values[chosen]), unknown
+        ids, values = [self._rows.ids[place] for place in chosen], self._rows.values[chosen]
+        return Rows(ids, values, self._rows.reached[chosen]), unknown
 
 
 class SharedValues:
@@ -223,40 +201,39 @@ class CopiedValues:
     ----------
     values : ValuesView
         Copied once, sorted by id.
-    rank : str
-        "nearest" or "highest".
+    form : AnswerForm
+        Of the loop.
     """
 
-    def __init__(self, values: ValuesView, *, rank: str) -> None:
+    def __init__(self, values: ValuesView, *, form: AnswerForm) -> None:
         ids, numbers = values.arrays()
         self._ids, self._values = ids.copy(), numbers.copy()
-        self._rank = rank
+        self._form = form
 
-    def lookup(self, ids: IdArray, /) -> tuple[ValueArray, Mask]:
+    def lookup(self, ids: Ids, /) -> tuple[ValueArray, Mask]:
         """Return the value of each id, and whether it is there."""
-        if not len(self._ids):
-            return np.full(len(ids), np.inf), np.zeros(len(ids), np.bool_)
-        places = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        known = self._ids[places] == ids
-        return np.where(known, self._values[places], np.inf), known
+        values, known = unknown_values(len(ids), self._form.worst), np.zeros(len(ids), np.bool_)
+        if len(self._ids):
+            places = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+            known = self._ids[places] == ids
+            values[known] = self._values[places[known]]
+        return values, known
 
     def count(self) -> int:
         """How many vertices there are."""
         return len(self._ids)
 
-    def top(self, k: int, /) -> tuple[IdArray, ValueArray]:
+    def top(self, k: int, /) -> tuple[Ids, ValueArray]:
         """Return the best `k`, best first, ties by id."""
-        keys = -self._values if self._rank == "highest" else self._values
-        order = np.argsort(keys, kind="stable")
-        order = order[np.isfinite(self._values[order])][:k]
-        return self._ids[order], self._values[order]
+        reached = reached_of(self._values, self._form.worst)
+        return ranked(self._ids, self._values, reached, k, self._form.rank)
 
-    def page(self, after: int | None, limit: int) -> tuple[IdArray, ValueArray]:
+    def page(self, after: int | None, limit: int) -> tuple[Ids, ValueArray]:
         """Return up to `limit` vertices behind `after`, ascending."""
         first = 0 if after is None else int(np.searchsorted(self._ids, after, side="right"))
         return self._ids[first : first + limit], self._values[first : first + limit]
 
-    def arrays(self) -> tuple[IdArray, ValueArray]:
+    def arrays(self) -> tuple[Ids, ValueArray]:
         """Return all of it."""
         return self._ids, self._values
 
@@ -270,11 +247,10 @@ class WholeAnswer:
     # The state columns of a branch, and the sorted ids and values that reading it in pages makes.
     BYTES_PER_VERTEX = 40
 
-    def __init__(self, shared: SharedValues, *, rank: str, codec: IdCodec) -> None:
+    def __init__(self, shared: SharedValues, *, form: AnswerForm) -> None:
         shared.lease()
         self._shared = shared
-        self._rank = rank
-        self._codec = codec
+        self.form = form
         self._dropped = False
         self._lock = Lock()
         self._size_bytes = self.BYTES_PER_VERTEX * shared.values.count()
@@ -294,18 +270,18 @@ class WholeAnswer:
 
     def _page(self, values: ValuesView, selection: Selection) -> Page:
         if selection.vertices is not None:
-            rows, unknown = lookup(values, selection.vertices, self._codec)
+            rows, unknown = lookup(values, selection.vertices, self.form)
             if selection.top is not None:
-                rows = best(rows, selection.top, self._rank)
-            return _cut(rows, unknown, selection)
+                rows = self.form.best(rows, selection.top)
+            return _cut(rows, unknown, selection, self.form)
         if selection.top is not None:
-            return _cut(top(values, selection.top, self._codec), (), selection)
-        after = _encode_after(selection.after, self._codec)
+            return _cut(top(values, selection.top, self.form), (), selection, self.form)
+        after = _encode_after(selection.after, self.form.codec)
         limit = values.count() if selection.limit is None else selection.limit
         ids, chosen = values.page(after, limit)
         more = len(ids) == limit and limit > 0 and len(values.page(int(ids[-1]), 1)[0]) > 0
-        names = self._codec.decode(ids)
-        return Page(Rows(names, chosen), (), names[-1] if more else None)
+        rows = self.form.named(self.form.decoded(ids, chosen))
+        return Page(rows, (), rows.ids[-1] if more else None)
 
     def chunks(self) -> Chunks:
         """Read ascending by id, a chunk at a time."""
@@ -315,9 +291,11 @@ class WholeAnswer:
     def columns(self) -> Columns:
         """Copy all rows, ascending by id."""
         ids, values = self.arrays()
-        return Columns(ids if self._codec.kind == "int" else list(self._codec.decode(ids)), values)
+        codec, reached = self.form.codec, reached_of(values, self.form.worst)
+        vertices = ids if codec.kind == "int" else list(codec.decode(ids))
+        return Columns(vertices, values, reached, self.form.names(values, reached))
 
-    def arrays(self) -> tuple[IdArray, ValueArray]:
+    def arrays(self) -> tuple[Ids, ValueArray]:
         """Copy all rows as the loop has them, ascending by its own ids."""
         self._enter()
         try:
@@ -331,7 +309,7 @@ class WholeAnswer:
         while True:
             ids, values = self._shared.values.page(after, CHUNK_ROWS)
             if len(ids):
-                yield Rows(self._codec.decode(ids), values)
+                yield self.form.named(self.form.decoded(ids, values))
             if len(ids) < CHUNK_ROWS:
                 return
             after = int(ids[-1])
@@ -353,32 +331,22 @@ class WholeAnswer:
             self._shared.lease()
 
 
-def lookup(values: ValuesView, vertices: Sequence[Vertex], codec: IdCodec) -> tuple[Rows, list[Vertex]]:
+def lookup(values: ValuesView, vertices: Sequence[Vertex], form: AnswerForm) -> tuple[Rows, list[Vertex]]:
     """Return the rows of the named vertices, each once and in their order, and those that were never seen."""
     names = list(dict.fromkeys(vertices))
-    ids, encoded = codec.encode(names)
+    ids, encoded = form.codec.encode(names)
     found, seen = values.lookup(ids)
     known = encoded & seen
     if known.all():
-        return Rows(names, found), []
+        return form.rows(names, found), []
     kept = np.flatnonzero(known).tolist()
-    return Rows([names[place] for place in kept], found[known]), [
-        names[place] for place in np.flatnonzero(~known).tolist()
-    ]
+    unknown = [names[place] for place in np.flatnonzero(~known).tolist()]
+    return form.rows([names[place] for place in kept], found[known]), unknown
 
 
-def top(values: ValuesView, k: int, codec: IdCodec) -> Rows:
+def top(values: ValuesView, k: int, form: AnswerForm) -> Rows:
     """Return the best `k` rows, best first."""
-    ids, chosen = values.top(k)
-    return Rows(codec.decode(ids), chosen)
-
-
-def best(rows: Rows, k: int, rank: str) -> Rows:
-    """Return the best `k` of some rows, best first; equal ones keep their order, unreachable ones are left out."""
-    keys = -rows.values if rank == "highest" else rows.values
-    order = np.argsort(keys, kind="stable")
-    order = order[np.isfinite(rows.values[order])][:k]
-    return Rows([rows.ids[place] for place in order.tolist()], rows.values[order])
+    return form.decoded(*values.top(k))
 
 
 def all_unknown(unknown: Sequence[Vertex]) -> UnknownVertex:
@@ -388,7 +356,7 @@ def all_unknown(unknown: Sequence[Vertex]) -> UnknownVertex:
     return UnknownVertex(f"the input up to this snapshot never named vertex {shown}{others}")
 
 
-def _vertex_column(ids: Sequence[Vertex], codec: IdCodec) -> IdArray | list[Vertex]:
+def _vertex_column(ids: Sequence[Vertex], codec: IdCodec) -> Ids | list[Vertex]:
     return np.array(ids, dtype=np.int64) if codec.kind == "int" else list(ids)
 
 
@@ -407,7 +375,7 @@ def _encode_after(after: Vertex | None, codec: IdCodec) -> int | None:
     return int(ids[0])
 
 
-def _cut(rows: Rows, unknown: Sequence[Vertex], selection: Selection) -> Page:
+def _cut(rows: Rows, unknown: Sequence[Vertex], selection: Selection, form: AnswerForm) -> Page:
     start = 0
     if selection.after is not None:
         try:
@@ -418,5 +386,5 @@ def _cut(rows: Rows, unknown: Sequence[Vertex], selection: Selection) -> Page:
                 hint="Use `next` of a page.",
             ) from None
     end = len(rows.ids) if selection.limit is None else min(len(rows.ids), start + selection.limit)
-    part = Rows(rows.ids[start:end], rows.values[start:end])
+    part = form.named(Rows(rows.ids[start:end], rows.values[start:end], rows.reached[start:end]))
     return Page(part, unknown, part.ids[-1] if end < len(rows.ids) and part.ids else None)

@@ -12,12 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-IdArray = npt.NDArray[np.int64]
-ValueArray = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from ..value_types import Ids, Mask, ValueArray, Worst
 
 
 class SnapshotView(Protocol):
@@ -51,13 +46,15 @@ class ProgressView(Protocol):
 
 
 class ValuesView(Protocol):
-    """The values of a loop: infinity where unreachable, `known` false where a vertex was never seen."""
+    """The values of a loop, float64 or int64 as `worst` says: `known` is false where a vertex was never seen."""
 
-    def lookup(self, ids: IdArray, /) -> tuple[ValueArray, Mask]: ...
+    @property
+    def worst(self) -> Worst: ...
+    def lookup(self, ids: Ids, /) -> tuple[ValueArray, Mask]: ...
     def count(self) -> int: ...
-    def top(self, k: int, /) -> tuple[IdArray, ValueArray]: ...
-    def page(self, after: int | None, limit: int) -> tuple[IdArray, ValueArray]: ...
-    def arrays(self) -> tuple[IdArray, ValueArray]: ...
+    def top(self, k: int, /) -> tuple[Ids, ValueArray]: ...
+    def page(self, after: int | None, limit: int) -> tuple[Ids, ValueArray]: ...
+    def arrays(self) -> tuple[Ids, ValueArray]: ...
 
 
 class BranchView(Protocol):

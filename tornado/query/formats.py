@@ -1,7 +1,8 @@
 """Rows and statuses as bytes: JSON, NDJSON, CSV and Arrow, whole or a chunk at a time.
 
-Numbers are written as the shortest decimal that reads back to the same bits. Infinity (unreachable) and NaN are null in JSON
-and Arrow and empty in CSV, since neither format has a word for them that every reader knows.
+Numbers are written as the shortest decimal that reads back to the same bits, whole numbers with all their digits. What was not
+reached is null in JSON and Arrow and empty in CSV. An infinity that is a value (the width of the way to where it begins) is the
+string "Infinity" in JSON, which has no number for it, and `inf` in CSV.
 """
 
 from __future__ import annotations
@@ -17,10 +18,9 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from .answers import EMPTY, Page, Rows
-from .contract import ValueArray
 from .ids import Vertex
 from .query import NamedSnapshot, QueryStatus
+from .rows import Columns, Page, Rows
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -34,11 +34,19 @@ def json_bytes(content: Any) -> bytes:
 
 
 def row_dicts(rows: Rows) -> list[dict[str, Any]]:
-    """Return `[{"vertex": 4, "value": 3.0}, …]`; what is not finite becomes null when it is written."""
+    """Return `[{"vertex": 4, "value": 3.0}, …]`; the value is None for what was not reached."""
     return [
-        {"vertex": vertex, "value": value}
-        for vertex, value in zip(rows.ids, rows.values.tolist(), strict=True)
+        {"vertex": vertex, "value": value} for vertex, value in zip(rows.ids, _json_values(rows), strict=True)
     ]
+
+
+def _json_values(rows: Rows) -> list[Any]:
+    if rows.names is not None:
+        return list(rows.names)
+    values: list[Any] = rows.values.tolist()
+    for place in np.flatnonzero(~rows.reached | np.isinf(rows.values)).tolist():
+        values[place] = ("Infinity" if values[place] > 0 else "-Infinity") if rows.reached[place] else None
+    return values
 
 
 def page_dict(page: Page) -> dict[str, Any]:
@@ -114,15 +122,20 @@ def _stream_csv(chunks: Iterable[Rows], _end: Page) -> Iterator[bytes]:
 
 def csv_rows(rows: Rows) -> str:
     """Return CSV lines; only strings that need them get quotes."""
-    values = ["" if math.isinf(value) or math.isnan(value) else repr(value) for value in rows.values.tolist()]
-    if rows.ids and isinstance(rows.ids[0], str):
+    if rows.names is None:
+        values = list(map(repr, rows.values.tolist()))
+        for place in np.flatnonzero(~rows.reached).tolist():
+            values[place] = ""
+    else:
+        values = [name or "" for name in rows.names]
+    if rows.names or (rows.ids and isinstance(rows.ids[0], str)):
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(zip(rows.ids, values, strict=True))
         return text.getvalue()
     return "".join(f"{vertex},{value}\n" for vertex, value in zip(rows.ids, values, strict=True))
 
 
-def _stream_arrow(chunks: Iterable[Rows], _end: Page) -> Iterator[bytes]:
+def _stream_arrow(chunks: Iterable[Rows], end: Page) -> Iterator[bytes]:
     sink = io.BytesIO()
     writer: Any = None
     for rows in chunks:
@@ -132,7 +145,7 @@ def _stream_arrow(chunks: Iterable[Rows], _end: Page) -> Iterator[bytes]:
         writer.write_batch(batch)
         yield _drained(sink)
     if writer is None:
-        writer = pa.ipc.new_stream(sink, arrow_batch(EMPTY.rows).schema)
+        writer = pa.ipc.new_stream(sink, arrow_batch(end.rows).schema)
     writer.close()
     yield _drained(sink)
 
@@ -144,14 +157,18 @@ def _drained(sink: io.BytesIO) -> bytes:
     return data
 
 
-def arrow_batch(rows: Rows, *, nulls: bool = True) -> pa.RecordBatch:
-    """Return columns `vertex` (int64, or string) and `value` (float64, null where not finite)."""
+def arrow_batch(rows: Rows) -> pa.RecordBatch:
+    """Return columns `vertex` (int64, or string) and `value` (float64, int64 or string; null where not reached)."""
     vertex_type = pa.string() if rows.ids and isinstance(rows.ids[0], str) else pa.int64()
-    values: ValueArray = rows.values
-    missing = ~np.isfinite(values) if nulls else None
-    return pa.record_batch(
-        {"vertex": pa.array(rows.ids, vertex_type), "value": pa.array(values, pa.float64(), mask=missing)}
-    )
+    return pa.record_batch({"vertex": pa.array(rows.ids, vertex_type), "value": arrow_values(rows)})
+
+
+def arrow_values(rows: Rows | Columns) -> pa.Array:
+    """Return the values of rows as a column."""
+    if rows.names is not None:
+        return pa.array(rows.names, pa.string())
+    values = rows.values if isinstance(rows, Rows) else rows.value
+    return pa.array(values, pa.from_numpy_dtype(values.dtype), mask=~rows.reached)
 
 
 FORMATS: dict[str, Format] = {

@@ -79,8 +79,8 @@ class QueryHandle:
         return self._result
 
     @property
-    def values(self) -> dict[Any, float]:
-        """Values by vertex, infinity where unreachable; waits."""
+    def values(self) -> dict[Any, Any]:
+        """Values by vertex, as `QueryResult.values` says; waits."""
         return self.result().values
 
     @property

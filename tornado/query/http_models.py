@@ -78,12 +78,15 @@ class SnapshotBody(BaseModel):
 
 
 class ValueBody(BaseModel):
-    """One vertex; the value is null where it is unreachable."""
+    """One vertex; the value is null where it was not reached."""
 
     vertex: int | str = Field(
         description="A number; a string where the loop has such ids, and with `?ids=string`."
     )
-    value: float | None
+    value: float | int | str | None = Field(
+        description="A number as the program has it: whole numbers with all their digits, and `Infinity` or `-Infinity` as a string, "
+        "since JSON has no number for it. Where values are ids (the label of a component), a string wherever `vertex` is one."
+    )
 
 
 class ResultBody(BaseModel):
@@ -161,6 +164,20 @@ class SourceBody(BaseModel):
     last_error: str | None
 
 
+class ColumnBody(BaseModel):
+    """A column of a table."""
+
+    name: str
+    type: Literal["int64", "float64", "string"]
+
+
+class TableBody(BaseModel):
+    """A table of an answer."""
+
+    name: str
+    columns: list[ColumnBody]
+
+
 class LoopBody(BaseModel):
     """A main loop and its statistics, which are null in a list where the loop never said them."""
 
@@ -175,6 +192,7 @@ class LoopBody(BaseModel):
     delay_bound: int | None
     ids: Literal["int", "string"]
     rank: str
+    tables: list[TableBody] = Field(description="What an answer has, and of what type.")
     offsets: dict[str, int]
     sources: dict[str, SourceBody]
     version: int | None

@@ -30,8 +30,9 @@ T = TypeVar("T")
 IdsParameter = Annotated[
     Literal["string"] | None,
     Parameter(
-        description="`string`: an id is a string of its digits on the way out, and may be one on the way in. For JSON whose "
-        "numbers are doubles, which hold no id beyond 2^53. Where the loop has strings for ids they are strings anyway."
+        description="`string`: an id is a string of its digits on the way out, and so is a value that is an id; on the way in it may "
+        "be one. For JSON whose numbers are doubles, which hold no id beyond 2^53. Where the loop has strings for ids they are "
+        "strings anyway."
     ),
 ]
 

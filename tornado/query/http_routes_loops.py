@@ -146,6 +146,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
         "sources": {one.source: source_dict(one) for one in service.sources(name)},
         "ids": service.ids(name).kind,
         "rank": service.rank(name),
+        "tables": service.form(name).tables,
     }
 
 

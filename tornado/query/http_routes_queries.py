@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..errors import ResultUnavailable, Unresponsive
 from . import problems
-from .answers import EMPTY, Answer, Page, Selection, SmallAnswer, all_unknown
+from .answers import Answer, Selection, SmallAnswer, all_unknown
 from .bulkhead import Bulkhead
 from .events import Done, events
 from .formats import (
@@ -55,6 +55,7 @@ from .ids import Vertex
 from .problems import Problem, ProblemError
 from .query import Query, QueryState, QueryStatus
 from .request import Mode
+from .rows import Page
 from .service import QueryService
 from .text_ids import page_as_text, rows_as_text, with_numbers
 
@@ -121,6 +122,7 @@ class RowsResponse(StreamingResponse):
 
     def __init__(self, answer: Answer, chosen: Format, results: Bulkhead, *, as_text: bool) -> None:
         self._chunks = answer.chunks()
+        self._form = answer.form
         self._as_text = as_text
         self._chosen = chosen
         self._results = results
@@ -147,8 +149,11 @@ class RowsResponse(StreamingResponse):
             self._let_go()
 
     def _begin(self) -> None:
-        rows = map(rows_as_text, self._chunks) if self._as_text else iter(self._chunks)
-        self._parts = iter(self._chosen.stream(chain(list(islice(rows, 1)), rows), EMPTY))
+        rows = (rows_as_text(rows, self._form) if self._as_text else rows for rows in self._chunks)
+        end = Page(self._form.no_rows, (), None)
+        if self._as_text:
+            end = page_as_text(end, self._form)
+        self._parts = iter(self._chosen.stream(chain(list(islice(rows, 1)), rows), end))
 
     async def _all(self) -> AsyncIterator[bytes]:
         while (part := await self._read(partial(next, self._parts, None))) is not None:
@@ -213,14 +218,17 @@ def query_routes(
         content = describe(await look(query))
         answer = query.answer
         if with_result and answer is not None:
-            written = page_as_text if is_text(query, ids) else _as_it_is
+            as_text = is_text(query, ids)
+
+            def written(selection: Selection) -> dict[str, Any]:
+                page = answer.page(selection)
+                return page_dict(page_as_text(page, answer.form) if as_text else page)
+
             if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
-                content["result"] = page_dict(written(answer.page(Selection())))
+                content["result"] = written(Selection())
             else:
                 selection = Selection(limit=limits.inline_rows)
-                content["result"] = await bulkheads.results.run(
-                    lambda: page_dict(written(answer.page(selection)))
-                )
+                content["result"] = await bulkheads.results.run(lambda: written(selection))
         return content
 
     @router.post(
@@ -309,14 +317,19 @@ def query_routes(
         limit: Annotated[int | None, Parameter(ge=1)] = None,
         after: Annotated[str | None, Parameter(description="`next` of the page before.")] = None,
         ids: IdsParameter = None,
+        table: Annotated[
+            str | None,
+            Parameter(description="One of the `tables` of the loop; the first where it is left out."),
+        ] = None,
     ) -> Response:
         """Read the values, or a part of them, as JSON, NDJSON, CSV or Arrow."""
-        refuse_unknown_parameters(request, ["vertices", "top", "limit", "after", "ids"])
+        refuse_unknown_parameters(request, ["vertices", "top", "limit", "after", "ids", "table"])
         chosen = accepted_format(request.headers.get("accept"))
         if chosen is None:
             raise problems.not_acceptable(request.headers.get("accept", ""), list(FORMATS))
         query = service.get(id)
         answer = _answer_of(query)
+        _check_table(table, answer)
         kind = service.ids(query.request.loop).kind
         selection = Selection(
             vertices=_vertices(vertices, kind, service.limits.vertices),
@@ -330,7 +343,7 @@ def query_routes(
 
         def page() -> Response:
             found = answer.page(selection)
-            return _page_response(page_as_text(found) if as_text else found, chosen, request)
+            return _page_response(page_as_text(found, answer.form) if as_text else found, chosen, request)
 
         if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
             return page()
@@ -440,6 +453,15 @@ def _answer_of(query: Query) -> Answer:
     )
 
 
+def _check_table(name: str | None, answer: Answer) -> None:
+    names = [table["name"] for table in answer.form.tables]
+    if name is not None and name not in names:
+        raise problems.invalid(
+            f"table is {shown(name)}, but the tables of this loop are: {', '.join(names)}",
+            hint="Leave it out to read the first one. GET /v1/loops/{name} lists them with their columns.",
+        )
+
+
 def _vertices(texts: list[str] | None, kind: str, longest: int) -> tuple[Vertex, ...] | None:
     if texts is None:
         return None
@@ -470,10 +492,6 @@ def _bounded(name: str, value: int | None, greatest: int) -> int | None:
             f"{name} is {value} but may be at most {greatest}", hint="Read it in pages, with after."
         )
     return value
-
-
-def _as_it_is(page: Page) -> Page:
-    return page
 
 
 def _page_response(page: Page, chosen: Format, request: Request) -> Response:

@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from ..errors import InvalidArgument
 from ..storage import open_store
-from .answers import EMPTY, Rows, WholeAnswer
+from .answers import WholeAnswer
 from .formats import ARROW, FORMATS, JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body
@@ -26,6 +26,7 @@ from .ids import INT64_MAX
 from .push import Pusher
 from .query import Query, QueryState
 from .result_history import ResultHistory
+from .rows import Page
 from .service import QueryService
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
@@ -87,7 +88,9 @@ def reader_routes(
 
         def rendered() -> bytes:
             ids, values = results.changes(loop, reader, after, up_to)
-            return b"".join(FORMATS[ARROW].stream([Rows(service.ids(loop).decode(ids), values)], EMPTY))
+            form = service.form(loop)
+            rows = form.named(form.decoded(ids, values))
+            return b"".join(FORMATS[ARROW].stream([rows], Page(rows, (), None)))
 
         return Response(await bulkheads.histories.run(rendered), media_type=ARROW)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from ..ingest.interner import Interner
-from .contract import IdArray, Mask
+from ..value_types import Ids, Mask
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -29,7 +29,7 @@ class IdCodec(Protocol):
     def kind(self) -> Literal["int", "string"]:
         """What an id is outside."""
 
-    def encode(self, vertices: Iterable[Any]) -> tuple[IdArray, Mask]:
+    def encode(self, vertices: Iterable[Any]) -> tuple[Ids, Mask]:
         """Return the int64 of each vertex, and whether the codec knows it (where not, the int64 means nothing).
 
         Raises
@@ -38,7 +38,7 @@ class IdCodec(Protocol):
             When an entry is not an id of this kind; names the entry and its index.
         """
 
-    def decode(self, ids: IdArray) -> Sequence[Vertex]:
+    def decode(self, ids: Ids) -> Sequence[Vertex]:
         """Return what `encode` was given for these ids."""
 
 
@@ -53,7 +53,7 @@ class IntIds:
 
     kind: Literal["int"] = "int"
 
-    def encode(self, vertices: Iterable[Any]) -> tuple[IdArray, Mask]:
+    def encode(self, vertices: Iterable[Any]) -> tuple[Ids, Mask]:
         """Check and convert; every int64 is known."""
         if isinstance(vertices, np.ndarray) and vertices.dtype == np.int64:
             ids = vertices.astype(np.int64, copy=True).ravel()
@@ -61,7 +61,7 @@ class IntIds:
             ids = np.array([_int64(vertex, index) for index, vertex in enumerate(vertices)], dtype=np.int64)
         return ids, np.ones(ids.size, dtype=np.bool_)
 
-    def decode(self, ids: IdArray) -> Sequence[Vertex]:
+    def decode(self, ids: Ids) -> Sequence[Vertex]:
         """Return plain ints."""
         plain: list[Vertex] = ids.tolist()
         return plain
@@ -75,7 +75,7 @@ class StringIds:
     def __init__(self, interner: Interner) -> None:
         self.interner = interner
 
-    def encode(self, vertices: Iterable[Any]) -> tuple[IdArray, Mask]:
+    def encode(self, vertices: Iterable[Any]) -> tuple[Ids, Mask]:
         """Look every string up; one that was never interned is an unknown vertex, not an error."""
         names = list(vertices)
         for index, name in enumerate(names):
@@ -88,7 +88,7 @@ class StringIds:
         known = np.array([number is not None for number in found], dtype=np.bool_)
         return np.array([number or 0 for number in found], dtype=np.int64), known
 
-    def decode(self, ids: IdArray) -> Sequence[Vertex]:
+    def decode(self, ids: Ids) -> Sequence[Vertex]:
         """Return the strings."""
         return self.interner.names(ids)
 

@@ -11,9 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import NotSupported
-from .answers import Columns
+from ..value_types import Mask
+from .formats import arrow_values
 from .ids import Vertex
 from .query import NamedSnapshot, QueryState, QueryStatus
+from .rows import Columns
 
 
 class QueryResult:
@@ -35,9 +37,18 @@ class QueryResult:
         self.unknown: list[Vertex] = list(unknown)
 
     @cached_property
-    def values(self) -> dict[Vertex, float]:
-        """Values by vertex; infinity where a vertex is unreachable, no entry where it was never seen."""
-        return dict(zip(self._vertices(), self._columns.value.tolist(), strict=True))
+    def values(self) -> dict[Vertex, Any]:
+        """Values by vertex, as the program has them; no entry where a vertex was never seen.
+
+        A vertex that was not reached has the program's `worst`: infinity for shortest paths. Where values are ids and ids are
+        strings, a value is the string that it stands for.
+        """
+        return dict(zip(self._vertices(), self._plain_values(), strict=True))
+
+    @property
+    def reached(self) -> Mask:
+        """Whether a vertex has a value, in the order of `values`; the others were not reached. Not to be written to."""
+        return self._columns.reached
 
     @property
     def snapshot(self) -> NamedSnapshot | None:
@@ -60,26 +71,24 @@ class QueryResult:
         return self._status
 
     def to_numpy(self) -> npt.NDArray[Any]:
-        """Return a structured array with the fields `vertex` (int64, or object for strings) and `value` (float64)."""
-        kind = np.int64 if isinstance(self._columns.vertex, np.ndarray) else object
-        table = np.empty(len(self), dtype=[("vertex", kind), ("value", np.float64)])
-        table["vertex"] = self._columns.vertex
-        table["value"] = self._columns.value
+        """Return a structured array with the fields `vertex` (int64) and `value` (float64 or int64); strings are objects."""
+        columns = self._columns
+        kind: Any = np.int64 if isinstance(columns.vertex, np.ndarray) else object
+        value_kind: Any = columns.value.dtype if columns.names is None else object
+        table = np.empty(len(self), dtype=[("vertex", kind), ("value", value_kind)])
+        table["vertex"] = columns.vertex
+        table["value"] = columns.value if columns.names is None else columns.names
         return table
 
     def to_arrow(self) -> pa.Table:
-        """Return a table with the columns `vertex` and `value`; null where a vertex is unreachable, as over HTTP."""
+        """Return a table with the columns `vertex` and `value`; null where a vertex was not reached, as over HTTP."""
         kind = pa.int64() if isinstance(self._columns.vertex, np.ndarray) else pa.string()
-        values = self._columns.value
         return pa.table(
-            {
-                "vertex": pa.array(self._columns.vertex, kind),
-                "value": pa.array(values, pa.float64(), mask=~np.isfinite(values)),
-            }
+            {"vertex": pa.array(self._columns.vertex, kind), "value": arrow_values(self._columns)}
         )
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame with the columns `vertex` and `value`; infinity where a vertex is unreachable.
+        """Return a DataFrame with the columns `vertex` and `value`, which are as in `values`.
 
         Raises
         ------
@@ -92,7 +101,9 @@ class QueryResult:
             raise NotSupported(
                 "pandas is not installed", hint="Install it with `pip install pandas`, or use to_arrow()."
             ) from None
-        return pd.DataFrame({"vertex": self._columns.vertex, "value": self._columns.value})
+        columns = self._columns
+        values = columns.value if columns.names is None else columns.names
+        return pd.DataFrame({"vertex": columns.vertex, "value": values})
 
     def __len__(self) -> int:
         return len(self._columns.value)
@@ -101,6 +112,10 @@ class QueryResult:
         kind = (self.certificate or {}).get("kind")
         version = None if self.snapshot is None else self.snapshot.version
         return f"<{type(self).__name__} {self.state.value}: {len(self)} vertices, {kind}, version {version}>"
+
+    def _plain_values(self) -> Sequence[Any]:
+        names = self._columns.names
+        return self._columns.value.tolist() if names is None else names
 
     def _vertices(self) -> Sequence[Vertex]:
         vertices = self._columns.vertex

@@ -20,10 +20,11 @@ import numpy as np
 
 from ..errors import InvalidArgument, StoreCorrupt
 from ..storage.contract import VersionedStore
-from .contract import IdArray, ValueArray
+from ..value_types import FLOAT64, INT64, Ids, ValueArray
 
 READERS = 16
-_KEY = b"values"
+# The key says of what type the values are; a version has one of the two.
+_KEYS = {FLOAT64: b"values", INT64: b"values/int64"}
 _ROW_BYTES = 16
 
 
@@ -48,14 +49,14 @@ class ResultHistory:
         self._clock = clock
         self._lock = Lock()
 
-    def keep(self, loop: str, reader: str, version: int, ids: IdArray, values: ValueArray) -> None:
+    def keep(self, loop: str, reader: str, version: int, ids: Ids, values: ValueArray) -> None:
         """Store an exact result.
 
         Parameters
         ----------
         version : int
             Of the loop, that it is for.
-        ids, values : int64[n], float64[n]
+        ids, values : int64[n], float64[n] or int64[n]
             Every vertex once, ascending.
 
         Raises
@@ -66,13 +67,16 @@ class ResultHistory:
             When it cannot be stored.
         """
         page = np.ascontiguousarray(ids).tobytes() + np.ascontiguousarray(values).tobytes()
+        key = _KEYS[values.dtype]
+        others = [other for other in _KEYS.values() if other != key]
         line = _line(loop, reader)
         with self._lock:
             if not self._store.versions(line):
                 self._make_room(loop)
-            self._store.write(line, version, {_KEY: page}, metadata=repr(self._clock()).encode())
+            moment = repr(self._clock()).encode()
+            self._store.write(line, version, {key: page}, deletes=others, metadata=moment)
 
-    def changes(self, loop: str, reader: str, after: int, up_to: int) -> tuple[IdArray, ValueArray]:
+    def changes(self, loop: str, reader: str, after: int, up_to: int) -> tuple[Ids, ValueArray]:
         """Return the vertices that are new or have another value at `up_to` than at `after`, with that value, ascending.
 
         Version 0 is the loop before its first record, which has no vertex.
@@ -86,7 +90,7 @@ class ResultHistory:
         if after == 0:
             return new_ids, new_values
         old_ids, old_values = self._read(loop, reader, after)
-        if not len(old_ids):
+        if not len(old_ids) or old_values.dtype != new_values.dtype:
             return new_ids, new_values
         places = np.minimum(np.searchsorted(old_ids, new_ids), len(old_ids) - 1)
         # By their bits: a NaN is the same value as itself.
@@ -99,7 +103,7 @@ class ResultHistory:
             if self._store.versions(_line(loop, reader)):
                 self._store.delete_before(_line(loop, reader), before)
 
-    def _read(self, loop: str, reader: str, version: int) -> tuple[IdArray, ValueArray]:
+    def _read(self, loop: str, reader: str, version: int) -> tuple[Ids, ValueArray]:
         line = _line(loop, reader)
         kept = self._store.versions(line)
         if version not in kept:
@@ -109,11 +113,12 @@ class ResultHistory:
                 hint="The loop began anew, or others read it since. Begin anew too: a Spark query with a new "
                 "checkpointLocation.",
             )
-        page = self._store.read(line, _KEY, version)
-        if page is None or len(page) % _ROW_BYTES:
-            raise StoreCorrupt(f"the line {line} has no result at version {version}")
-        count = len(page) // _ROW_BYTES
-        return np.frombuffer(page, np.int64, count), np.frombuffer(page, np.float64, count, 8 * count)
+        for dtype, key in _KEYS.items():
+            page = self._store.read(line, key, version)
+            if page is not None and not len(page) % _ROW_BYTES:
+                count = len(page) // _ROW_BYTES
+                return np.frombuffer(page, np.int64, count), np.frombuffer(page, dtype, count, 8 * count)
+        raise StoreCorrupt(f"the line {line} has no result at version {version}")
 
     def _make_room(self, loop: str) -> None:
         prefix = _line(loop, "")

@@ -8,6 +8,7 @@ more queries wait than the queue holds.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections import Counter, defaultdict
@@ -20,7 +21,7 @@ from typing import Any
 from ..certificate import NONE
 from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
 from ..ingest.ingester import IngesterState, IngesterStatistics
-from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, best, lookup, top
+from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
 from .checkpoints import Checkpoints
 from .contract import BranchView, MainLoopView, MasterView, ValuesView
 from .dispatch import Dispatcher
@@ -30,6 +31,7 @@ from .parameters import check_parameters, parameters_inside
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
+from .rows import AnswerForm
 
 # What a finished query takes without its answer.
 QUERY_BYTES = 256
@@ -182,6 +184,16 @@ class QueryService:
         """Return what the loop's program ranks by: "nearest" or "highest"."""
         rank = getattr(self.loop(loop).program, "rank", "nearest")
         return str(getattr(rank, "value", rank))
+
+    def form(self, loop: str) -> AnswerForm:
+        """Return how the values of a loop are ranked, read and written."""
+        program = self.loop(loop).program
+        return AnswerForm(
+            rank=self.rank(loop),
+            codec=self.ids(loop),
+            worst=getattr(program, "worst", math.inf),
+            values_are_ids=getattr(program, "values_are_ids", False),
+        )
 
     def await_offsets(self, loop: str, offsets: Mapping[str, int]) -> None:
         """Let every exact question to a loop wait until it has so many records of these sources.
@@ -358,7 +370,7 @@ class QueryService:
         statistics = loop.statistics()
         values: ValuesView = loop.approximation()
         if request.is_whole:
-            values = CopiedValues(values, rank=self.rank(request.loop))
+            values = CopiedValues(values, form=self.form(request.loop))
         return Ending(
             state=QueryState.CONVERGED,
             answer=self._read(request, values, SharedValues(values, _nothing)),
@@ -375,15 +387,15 @@ class QueryService:
 
     def _read(self, request: QueryRequest, values: ValuesView, shared: SharedValues) -> Answer:
         """Extract what a query names, or lease all of it."""
-        codec, rank = self.ids(request.loop), self.rank(request.loop)
+        form = self.form(request.loop)
         if request.vertices is not None:
-            rows, unknown = lookup(values, request.vertices, codec)
+            rows, unknown = lookup(values, request.vertices, form)
             if request.top is not None:
-                rows = best(rows, request.top, rank)
-            return SmallAnswer(rows, unknown, rank=rank, codec=codec)
+                rows = form.best(rows, request.top)
+            return SmallAnswer(rows, unknown, form=form)
         if request.top is not None:
-            return SmallAnswer(top(values, request.top, codec), (), rank=rank, codec=codec)
-        return WholeAnswer(shared, rank=rank, codec=codec)
+            return SmallAnswer(top(values, request.top, form), (), form=form)
+        return WholeAnswer(shared, form=form)
 
     def _end(self, query: Query, ending: Ending) -> None:
         if query.finish(ending):

@@ -1,8 +1,8 @@
 """Ids that are numbers, as strings: for those whose JSON numbers are doubles, which hold no id beyond 2^53 exactly.
 
-With `?ids=string` every id goes out as the string of its digits, and may come in as one, beside numbers. It is a way of writing,
-not another kind of id: loops, results that are kept and `next` of a page are the same. Where ids are strings anyway it changes
-nothing.
+With `?ids=string` every id goes out as the string of its digits, values that are ids too, and may come in as one, beside numbers.
+It is a way of writing, not another kind of id: loops, results that are kept and `next` of a page are the same. Where ids are strings
+anyway it changes nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InvalidArgument
-from .answers import Page, Rows
 from .formats import vertex_of
 from .ids import INT64_MAX, INT64_MIN
 from .parameters import is_vertex
 from .request import QueryRequest
+from .rows import AnswerForm, Page, Rows
 
 
 def with_numbers(request: QueryRequest, program: Any) -> QueryRequest:
@@ -43,15 +43,19 @@ def with_numbers(request: QueryRequest, program: Any) -> QueryRequest:
     return replace(request, vertices=vertices, parameters=parameters)
 
 
-def page_as_text(page: Page) -> Page:
-    """Return a page with the ids as strings."""
+def page_as_text(page: Page, form: AnswerForm) -> Page:
+    """Return a page with the ids as strings, and values that are ids."""
     following = None if page.next is None else str(page.next)
-    return Page(rows_as_text(page.rows), [str(vertex) for vertex in page.unknown], following)
+    return Page(rows_as_text(page.rows, form), [str(vertex) for vertex in page.unknown], following)
 
 
-def rows_as_text(rows: Rows) -> Rows:
-    """Return rows with the ids as strings."""
-    return Rows([str(vertex) for vertex in rows.ids], rows.values)
+def rows_as_text(rows: Rows, form: AnswerForm) -> Rows:
+    """Return rows with the ids as strings, and values that are ids."""
+    names = rows.names
+    if names is None and form.values_are_ids:
+        numbers = zip(rows.values.tolist(), rows.reached.tolist(), strict=True)
+        names = [str(number) if reached else None for number, reached in numbers]
+    return replace(rows, ids=[str(vertex) for vertex in rows.ids], names=names)
 
 
 def _number(name: str, given: Any) -> Any:

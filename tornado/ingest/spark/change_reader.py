@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ...errors import InvalidArgument
 from .options import SourceOptions
-from .reader import arrow_schema_of
+from .reader import ColumnTypes
 from .remote_loop import RemoteLoop
 
 Offset = dict[str, Any]
@@ -40,8 +40,8 @@ class ChangeReader(DataSourceStreamReader):
     Parameters
     ----------
     options : SourceOptions
-    ids : str
-        What its vertices are: `int` or `string`.
+    types : ColumnTypes
+        What its vertices and values are.
 
     Raises
     ------
@@ -49,14 +49,14 @@ class ChangeReader(DataSourceStreamReader):
         When options are given that are for a single answer.
     """
 
-    def __init__(self, options: SourceOptions, ids: str) -> None:
+    def __init__(self, options: SourceOptions, types: ColumnTypes) -> None:
         if options.vertices is not None or options.mode != "exact":
             raise InvalidArgument(
                 "the options vertices and mode are for spark.read: changes are those of all vertices between exact answers",
                 hint="Leave them out, and filter the stream.",
             )
         self._options = options
-        self._ids = ids
+        self._types = types
 
     def initialOffset(self) -> Offset:  # noqa: N802  Spark's name
         """Return where a query begins that has no checkpoint."""
@@ -94,7 +94,7 @@ class ChangeReader(DataSourceStreamReader):
         with self._loop() as loop:
             table = loop.changes(partition.reader, partition.after, partition.up_to)
         # Changes without rows cannot tell which kind their ids have.
-        yield from table.cast(arrow_schema_of(self._ids)).to_batches()
+        yield from table.cast(self._types.arrow_schema).to_batches()
 
     def commit(self, end: Offset) -> None:
         """Let go of the answers that no batch can refer to any more."""

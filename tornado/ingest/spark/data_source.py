@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 from ...errors import NotSupported
 from .change_reader import ChangeReader
 from .options import SourceOptions
-from .reader import LoopReader, schema_of
+from .reader import ColumnTypes, LoopReader
 from .remote_loop import RemoteLoop
 from .writer import LoopBatchWriter, LoopStreamWriter
 
@@ -23,19 +23,19 @@ class LoopDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns that reading gives."""
-        return schema_of(self._ids(SourceOptions.of(self.options)))
+        return self._types(SourceOptions.of(self.options)).schema
 
     def reader(self, schema: StructType) -> LoopReader:
         """Return what reads the loop's values."""
         del schema
         options = SourceOptions.of(self.options)
-        return LoopReader(options, self._ids(options))
+        return LoopReader(options, self._types(options))
 
     def streamReader(self, schema: StructType) -> ChangeReader:  # noqa: N802  Spark's name
         """Return what reads the loop's changes."""
         del schema
         options = SourceOptions.of(self.options)
-        return ChangeReader(options, self._ids(options))
+        return ChangeReader(options, self._types(options))
 
     def writer(self, schema: StructType, overwrite: bool) -> LoopBatchWriter:  # noqa: FBT001  Spark's signature
         """Return what writes a DataFrame.
@@ -62,6 +62,6 @@ class LoopDataSource(DataSource):
         return LoopStreamWriter(SourceOptions.of(self.options), schema.fieldNames())
 
     @staticmethod
-    def _ids(options: SourceOptions) -> str:
+    def _types(options: SourceOptions) -> ColumnTypes:
         with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
-            return str(loop.describe()["ids"])
+            return ColumnTypes.of(loop.describe())

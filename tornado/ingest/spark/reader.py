@@ -7,6 +7,7 @@ it where two uses must see the same answer.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -14,7 +15,35 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from ...errors import InvalidArgument
 from .options import SourceOptions
-from .remote_loop import RemoteLoop
+from .remote_loop import Document, RemoteLoop
+
+_SPARK_TYPES = {"int64": LongType, "float64": DoubleType, "string": StringType}
+_ARROW_TYPES = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTypes:
+    """Of what type the columns of a loop's values are: `int64`, `float64` or `string`."""
+
+    vertex: str
+    value: str
+
+    @classmethod
+    def of(cls, described: Document) -> ColumnTypes:
+        """Return those of a loop as the service describes it."""
+        types = {column["name"]: str(column["type"]) for column in described["tables"][0]["columns"]}
+        return cls(types["vertex"], types["value"])
+
+    @property
+    def schema(self) -> StructType:
+        """The columns; a value is null where a vertex is out of reach."""
+        fields = (("vertex", self.vertex), ("value", self.value))
+        return StructType([StructField(name, _SPARK_TYPES[kind]()) for name, kind in fields])
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The same as Arrow writes it."""
+        return pa.schema([("vertex", _ARROW_TYPES[self.vertex]), ("value", _ARROW_TYPES[self.value])])
 
 
 class LoopReader(DataSourceReader):
@@ -23,14 +52,14 @@ class LoopReader(DataSourceReader):
     Parameters
     ----------
     options : SourceOptions
-    ids : str
-        What its vertices are: `int` or `string`.
+    types : ColumnTypes
+        What its vertices and values are.
     """
 
-    def __init__(self, options: SourceOptions, ids: str) -> None:
+    def __init__(self, options: SourceOptions, types: ColumnTypes) -> None:
         self._options = options
-        self._ids = ids
-        self._vertices = _vertices(options.vertices, ids)
+        self._types = types
+        self._vertices = _vertices(options.vertices, types.vertex)
 
     def partitions(self) -> list[InputPartition]:
         """Return the one partition."""
@@ -42,19 +71,7 @@ class LoopReader(DataSourceReader):
         with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
             table = loop.values(mode=options.mode, vertices=self._vertices, deadline_s=options.deadline_s)
         # An answer without rows cannot tell which kind its ids have.
-        yield from table.cast(arrow_schema_of(self._ids)).to_batches()
-
-
-def schema_of(ids: str) -> StructType:
-    """Return the columns of a loop's values; a value is null where a vertex is out of reach."""
-    kind = StringType() if ids == "string" else LongType()
-    return StructType([StructField("vertex", kind), StructField("value", DoubleType())])
-
-
-def arrow_schema_of(ids: str) -> pa.Schema:
-    """Return the same as Arrow writes it."""
-    kind = pa.string() if ids == "string" else pa.int64()
-    return pa.schema([("vertex", kind), ("value", pa.float64())])
+        yield from table.cast(self._types.arrow_schema).to_batches()
 
 
 def _vertices(text: str | None, ids: str) -> list[int | str] | None:

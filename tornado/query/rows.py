@@ -1,0 +1,138 @@
+"""Rows of an answer, as those who asked see them: ids and values as the loop's ids are written, and what was not reached.
+
+A value is a float64 or an int64, as the program says (`value_types.py`). Where values are ids themselves (the label of a component)
+and ids are strings outside, a value is written as the string that it stands for. It is ranked as the number that it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ..value_types import INT64, Ids, Mask, ValueArray, Worst, dtype_of, ranked, reached_of
+from .ids import IdCodec, Vertex
+
+Names = Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows of an answer.
+
+    Attributes
+    ----------
+    ids : sequence
+        As the caller writes them.
+    values : float64[n] or int64[n]
+        As the loop has them; what stands there for a vertex that was not reached is the program's business.
+    reached : bool[n]
+        Whether the vertex has a value.
+    names : sequence of str or None, optional
+        The strings that the values stand for, None where not reached; left out where they stand for themselves.
+    """
+
+    ids: Sequence[Vertex]
+    values: ValueArray
+    reached: Mask
+    names: Names | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """All rows of an answer: int64 ids or strings, values and what they are called as in `Rows`."""
+
+    vertex: Ids | list[Vertex]
+    value: ValueArray
+    reached: Mask
+    names: Names | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows that fit in memory, the vertices nobody has seen, and where the next page starts after."""
+
+    rows: Rows
+    unknown: Sequence[Vertex]
+    next: Vertex | None
+
+
+EMPTY = Page(Rows([], np.empty(0), np.empty(0, np.bool_)), (), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerForm:
+    """What all answers of a loop have in common: how values rank, and how ids and values are read and written.
+
+    Attributes
+    ----------
+    rank : str
+        The program's ranking, "nearest" or "highest".
+    codec : IdCodec
+        Between the ids of the loop and those outside.
+    worst : float or pair of int
+        The program's: the value of what was not reached.
+    values_are_ids : bool
+        Whether the program's values are ids of vertices.
+    """
+
+    rank: str
+    codec: IdCodec
+    worst: Worst = math.inf
+    values_are_ids: bool = False
+
+    @property
+    def value_type(self) -> Literal["float64", "int64", "string"]:
+        """What a value is outside."""
+        if self._are_named:
+            return "string"
+        return "int64" if dtype_of(self.worst) == INT64 else "float64"
+
+    @property
+    def tables(self) -> list[dict[str, Any]]:
+        """The tables of an answer with the names and types of their columns, as JSON; the first is what is read unless one is named."""
+        vertex = {"name": "vertex", "type": "int64" if self.codec.kind == "int" else "string"}
+        return [{"name": "values", "columns": [vertex, {"name": "value", "type": self.value_type}]}]
+
+    @property
+    def no_rows(self) -> Rows:
+        """No row, of the types that rows have."""
+        empty = Rows([], np.empty(0, dtype_of(self.worst)), np.empty(0, np.bool_))
+        return self.named(empty)
+
+    def decoded(self, ids: Ids, values: ValueArray) -> Rows:
+        """Return the rows of vertices that a loop has numbers for; values are not named yet."""
+        return self.rows(self.codec.decode(ids), values)
+
+    def rows(self, ids: Sequence[Vertex], values: ValueArray) -> Rows:
+        """Return the rows of vertices by their ids outside; values are not named yet."""
+        return Rows(ids, values, reached_of(values, self.worst))
+
+    def best(self, rows: Rows, k: int) -> Rows:
+        """Return the best `k` of some rows, best first; equal ones keep their order, those not reached are left out."""
+        places, values = ranked(np.arange(len(rows.ids)), rows.values, rows.reached, k, self.rank)
+        return Rows([rows.ids[place] for place in places.tolist()], values, rows.reached[places])
+
+    def named(self, rows: Rows) -> Rows:
+        """Return rows with what their values are called, where values are ids and ids are strings."""
+        return replace(rows, names=self.names(rows.values, rows.reached)) if self._are_named else rows
+
+    def names(self, values: ValueArray, reached: Mask) -> Names | None:
+        """Return the strings that values stand for, None where not reached; None where they stand for themselves."""
+        if not self._are_named:
+            return None
+        found: list[str | None] = [None] * len(values)
+        for place, name in zip(
+            np.flatnonzero(reached).tolist(),
+            self.codec.decode(np.ascontiguousarray(values[reached], np.int64)),
+            strict=True,
+        ):
+            found[place] = str(name)
+        return found
+
+    @property
+    def _are_named(self) -> bool:
+        return self.values_are_ids and self.codec.kind == "string" and dtype_of(self.worst) == INT64

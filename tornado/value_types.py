@@ -1,0 +1,98 @@
+"""What the values of an answer are: their type, which of them were reached, and the order in which they rank.
+
+A program says it all with its `worst`. Where that is a number, a vertex has one float64, and one that has `worst` was not
+reached. Where it is a pair of whole numbers, a vertex has a pair of int64, of which an answer shows the first: a label, say. Every
+vertex that was seen has one.
+
+Guarantees: an int64 never becomes a float, also where values are compared or ranked, so those beyond 2^53 keep all their bits; what
+is no number (NaN) is nobody's value, and an infinity that is not `worst` is a value as any other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+ValueArray = NDArray[np.float64 | np.int64]
+"""The values that are shown: one float64 a vertex, or one int64."""
+Mask = NDArray[np.bool_]
+Worst = float | tuple[int, int]
+"""The value of a vertex that no offer has reached."""
+
+FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
+
+
+def dtype_of(worst: Worst) -> np.dtype[np.float64 | np.int64]:
+    """Return the type of the values that are shown.
+
+    Examples
+    --------
+    >>> dtype_of(-1.0), dtype_of((2**63 - 1, 0))
+    (dtype('float64'), dtype('int64'))
+    """
+    return INT64 if isinstance(worst, tuple) else FLOAT64
+
+
+def shown(values: NDArray[np.float64 | np.int64]) -> ValueArray:
+    """Return what is shown of values as a loop has them: float64[n] and int64[n] as they are, of int64[n, 2] the first ones."""
+    return values if values.ndim == 1 else np.ascontiguousarray(values[:, 0])
+
+
+def unknown_values(count: int, worst: Worst) -> ValueArray:
+    """Return what stands in place of the values of vertices that were never seen: `worst`, or 0 where values are whole numbers."""
+    if isinstance(worst, tuple):
+        return np.zeros(count, np.int64)
+    return np.full(count, worst, np.float64)
+
+
+def reached_of(values: ValueArray, worst: Worst) -> Mask:
+    """Return which vertices were reached, by the values that are shown of them.
+
+    Examples
+    --------
+    >>> reached_of(np.array([0.0, np.inf, -np.inf, np.nan]), np.inf).tolist()
+    [True, False, True, False]
+    >>> reached_of(np.array([7, -(2**63)]), (2**63 - 1, 0)).tolist()
+    [True, True]
+    """
+    if isinstance(worst, tuple):
+        return np.ones(len(values), np.bool_)
+    reached: Mask = (values != worst) & ~np.isnan(values)
+    return reached
+
+
+def best_of(ids: Ids, values: ValueArray, reached: Mask, k: int, rank: str) -> tuple[Ids, ValueArray]:
+    """Return at least the first `k` vertices by rank (all for 0), in any order, without those that were not reached.
+
+    All that are as good as the last of them are there, so that whoever puts several such answers together can choose by id.
+    """
+    ids, values = ids[reached], values[reached]
+    keys = _keys(values, rank)
+    if 0 < k < len(keys):
+        within = keys <= np.partition(keys, k - 1)[k - 1]
+        ids, values = ids[within], values[within]
+    return ids, values
+
+
+def ranked(ids: Ids, values: ValueArray, reached: Mask, k: int, rank: str) -> tuple[Ids, ValueArray]:
+    """Return the first `k` vertices by rank, best first, ties by id, without those that were not reached.
+
+    Examples
+    --------
+    >>> ids, labels = np.array([3, 1, 2]), np.array([2**53, -(2**63), 2**53 + 1])
+    >>> [ranked(ids, labels, labels == labels, 3, rank)[0].tolist() for rank in ("nearest", "highest")]
+    [[1, 3, 2], [2, 3, 1]]
+    """
+    ids, values = best_of(ids, values, reached, k, rank)
+    order = np.lexsort((ids, _keys(values, rank)))[:k]
+    return ids[order], values[order]
+
+
+def _keys(values: ValueArray, rank: str) -> ValueArray:
+    """Return numbers of the same type that ascend from the best value on."""
+    if rank == "nearest":
+        return values
+    # The complement of an int64 is -1 - n, which unlike -n is there for the least one too.
+    keys: ValueArray = np.invert(values) if values.dtype == INT64 else np.negative(values)
+    return keys
