@@ -135,11 +135,12 @@ class EvolvingGraph:
             table = reserve(size, np.int32)
             self._kernel.fill_table(self.columns.ids, table, int(counters[names.ROWS]))
             self._replace(table=table)  # readers of the old table still find all old rows
-        self._make_list_room(records)
+        self.make_list_room(records)
         if self._reverse is not None:
-            self._reverse._make_list_room(records)
+            self._reverse.make_list_room(records)
 
-    def _make_list_room(self, records: int) -> None:
+    def make_list_room(self, records: int) -> None:
+        """Keep room for the graves of so many records."""
         if self.columns.counters[names.LEASED]:
             self._make_graves(records)
         self._advise()
@@ -220,17 +221,21 @@ class EvolvingGraph:
         """Promise to read the present version until `release`; returns (lease, version)."""
         lease = self._next_lease
         self._next_lease += 1
-        for lists in (self, self._reverse):
-            if lists is not None:
-                lists._leases[lease] = self.sequence
-                lists.columns.counters[names.LEASED] = 1
+        self.hold(lease, self.sequence)
+        if self._reverse is not None:
+            self._reverse.hold(lease, self.sequence)
         return lease, self.sequence
+
+    def hold(self, lease: int, version: int) -> None:
+        """Keep what a version needs until a lease is released."""
+        self._leases[lease] = version
+        self.columns.counters[names.LEASED] = 1
 
     def release(self, lease: int) -> None:
         """Give a lease back; what no other lease needs is forgotten."""
-        if self._reverse is not None and lease in self._reverse._leases:  # else it is older than the lists
+        if self._reverse is not None:
             self._reverse.release(lease)
-        del self._leases[lease]
+        self._leases.pop(lease, None)  # it may be older than these lists
         counters = self.columns.counters
         if not self._leases:
             counters[names.LEASED] = 0
@@ -286,7 +291,7 @@ class EvolvingGraph:
         Between steps the graph may change, and lists may be read from their beginning or by position.
         """
         if self._compaction is None:
-            self._compaction = self._compact()
+            self._compaction = self.sliding()
         taken = 0
         while steps is None or taken < steps:
             if next(self._compaction, None) is None:
@@ -299,7 +304,8 @@ class EvolvingGraph:
         """How many records were applied since the last compaction."""
         return self.sequence - self._compacted_at
 
-    def _compact(self) -> Iterator[bool]:
+    def sliding(self) -> Iterator[bool]:
+        """Slide all lists together, a step of about a millisecond for each item."""
         columns, counters = self.columns, self.columns.counters
         counters[names.COMPACTING] = 1
         out_slots = (columns.edge_consumer, columns.edge_weight, columns.edge_born, columns.edge_back)
@@ -312,7 +318,7 @@ class EvolvingGraph:
         )
         counters[names.COMPACTING] = 0
         if self._reverse is not None:
-            yield from self._reverse._compact()
+            yield from self._reverse.sliding()
 
     def _slide(
         self,
