@@ -12,6 +12,7 @@ from ..graph.arena import reserve
 from ..graph.evolving_graph import MOST_ROWS
 from ..graph.graph_columns import ANY_VERSION
 from ..protocol.session_kernel import SESSION_COUNTERS, SessionColumns
+from ..value_types import Worst
 from . import loop_columns as names
 from .bundle import Messages
 from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
@@ -19,8 +20,6 @@ from .part import PartStatistics
 
 _MOST_QUEUED = 1 << 30
 _SLACK = 1 << 16
-
-Value = float | tuple[int, int]
 
 
 class LoopState:
@@ -50,7 +49,7 @@ class LoopState:
         delay_bound: int | None,
         always_prepares: bool = False,
         hears_back: bool = False,
-        worst: Value = np.inf,
+        worst: Worst = np.inf,
         rows: int = MOST_ROWS,
         edges: int = MOST_ROWS,
     ) -> None:
