@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import admission, changes, checkpoints, engines, memory, pipeline, queries, scratch, startup, topic
+from . import (
+    admission,
+    changes,
+    checkpoints,
+    engines,
+    loops,
+    memory,
+    pipeline,
+    programs,
+    queries,
+    scratch,
+    startup,
+    topic,
+)
 from .harness import Clock, Report, Settings, run_benchmark
 from .system import LiveSystem, SystemFactory
 
@@ -34,6 +47,14 @@ def _measure_engines(report: Report, settings: Settings, clock: Clock, _: System
     engines.measure(report, settings, clock)
 
 
+def _measure_programs(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    programs.measure(report, settings, clock)
+
+
+def _measure_loops(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    loops.measure(report, settings, clock)
+
+
 def _measure_pipeline(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
     pipeline.measure(report, settings, clock)
 
@@ -46,6 +67,8 @@ CATALOGUE: dict[str, Entry] = {
     "startup": Entry(startup.__doc__ or "", _measure_startup, (0,)),
     "scratch": Entry(scratch.__doc__ or "", scratch.measure, (16, 20, 22)),
     "changes": Entry(changes.__doc__ or "", changes.measure, (18, 20)),
+    "programs": Entry(programs.__doc__ or "", _measure_programs, (20,)),
+    "loops": Entry(loops.__doc__ or "", _measure_loops, (20,)),
     "admission": Entry(admission.__doc__ or "", admission.measure, (20,)),
     "queries": Entry(queries.__doc__ or "", queries.measure, (20, 22)),
     "memory": Entry(memory.__doc__ or "", memory.measure, (20, 22)),

@@ -29,6 +29,12 @@ DIFFERENTIAL_LATENCY_MS = {
 #: Shortest paths: seconds to load 90 % of the graph to the fixed point (one worker, two), and peak MB.
 DIFFERENTIAL_LOAD = {18: (4.5, 2.4, 499), 20: (18.8, 10.1, 1_439)}
 
+#: Hops and components at scale 20: the same.
+DIFFERENTIAL_HOPS_MS = {1: (0.05, 0.05), 100: (0.64, 0.41), 1_000: (5.4, 2.8), 10_000: (42, 21)}
+DIFFERENTIAL_HOPS_LOAD = (5.1, 2.5, 785)
+DIFFERENTIAL_COMPONENTS_MS = {1: (0.08, 0.09), 100: (1.4, 0.88), 1_000: (12, 5.4), 10_000: (81, 37)}
+DIFFERENTIAL_COMPONENTS_LOAD = (13.4, 7.0, 1_773)
+
 #: Seconds for one shortest-path computation at scale 20 on a built graph, and for building it.
 RECOMPUTING_20_S = {
     "Numba bucket queue": (0.31, 0.24),

@@ -7,16 +7,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tornado.ingest.records import EdgeBatch
+
+if TYPE_CHECKING:
+    from tornado import VertexProgram
+    from tornado.loops.main_loop import MainLoop
 
 SOURCE_NAME = "benchmark"
 LOOP_NAME = "sssp"
@@ -100,10 +104,21 @@ class LiveSystem:
         B of the paper; None is unbounded.
     engine : str
         Where the workers run.
+    programs : sequence of VertexProgram
+        What runs in place of shortest paths: a loop each, on one stream, of which the first is asked.
+    is_undirected : bool
+        Whether every record that is admitted comes with the same one the other way round.
     """
 
     def __init__(
-        self, *, source: int, workers: int, delay_bound: int | None, engine: str = "threads"
+        self,
+        *,
+        source: int,
+        workers: int,
+        delay_bound: int | None,
+        engine: str = "threads",
+        programs: Sequence[VertexProgram] = (),
+        is_undirected: bool = False,
     ) -> None:
         from apps.sssp import ShortestPaths
         from tornado.loops.master import Master
@@ -112,7 +127,14 @@ class LiveSystem:
         self.admitted = 0
         self._store = open_store("memory:")
         self._master = Master(self._store, workers=workers, engine=engine)
-        self._loop = self._master.start(ShortestPaths(source=source), LOOP_NAME, delay_bound=delay_bound)
+        first, *others = programs or [ShortestPaths(source=source)]
+        self._loop = self._master.start(
+            first, LOOP_NAME, delay_bound=delay_bound, is_undirected=is_undirected
+        )
+        self.loops = [self._loop] + [
+            self._master.start(other, type(other).__name__, delay_bound=delay_bound, stream=LOOP_NAME)
+            for other in others
+        ]
 
     def __enter__(self) -> Self:
         return self
@@ -130,10 +152,9 @@ class LiveSystem:
 
     def wait_idle(self, timeout_s: float) -> None:
         """See `System`."""
-        if not self._loop.wait_idle(timeout_s):
-            raise TimeoutError(
-                f"the main loop is not idle after {timeout_s:.0f} s: {self._loop.statistics()}"
-            )
+        for loop in self.loops:
+            if not loop.wait_idle(timeout_s):
+                raise TimeoutError(f"a main loop is not idle after {timeout_s:.0f} s: {loop.statistics()}")
 
     def load(self) -> Load:
         """See `System`."""
@@ -145,9 +166,13 @@ class LiveSystem:
         statistics = self._loop.statistics()
         return Size(statistics.vertices, statistics.edges, statistics.memory_bytes)
 
-    def ask(self, ids: NDArray[np.int64], timeout_s: float) -> tuple[NDArray[np.float64], int]:
+    def ask(self, ids: NDArray[np.int64], timeout_s: float) -> tuple[NDArray[Any], int]:
         """See `System`."""
-        branch = self._loop.fork()
+        return self.ask_loop(self._loop, ids, timeout_s)
+
+    def ask_loop(self, loop: MainLoop, ids: NDArray[np.int64], timeout_s: float) -> tuple[NDArray[Any], int]:
+        """Ask one of `loops`."""
+        branch = loop.fork()
         try:
             _finish(branch, timeout_s)
             return branch.values().lookup(ids)[0], branch.snapshot.offsets.get(SOURCE_NAME, 0)
