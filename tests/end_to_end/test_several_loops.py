@@ -52,6 +52,47 @@ def test_each_program_behind_and_has_its_name_its_bound_and_its_result(tmp_path,
     assert len({event["snapshot"]["version"] for event in results}) == 1
 
 
+@pytest.mark.parametrize("undirected", [[], ["--undirected"]])
+def test_components_stand_beside_paths_whichever_way_edges_go(tmp_path, undirected):
+    (tmp_path / "edges.csv").write_text("src,dst\n9,2\n9,7\n-5,9007199254740993\n")
+    code, events = run(
+        tmp_path,
+        *("--source", 9, "--edges", tmp_path / "edges.csv", "--output", tmp_path / "{loop}.csv", *undirected),
+        *("--and", "connected_components", "--workers", 2),
+    )
+    assert code == 0, events
+    labels = {-5: "-5", 2: "2", 7: "2", 9: "2", 9007199254740993: "-5"}
+    assert values(tmp_path / "connected_components.csv") == labels
+    assert values(tmp_path / "sssp.csv") == {-5: "", 2: "1.0", 7: "1.0", 9: "0.0", 9007199254740993: ""}
+
+
+def test_components_join_a_service_and_what_is_pushed_splits_them(tmp_path, edges):
+    with Service(tmp_path, "--edges", edges, "--workers", 2) as service:
+        client = service.client
+        wanted = {"program": "connected_components", "name": "parts", "stream": "sssp"}
+        assert client.post("/v1/loops", json=wanted, timeout=90).status_code == 201
+        removal = '{"src": 3, "dst": 4, "op": "-"}\n{"src": 9223372036854775807, "dst": 4}\n'
+        assert client.post("/v1/loops/parts/edges", content=removal).json()["accepted"] == 2
+        asked = client.post("/v1/queries?wait_s=30", json={"loop": "parts", "vertices": [3, 4]}).json()
+        result = client.get(f"/v1/queries/{asked['id']}/result?ids=string").json()
+        assert {row["vertex"]: row["value"] for row in result["values"]} == {"3": "1", "4": "4"}
+        assert client.delete("/v1/loops/parts").status_code == 204
+        asked = client.post("/v1/queries?wait_s=30", json={"loop": "sssp", "vertices": [3, 4]}).json()
+        assert asked["certificate"] == {"kind": "exact"}
+
+
+def test_what_is_pushed_to_an_undirected_run_is_an_edge_in_both_directions(tmp_path, edges):
+    store = ["--store", f"lmdb://{tmp_path}/store", "--edges", edges, "--undirected"]
+    for source in (9, 8):  # the second time from the log
+        with Service(tmp_path, *store, "--and", "connected_components") as service:
+            pushed = service.client.post("/v1/loops/sssp/edges", content=f'{{"src": {source}, "dst": 1}}\n')
+            assert pushed.json()["accepted"] == 1
+            for loop, value in (("sssp", 1.0), ("connected_components", 1)):
+                question = {"loop": loop, "vertices": [source]}
+                asked = service.client.post("/v1/queries?wait_s=30", json=question).json()
+                assert asked["result"]["values"] == [{"vertex": source, "value": value}]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -10,6 +10,8 @@ import psutil
 import pytest
 
 import tornado
+from apps.bfs import BreadthFirstSearch
+from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
 from tests.engine import cramped_worker
 from tests.engine.places import SOURCE, Placed, eventually, master_at, runs, stream
@@ -18,7 +20,7 @@ from tornado.errors import GraphTooLarge, InvalidArgument, NotSupported
 from tornado.graph import evolving_graph
 from tornado.loops import BranchState, engines
 from tornado.storage import MemoryStore
-from tornado.testing import exact_distances, random_multigraph
+from tornado.testing import EdgeList, exact_components, exact_distances, random_multigraph
 
 SMALL = {"vertices": 60, "edges": 400}
 WAIT_S = 60
@@ -178,6 +180,42 @@ def test_several_loops_are_exact_at_the_versions_they_name_while_edges_come_and_
     for streamed in loops:
         streamed.check_branch(streamed.loop.fork(), independent=True)
         streamed.check_main()
+
+
+def judge_components(loop, streamed):
+    """Fork it, and compare its labels with the oracle at the prefix that they name."""
+    branch = loop.fork()
+    assert branch.wait(WAIT_S)
+    assert branch.state is BranchState.CONVERGED, branch.error
+    ids, labels = branch.values().arrays()
+    edges = streamed.history.at(branch.snapshot.offsets["stream"])
+    assert labels.dtype == np.int64
+    assert np.array_equal(labels, exact_components(edges).lookup(ids))
+    branch.release()
+
+
+def test_hops_and_components_join_the_paths_and_all_are_exact_under_removals(master):
+    """Values of two types on one stream, along one direction and along both, with a cut of its own for each fork."""
+    records = stream(5, vertices=500, edges=2500)
+    streamed = Placed(master, "beside", records)
+    streamed.admit(len(records) // 4)
+    beside = [
+        master.start(BreadthFirstSearch(source=SOURCE), "beside-hops", stream="beside"),
+        master.start(ConnectedComponents(), "beside-components", stream="beside"),
+    ]
+    while streamed.admit(len(records) // 8):
+        streamed.check_branch(streamed.loop.fork())
+        judge_components(beside[1], streamed)
+        branch = beside[0].fork()
+        assert branch.wait(WAIT_S)
+        edges = streamed.history.at(branch.snapshot.offsets["stream"])
+        ids, hops = branch.values().arrays()
+        unweighted = EdgeList(edges.src, edges.dst, np.ones(len(edges)), edges.vertices)
+        assert np.array_equal(hops, exact_distances(unweighted, SOURCE).lookup(ids))
+        branch.release()
+    for loop in beside:
+        master.remove(loop.name)
+    streamed.check_main()
 
 
 def test_values_are_looked_up_ranked_paged_and_taken_whole(master):

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 import tornado
+from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
 from tests.engine.places import (
     PLACES,
@@ -25,6 +26,7 @@ from tests.engine.places import (
     runs,
     stream,
 )
+from tests.engine.test_conformance import judge_components
 from tests.loops.test_recovery import judge
 from tests.promised import within
 from tornado.engine import cluster
@@ -105,6 +107,24 @@ def test_a_worker_that_ends_or_hangs_while_edges_come_and_branches_run(lossy, nu
         kept.check_main()
         kept.check_branch(kept.loop.fork())
     assert lossy.engine.losses == 1
+
+
+def test_components_are_restored_with_their_reverse_lists(lossy):
+    """What was admitted before there were reverse lists has to be in them too, when the journal is gone through again."""
+    records = stream(seed=9, vertices=2000, edges=5000)
+    with Placed(lossy, "directed", records) as streamed:
+        streamed.admit(len(records) // 3)
+        components = lossy.start(ConnectedComponents(), "components", stream="directed")
+        streamed.admit(len(records) // 3)
+        judge_components(components, streamed)
+        breakage = Breakage(streamed)
+        lose(lossy)
+        streamed.admit(len(records) // 6)
+        breakage.exact_again("components beside")
+        judge_components(components, streamed)
+        admit_all(streamed)
+        judge_components(components, streamed)
+        lossy.remove("components")
 
 
 def test_a_branch_with_other_parameters_is_forked_again_from_the_same_cut(lossy):
