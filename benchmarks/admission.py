@@ -1,7 +1,7 @@
 """How many edges a second does a converged main loop take?
 
 Nine tenths of the graph are loaded to the fixed point; then batches, half removals of random live edges and half additions,
-as fast as admission lets them in, held for a minute. A rate counts records over the time until the loop is idle again, so
+as fast as admission lets them in, held for some time. A rate counts records over the time until the loop is idle again, so
 what piled up is paid for; and the backlog must not grow while it is held. Nobody asks meanwhile: how soon an answer shows a change
 is measured in `changes.py`. In the end all distances are compared with the oracle.
 """  # noqa: D400  # a question

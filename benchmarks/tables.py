@@ -57,6 +57,54 @@ def differential() -> str:
     return _table([*head, "scaled over ours"], rows)
 
 
+def programs() -> str:
+    """Hops and components, beside differential-dataflow."""
+    rows = []
+    for program in ("hops", "components"):
+        of = [f"{program}, {workers}" for workers in _WORKERS]
+        for size in ("1 change", "100 changes", "1,000 changes", "10,000 changes"):
+            rows.append(
+                _beside(f"{program}, {size}", [f"{size} until exact, {one}" for one in of], ", p50", "ms")
+            )
+        rows.append(_beside(f"{program}, loading", [f"loading, {one}" for one in of], "", "s"))
+    return _table(
+        [
+            "scale 20, 1 worker / 2 workers, p50",
+            "differential, as measured",
+            "scaled to this machine",
+            "ours",
+        ],
+        rows,
+    )
+
+
+def _beside(text: str, what: Sequence[str], ours: str, unit: str) -> list[str]:
+    """Return a row of figures beside those of the peer."""
+    own = [one.replace("loading, ", "loading 90 % to the fixed point, ") + ours for one in what]
+    there = [f"{peers.DIFFERENTIAL}, {one}" for one in what]
+    scaled = [f"{peers.DIFFERENTIAL} scaled to this machine, {one}" for one in what]
+    return [text, *(f"{_pair('programs-20', names)} {unit}" for names in (there, scaled, own))]
+
+
+def loops() -> str:
+    """Three loops on one stream."""
+    rows = []
+    for what in ("settled", "admission", "loading 90 % to the fixed point"):
+        for count in ("one loop", "three loops"):
+            names = [f"{what}, {count}, {workers}" for workers in _WORKERS]
+            rows.append([f"{what}, {count}", *(_cell("loops-20", name) for name in names), ""])
+    for what in ("memory", "rate"):
+        names = [f"{what} of three loops over one, {workers}" for workers in _WORKERS]
+        rows.append(
+            [
+                f"{what} of three over one",
+                *(_cell("loops-20", name) for name in names),
+                _cell("loops-20", names[0], "bound"),
+            ]
+        )
+    return _table(["scale 20", *_WORKERS, "bound"], rows)
+
+
 def queries() -> str:
     """Queries one by one."""
     rows = []
@@ -273,7 +321,8 @@ def startup() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     table.__name__: table
     for table in (
-        *(changes, differential, queries, queries_at_once, admission, scratch, recomputing, engines),
+        *(changes, differential, programs, loops, queries, queries_at_once, admission, scratch),
+        *(recomputing, engines),
         *(checkpoints, topic, pipeline, memory, startup),
     )
 }
