@@ -193,10 +193,10 @@ class Master:
             raise NameTaken(f"loops read a stream named {name!r} already")
         with stream.expecting(program):
             keeper.require_possible(program)
-            if stream.lacks_reverse(program):
-                loop = self._start_both_ways(stream, keeper, program, name, delay_bound)
-            else:
-                loop = MainLoop(stream=stream, **self._placed(name, program, delay_bound))
+            with stream.beginning_reverse:
+                if stream.lacks_reverse(program):
+                    return self._start_both_ways(stream, keeper, program, name, delay_bound)
+            loop = MainLoop(stream=stream, **self._placed(name, program, delay_bound))
         self._running[loop.number] = loop
         return loop
 
@@ -209,11 +209,14 @@ class Master:
         with stream.standing_still(lambda condition: keeper.await_parts(condition, losses)):
             stream.begin_reverse()
             loop = MainLoop(stream=stream, **placed)
+            self._running[loop.number] = loop
             try:
                 keeper.fill_reverse(losses)
+                loop.raise_failure()  # as where workers were lost meanwhile
                 stream.have_reverse()
             except BaseException:
                 loop.remove()
+                self._forget(loop.number)
                 raise
         return loop
 

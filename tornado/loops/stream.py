@@ -91,6 +91,8 @@ class Stream:
         Which reverse lists the graph has on the workers, counted from 1 as they begin; 0: none, so far.
     is_both_ways
         Whether shares have the records of which a worker owns either end.
+    beginning_reverse
+        Held by who has the workers begin reverse lists.
     is_whole
         False while workers were lost and the loops are being put on others.
     on_full_journal
@@ -121,6 +123,7 @@ class Stream:
         self.is_undirected = False
         self.reverse = 0
         self.is_both_ways = False
+        self.beginning_reverse = threading.Lock()
         self._stands_still = False
         self.is_whole = True
         self.on_full_journal: Callable[[], object] = lambda: None
