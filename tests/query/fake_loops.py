@@ -20,6 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from tornado.errors import InvalidArgument, QueueFull, UnknownField
+from tornado.storage import MemoryStore
 
 INSERT, REMOVE, REPLACE, MENTION = 1, -1, 2, 3
 
@@ -364,6 +365,7 @@ class Master:
 
     def __init__(self, store=None, workers=1, engine="threads", spark_master=None):
         self.loops = {}
+        self.store = MemoryStore() if store is None else store
         self.delay_s = 0.0
         self.instant = False
         self.lagging = False
@@ -377,7 +379,8 @@ class Master:
         self.values_of = Values
         self._threads = []
 
-    def start(self, program, name=None, delay_bound=64):
+    def start(self, program, name=None, delay_bound=64, *, beside=()):
+        assert not beside
         name = name or type(program).__name__.lower()
         if name in self.loops:
             raise InvalidArgument(f"a loop is called {name!r} already")

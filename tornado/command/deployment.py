@@ -22,6 +22,7 @@ from ..ingest.source import FileSource, Source
 from ..ingest.source_names import SourceKind, check_file_name, kind_of
 from ..loops import Master
 from ..loops.general_program import GeneralProgram
+from ..loops.new_loop import NewLoop
 from ..query.contract import MainLoopView
 from ..query.handles import LoopHandle
 from ..query.ids import IdCodec, IntIds, StringIds
@@ -109,7 +110,9 @@ class Deployment:
     loop : MainLoopView
         The endless one; the first, where there are several.
     loops : list of MainLoopView
-        All of them.
+        All that the run names.
+    returned : list of MainLoopView
+        Those that an earlier run was asked to start on the stream, and that are there again.
     logged : LoggedAdmission
         That loop, as a source sees it that gives its records once.
     codec : IdCodec
@@ -124,6 +127,7 @@ class Deployment:
 
     loop: MainLoopView
     loops: list[MainLoopView]
+    returned: list[MainLoopView]
     logged: LoggedAdmission
     service: QueryService
     server: HttpServer | None
@@ -178,6 +182,10 @@ class Deployment:
         self.service = session.service
         if placement.files_first and (acknowledged := pusher.hold(placement.loop)):
             self.service.await_offsets(placement.loop, acknowledged)
+        intern = None if self.interner is None else self._intern
+        beside = [
+            NewLoop(other.make_program(intern), other.name, other.delay_bound) for other in self._beside
+        ]
         self._handle = session.start(
             program,
             placement.loop,
@@ -187,15 +195,12 @@ class Deployment:
             keep_snapshots=placement.keep_snapshots,
             on_checkpoint_failure=self._on_checkpoint_failure,
             undirected=placement.undirected,
+            beside=beside,
         )
         self.loop = self._handle.loop
-        intern = None if self.interner is None else self._intern
-        self.loops = [self.loop]
-        for other in self._beside:
-            handle = session.start(
-                other.make_program(intern), other.name, other.delay_bound, stream=placement.loop
-            )
-            self.loops.append(handle.loop)
+        named = [placement.loop, *(other.name for other in beside)]
+        self.loops = [session.loop(name).loop for name in named]
+        self.returned = [handle.loop for name, handle in session.loops.items() if name not in named]
         self.logged = LoggedAdmission(self.loop, pusher)
         # Last: what an earlier run had acknowledged is in the loop, or held, before anybody can push more.
         self.server = None

@@ -175,7 +175,7 @@ class _Job:
             f"{self._plan.loop} is served at {server.url} (Ctrl-C ends)",
             as_json=self._as_json,
             event="ready",
-            loops=[loop.name for loop in self._deployment.loops],
+            loops=[loop.name for loop in (*self._deployment.loops, *self._deployment.returned)],
             url=server.url,
             host=server.host,
             port=server.port,
@@ -189,6 +189,11 @@ class _Job:
         snapshot = restored.snapshot
         offsets = ", ".join(f"{source}: {offset:,}" for source, offset in sorted(snapshot.offsets.items()))
         values = "" if restored.is_converged else f"; its values are of {restored.program} and computed anew"
+        others = [
+            loop for loop in (*self._deployment.loops, *self._deployment.returned) if loop is not self._loop
+        ]
+        anew = [loop.name for loop in others if loop.restored is None]
+        values += f"; begun anew on its graph: {', '.join(anew)}" if anew else ""
         say_note(
             f"goes on from the snapshot of version {snapshot.version} ({offsets or 'nothing read'}){values}",
             as_json=self._as_json,
@@ -196,6 +201,10 @@ class _Job:
             snapshot=snapshot_dict(NamedSnapshot.of(snapshot)),
             program=restored.program,
             converged=restored.is_converged,
+            loops=[
+                {"name": loop.name, "converged": loop.restored is not None and loop.restored.is_converged}
+                for loop in (self._loop, *others)
+            ],
         )
 
     def _read(self, reporter: Reporter) -> None:

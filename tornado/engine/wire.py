@@ -9,12 +9,14 @@ A message travels as *frames* of at most `FRAME_BYTES`, into which its bytes are
 
 - 16 bytes: the *fence*, a secret of this set of workers. What has another one is from an older set, or from a stranger.
 - 4 bytes: the length of the header.
-- The header: one MessagePack value. An array in it, of one or two dimensions, is an extension that says its type, shape and place.
+- The header: one MessagePack value. An array in it is an extension that says its type, length and place, and
+  the shape of one entry.
 - The arrays, each at a multiple of 8 bytes from the beginning.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +32,8 @@ FENCE_BYTES = 16
 FRAME_BYTES = 1 << 20
 """The most that a frame has. It is copied at once, under the interpreter lock: in a fraction of a millisecond."""
 _LENGTH = struct.Struct("<I")
-_PLACE = struct.Struct("<BBQQQ")  # code of the type, dimensions, rows, columns, first byte
+_PLACE = struct.Struct("<BQQ")  # type, length, place; behind it the shape of one entry, a number each
+_EXTENT = struct.Struct("<Q")
 _ARRAY = 0
 _FIRST_TYPE = 1
 _NAMES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64"
@@ -84,10 +87,9 @@ class Wire:
             nonlocal room
             if isinstance(value, np.ndarray):
                 code = _CODES.get(value.dtype)
-                if code is None or value.ndim not in {1, 2}:
+                if code is None or not value.ndim:
                     raise TypeError(f"an array of {value.dtype} with {value.ndim} dimensions cannot travel")
-                columns = value.shape[1] if value.ndim == 2 else 1
-                place = _PLACE.pack(code, value.ndim, len(value), columns, room)
+                place = _PLACE.pack(code, len(value), room) + b"".join(map(_EXTENT.pack, value.shape[1:]))
                 arrays.append(value)
                 room += _padded(value.nbytes)
                 return msgpack.ExtType(_ARRAY, place)
@@ -133,9 +135,10 @@ class Wire:
 
         def extension(code: int, content: bytes) -> Any:
             if code == _ARRAY:
-                kind, dimensions, rows, columns, place = _PLACE.unpack(content)
-                array = np.frombuffer(held, ARRAY_TYPES[kind], rows * columns, first + place)
-                return array if dimensions == 1 else array.reshape(rows, columns)
+                kind, count, place = _PLACE.unpack_from(content)
+                shape = [extent for (extent,) in _EXTENT.iter_unpack(content[_PLACE.size :])]
+                flat = np.frombuffer(held, ARRAY_TYPES[kind], count * math.prod(shape), first + place)
+                return flat.reshape(count, *shape)
             fields = msgpack.unpackb(content, ext_hook=extension, use_list=False, strict_map_key=False)
             return self._types[code - _FIRST_TYPE].of_fields(fields)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from ..errors import InternalError
 from ..graph import EdgeReader, EvolvingGraph
 from . import loop_columns as names
 from .bundle import Bundle, Messages
@@ -134,12 +133,8 @@ class BranchProcessor(SelectiveProcessor):
         return LocalValues(self.graph, self.state, self.vertices)
 
     def pages(self) -> SnapshotPages:
-        """Return vertices and edges by page; the branch must be over, and its edges read."""
+        """Return vertices and, where they were read, edges by page; the branch must be over."""
         if self._pages is None:
-            if self.reader is None:
-                raise InternalError(
-                    f"branch {self.number} was not forked to be stored, its edges were not read"
-                )
             self._pages = SnapshotPages(self.graph, self.state, self.vertices, self.reader)
         return self._pages
 

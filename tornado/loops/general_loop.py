@@ -15,8 +15,8 @@ from .general_program import GeneralProgram
 from .host import PartPlan
 from .main_loop import MainLoop
 from .program_modules import reference_of
-from .restoration import Restored
 from .share import Share
+from .stored_snapshot import StoredSnapshot
 
 
 class GeneralLoop(MainLoop):
@@ -33,20 +33,17 @@ class GeneralLoop(MainLoop):
         del before_write
         raise self._unsupported()
 
-    def restore(self) -> Restored | None:
-        """Begin with nothing, and return None.
+    def check_stored(self, stored: StoredSnapshot) -> None:
+        """Raise: a selective program left it.
 
         Raises
         ------
         InvalidArgument
-            When the store has snapshots of a selective program by this name.
+            Always.
         """
-        stored = self.stream.stored.newest()
-        if stored is None:
-            return None
         raise InvalidArgument(
             f"loop {self.name!r} cannot go on from its snapshot of version {stored.snapshot.version}, which "
-            f"{stored.described} left: {type(self.program).__name__} is a general program",
+            f"{stored.described(self.name)} left: {type(self.program).__name__} is a general program",
             hint="Start the program that was stored, or name another loop or an empty store.",
         )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..timely import Dataflow, Fabric, Worker
@@ -55,11 +56,11 @@ class Admit:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Have this worker's part of a loop take over columns of a stored snapshot, before anything is admitted."""
+    """Have this worker's parts of loops take over columns of a stored snapshot, at once and before anything is admitted."""
 
-    loop: int
-    method: str  # of the part
-    columns: tuple[NDArray[Any] | None, ...]
+    method: str  # of the parts
+    ids: NDArray[np.int64]
+    columns: Mapping[int, NDArray[Any] | None]  # by loop, of those vertices
     on_placed: Callable[[int, Exception | None], None]  # worker, what went wrong
 
 
@@ -280,7 +281,9 @@ class WorkerHost:
 
     def _place(self, command: Place) -> None:
         try:
-            getattr(self._loops[command.loop], command.method)(*command.columns)
+            for loop, column in command.columns.items():
+                if loop in self._loops:  # what took it off the workers is heard of where it is waited for
+                    getattr(self._loops[loop], command.method)(command.ids, column)
         except Exception as error:  # noqa: BLE001  for whoever starts the loop
             command.on_placed(self.index, error)
         else:

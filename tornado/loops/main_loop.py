@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine import Engine
-from ..errors import InvalidArgument, TornadoError, WorkerLost
+from ..errors import InvalidArgument, WorkerLost
 from ..graph import PartitionMap
 from ..ingest.records import EdgeBatch
+from ..value_types import shown
 from .branch import Branch
+from .checkpoint import not_stored, store_checkpoint
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
 from .main_processor import MainProcessor
 from .part import MainView, PartView, StorableView
 from .parts import Parts
 from .program import SelectiveProgram, VertexProgram, first_refused
-from .restoration import RestorableProcessor, Restoration, Restored
+from .restoration import RestorableProcessor, Restored
 from .share import Share, reverse_shares_of, shares_of
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
@@ -46,6 +48,8 @@ class MainLoop:
         What it reads.
     hears_back
         Which reverse lists its vertices hear along, see `Stream`; 0: along none.
+    app
+        The name of the app by which it was started on the running stream, where it was.
     restored
         What it began with, or None where it began with nothing.
     """
@@ -64,6 +68,7 @@ class MainLoop:
         engine: Engine,
         next_branch: Callable[[], int],
         fork_stored: ForkStored,
+        app: str | None = None,
     ) -> None:
         self.number = number
         self.name = name
@@ -72,6 +77,7 @@ class MainLoop:
         self.workers = len(hosts)
         self.stream = stream
         self.hears_back = stream.reverse if program.both_ways and not stream.is_undirected else 0
+        self.app = app
         self.restored: Restored | None = None
         self._parts = Parts(number, name, self._plan(), stream, hosts, engine)
         self._hosts = hosts
@@ -182,13 +188,13 @@ class MainLoop:
     def _fork_at(self, at: int, program: SelectiveProgram, max_iterations: int | None) -> Branch:
         with self.stream.stored.reading(at):
             stored = self.stream.stored.find(at)
-            if stored.program != identity_of(program):
+            point = stored.fixed_point(identity_of(program), self.name)
+            if point is None:
                 return self._fork_stored(self, program, stored, max_iterations)
-            vertices = stored.vertices()
-        branch = self._branch(stored.snapshot)
-        branch.answer(
-            Values([ColumnValues(vertices.ids, vertices.values)], rank=program.rank, worst=self._worst)
-        )
+            vertices = stored.vertices(point)
+        branch = self._branch(stored.snapshot_of(self.name))
+        found = ColumnValues(vertices.ids, shown(vertices.values))
+        branch.answer(Values([found], rank=program.rank, worst=self._worst))
         return branch
 
     def _branch(self, snapshot: Snapshot) -> Branch:
@@ -216,36 +222,54 @@ class MainLoop:
     ) -> Branch:
         """Fork in the sequence of admissions; `snapshot` is what the branch is said to start from, if not from now."""
         with self.stream.order:
-            self._parts.raise_failure()  # it may have failed, or been removed, while this waited
-            branch = self._branch(snapshot or self.stream.snapshot_of_now(self.delay_bound))
-            number = branch.id
-            self._branches[number] = branch
-            branch.add_done_callback(self._forget)
-            command = Fork(
-                loop=self.number,
-                number=number,
-                arguments=self._arguments(program),
+            return self._fork_in_order(
+                program,
                 fresh=fresh,
                 max_iterations=max_iterations,
-                on_recorded=branch.recorded,
-                on_finished=branch.finished,
+                snapshot=snapshot,
                 reads_edges=reads_edges,
             )
-            self.stream.fork(command)
+
+    def _fork_in_order(
+        self,
+        program: SelectiveProgram,
+        *,
+        fresh: bool = False,
+        max_iterations: int | None = None,
+        snapshot: Snapshot | None = None,
+        reads_edges: bool = False,
+    ) -> Branch:
+        self._parts.raise_failure()  # it may have failed, or been removed, while this waited
+        branch = self._branch(snapshot or self.stream.snapshot_of_now(self.delay_bound))
+        number = branch.id
+        self._branches[number] = branch
+        branch.add_done_callback(self._forget)
+        command = Fork(
+            loop=self.number,
+            number=number,
+            arguments=self._arguments(program),
+            fresh=fresh,
+            max_iterations=max_iterations,
+            on_recorded=branch.recorded,
+            on_finished=branch.finished,
+            reads_edges=reads_edges,
+        )
+        self.stream.fork(command)
         return branch
 
     # Storing
 
     def snapshots(self) -> list[Snapshot]:
-        """The stored snapshots, oldest first; those of earlier runs on the same store too."""
-        return self.stream.stored.all()
+        """The stored snapshots of its stream, oldest first; those of earlier runs on the same store too."""
+        return self.stream.stored.all(self.name)
 
     def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
-        """Write a snapshot of now to the store: the graph and the fixed point of everything admitted so far.
+        """Write a snapshot of now to the store: the graph, and the fixed point that each loop on the stream has of it.
 
-        A branch computes it while the main loop goes on; only the workers' copying of the edges is work for the loop, a
-        fraction of a millisecond at a time. Cost, until it is written: the copy of a fork; 32 bytes an edge on its worker;
-        and here 24 bytes an edge and a vertex of the pages that changed.
+        A branch of each loop computes it while the loops go on; only the workers' copying of the edges is work for them, a
+        fraction of a millisecond at a time. Cost, until it is written: the copy of a fork for each loop; 32 bytes an edge on
+        its worker; and here 24 bytes an edge, 8 bytes a vertex, and 16 for each of its loops, of the pages that changed. A
+        loop that has failed is left out.
 
         Parameters
         ----------
@@ -255,37 +279,20 @@ class MainLoop:
 
         Returns
         -------
-        The version of the snapshot, for ``fork(at=…)``. When nothing came in since the last one, that one's.
+        The version of the snapshot, for ``fork(at=…)``. When nothing came in since the last one, and no loop began, that one's.
 
         Raises
         ------
         StoreFull
             When there is no room; the loop goes on, and what was stored is as it was.
         """
-        keeper = self.stream.keeper()
-        if keeper is not self and isinstance(keeper, MainLoop):
-            return keeper.checkpoint(before_write=before_write)
-        with self.stream.checkpointing:
+        if not self.stream.running:
             self._parts.raise_failure()
-            version = self.stream.counts()[0]
-            if version == self.stream.checkpointed:
-                return version
-            branch = self._fork(self.program, reads_edges=True)
-            try:
-                branch.wait()
-                if branch.state is not BranchState.CONVERGED:
-                    raise self._not_stored(branch)
-                if before_write is not None:
-                    before_write()
-                parts = [cast("StorableView", part).pages() for _, part in branch.states()]
-                self.stream.stored.write(branch.snapshot, self.program, parts)
-            finally:
-                branch.cancel()
-                branch.release()
-            snapshot = branch.snapshot
-            self.stream.checkpointed = snapshot.version
-            self.stream.was_stored(snapshot.version)
-            return snapshot.version
+        return store_checkpoint(self.stream, before_write=before_write)
+
+    def fork_to_store(self, *, reads_edges: bool) -> Branch:
+        """Fork with its own parameters, and with the edges or without; under the order."""
+        return self._fork_in_order(self.program, reads_edges=reads_edges)
 
     def require_possible(self, program: SelectiveProgram) -> None:
         """Refuse a program that cannot take an edge of the graph as it is.
@@ -318,7 +325,7 @@ class MainLoop:
         try:
             branch.wait()
             if branch.state is not BranchState.CONVERGED:
-                raise self._not_stored(branch)
+                raise not_stored(self, branch)
             for _, part in branch.states():
                 pages = cast("StorableView", part).pages()
                 while not pages.arrange(_PAGES_LOOKED_AT):
@@ -345,69 +352,18 @@ class MainLoop:
         """
         return self.stream.stored.forget(keep=keep, in_use=in_use)
 
-    def restore(self) -> Restored | None:
-        """Begin where the newest stored snapshot ended: for the master, before anything is admitted.
+    def check_stored(self, stored: StoredSnapshot) -> None:
+        """Raise `InvalidArgument` where programs of its kind cannot go on from what is stored; these can."""
 
-        A program that computes something else than what was stored takes the graph and computes its own values.
+    def is_at_rest(self) -> bool:
+        """Whether its parts, as they are, have applied everything and come to their end with it.
 
         Raises
         ------
-        InvalidArgument
-            When the program cannot take an edge that is stored.
-        StoreCorrupt
-            When the snapshot cannot be read.
+        WorkerLost
+            When one is gone.
         """
-        stored = self.stream.stored.newest()
-        if stored is None:
-            return None
-        snapshot = stored.snapshot
-        converged = self._load(stored)
-        # Other values on the same graph are another version: what is stored stays what it is.
-        version = snapshot.version if converged else self.stream.numbers.take()
-        if converged:
-            self.stream.checkpointed = version
-        self.stream.begin(version, snapshot.offsets)
-        self.restored = Restored(snapshot, stored.described, converged)
-        return self.restored
-
-    def _load(self, stored: StoredSnapshot) -> bool:
-        """Hand a stored snapshot to the workers, which have nothing yet; whether its values were taken over."""
-        snapshot = stored.snapshot
-        losses = self._engine.losses
-        converged = stored.program == identity_of(self.program)
-        vertices = stored.vertices()
-        restoration = Restoration(
-            vertices,
-            number=self.number,
-            hosts=self._hosts,
-            engine=self._engine,
-            partition=self.partition,
-            wait=lambda condition: self._parts.wait(condition, losses),
-        )
-        restoration.place_vertices(with_values=converged)
-        for edges in stored.edge_pages():
-            batch = EdgeBatch.of(edges.sources, edges.targets, edges.weights)
-            found = first_refused(self.program, batch)
-            if found is not None:
-                raise InvalidArgument(
-                    f"loop {self.name!r} cannot go on from its snapshot of version {snapshot.version}, which "
-                    f"{stored.described} left: the edge {found[1]} is nothing for {type(self.program).__name__}: {found[2]}",
-                    hint="Start the program that was stored, or name another loop or an empty store.",
-                )
-            self._parts.wait(self.stream.has_room, losses)
-            self.stream.post_shares(self.shares(batch), snapshot.version)
-        if converged:
-            self._parts.wait(self._parts.is_idle, losses)
-            restoration.place_parents()
-        return converged
-
-    def _not_stored(self, branch: Branch) -> Exception:
-        error = branch.error
-        if isinstance(error, TornadoError):
-            return error
-        if error is not None:
-            return RuntimeError(f"loop {self.name} failed, no snapshot was stored: {error!r}")
-        return InvalidArgument(f"loop {self.name!r} was closed before its snapshot was stored")
+        return self._parts.is_idle()
 
     # Watching
 
@@ -519,15 +475,6 @@ class MainLoop:
         self._parts.prepare()
         self._parts.install()
         self._parts.await_installed(losses)
-
-    def load_again(self) -> None:
-        """Load the newest stored snapshot into workers on which the loop was just installed; under the lock of the order."""
-        stored = self.stream.stored.newest()
-        if stored is not None:
-            version = stored.snapshot.version
-            with self.stream.stored.reading(version):
-                self._load(stored)
-            self.stream.forget_replayed(version)
 
     def fork_again(self, command: Fork) -> bool:
         """Put a fork into the sequence once more, if its branch still runs; under the lock of the order."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,11 +28,13 @@ from .general_loop import GeneralLoop
 from .general_program import GeneralProgram
 from .host import LoopHost, WorkerHost
 from .main_loop import MainLoop
+from .new_loop import NewLoop
 from .program import SelectiveProgram, VertexProgram
 from .remote_host import RemoteHost
+from .restoration import Restoration
 from .stored_loop import StoredLoop
-from .stored_snapshot import StoredSnapshot
-from .stream import Stream
+from .stored_snapshot import StoredSnapshot, identity_of
+from .stream import Checkpointed, Stream
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 
@@ -97,6 +100,8 @@ class Master:
         stream: str | None = None,
         *,
         is_undirected: bool = False,
+        app: str | None = None,
+        beside: Sequence[NewLoop] = (),
     ) -> MainLoop:
         """Start a main loop.
 
@@ -109,6 +114,10 @@ class Master:
         is_undirected
             Whether every record of a stream of its own comes with the same one the other way round, which `Stream.is_undirected`
             then says of all that was ever in it.
+        app
+            The name of the app by which it is started on a running stream, which its snapshots then have.
+        beside
+            Loops that begin with a stream of its own: each goes on from its fixed point too, where the snapshot has it.
 
         Raises
         ------
@@ -124,101 +133,189 @@ class Master:
         StoreCorrupt
             When what is stored cannot be read.
         """
+        wanted = NewLoop(program, name, delay_bound, app)
+        with ExitStack() as reserved:
+            reserved.enter_context(self._reserved(name))
+            wanted.check()
+            others: list[NewLoop] = []
+            for other in beside:
+                try:
+                    reserved.enter_context(self._reserved(other.name))
+                    other.check()
+                except CallerError as error:
+                    other.refuse(error)
+                else:
+                    others.append(other)
+            if stream is None:
+                loops = self._start(wanted, others, is_undirected=is_undirected)
+            else:
+                loops = [self._start_beside(self._stream_named(stream), wanted)]
+            for loop in loops:
+                self.loops[loop.name] = loop  # from now on it can be fed and asked
+        for host in self._hosts:
+            self._look_for_failures(host)  # of its very first step
+        return loops[0]
+
+    @contextmanager
+    def _reserved(self, name: str) -> Iterator[None]:
+        """A loop is being started under this name: no other is.
+
+        Raises
+        ------
+        NameTaken
+            When one has it.
+        """
         with self._naming:
             if name in self.loops or name in self._starting:
                 raise NameTaken(f"a loop named {name!r} runs already")
             self._starting.add(name)
         try:
-            program.check_delay_bound(delay_bound)
-            program.check_parameters()
-            if stream is None:
-                loop = self._start(program, name, delay_bound, is_undirected=is_undirected)
-            else:
-                loop = self._start_beside(self._stream_named(stream), program, name, delay_bound)
-            self.loops[name] = loop  # from now on it can be fed and asked
+            yield
         finally:
             with self._naming:
                 self._starting.discard(name)
-        for host in self._hosts:
-            self._look_for_failures(host)  # of its very first step
-        return loop
 
-    def _start(
-        self, program: VertexProgram, name: str, delay_bound: int | None, *, is_undirected: bool
-    ) -> MainLoop:
-        if isinstance(program, GeneralProgram):
+    def _start(self, first: NewLoop, others: Sequence[NewLoop], *, is_undirected: bool) -> list[MainLoop]:
+        """Start loops on a stream of their own; the first one, and those of the others that were not refused."""
+        if isinstance(first.program, GeneralProgram):
             kind: type[MainLoop] = GeneralLoop
-        elif isinstance(program, SelectiveProgram):
+        elif isinstance(first.program, SelectiveProgram):
             kind = MainLoop
         else:
             raise NotSupported(
-                f"{type(program).__name__} is neither a SelectiveProgram nor a GeneralProgram",
+                f"{type(first.program).__name__} is neither a SelectiveProgram nor a GeneralProgram",
                 hint="Derive it from one of them.",
             )
-        if any(stream.name == name for stream in self._streams):
+        if any(stream.name == first.name for stream in self._streams):
             raise NameTaken(
-                f"loops read a stream named {name!r} already",
+                f"loops read a stream named {first.name!r} already",
                 hint="Start this one on it, or give it another name.",
             )
-        stream = self._new_stream(name, self.store)
-        stream.is_undirected = stays_undirected(self.store, name, wanted=is_undirected)
-        if stream.lacks_reverse(program):
+        stream = self._new_stream(first.name, self.store)
+        stream.is_undirected = stays_undirected(self.store, first.name, wanted=is_undirected)
+        stored = stream.stored.newest()
+        restored = [] if stored is None else [other for other in others if _has_fixed_point(stored, other)]
+        if any(stream.lacks_reverse(loop.program) for loop in (first, *restored)):
             stream.begin_reverse()
             stream.have_reverse()
-        loop = kind(stream=stream, **self._placed(name, program, delay_bound))
-        stream.on_full_journal = loop.checkpoint
-        self._running[loop.number] = loop
+        loops: list[MainLoop] = []
         try:
-            loop.restore()
+            loops.append(self._installed(kind, stream, first))
+            stream.on_full_journal = loops[0].checkpoint
+            late = list(others)
+            if stored is not None:
+                loops[0].check_stored(stored)
+                early = {other.name: other for other in restored}
+                late = [other for other in others if other.name not in early]
+                for other in early.values():
+                    try:
+                        loops.append(self._installed(MainLoop, stream, other))
+                    except CallerError as error:
+                        other.refuse(error)
+                for loop, refusal in self._begin_with(stored, stream, loops).items():
+                    loops.remove(loop)
+                    self._take_off(loop)
+                    early[loop.name].refuse(refusal)
+            for other in late:
+                try:
+                    loops.append(self._start_beside(stream, other))
+                except CallerError as error:
+                    other.refuse(error)
         except BaseException:
-            loop.remove()
-            self._forget(loop.number)
+            for loop in reversed(loops):
+                self._take_off(loop)
             raise
-        return loop
+        return loops
 
-    def _start_beside(
-        self, stream: Stream, program: VertexProgram, name: str, delay_bound: int | None
-    ) -> MainLoop:
+    def _begin_with(
+        self, stored: StoredSnapshot, stream: Stream, loops: Sequence[MainLoop]
+    ) -> dict[MainLoop, CallerError]:
+        """Let a stream and its loops, which have nothing yet, begin where a stored snapshot ended.
+
+        A program that computes something else than what was stored takes the graph and computes its own values.
+
+        Returns
+        -------
+        The loops that cannot, and why.
+
+        Raises
+        ------
+        InvalidArgument
+            When the first one cannot.
+        """
+        restoration = Restoration(stored, stream, loops, hosts=self._hosts, engine=self.engine)
+        restored = restoration.load()
+        if loops[0].number in restoration.refused:
+            raise restoration.refused[loops[0].number]
+        loops[0].raise_failure()
+        for loop in loops:
+            loop.restored = restored.get(loop.number)
+        snapshot = stored.snapshot
+        if restored[loops[0].number].is_converged:
+            stream.checkpointed = Checkpointed(snapshot.version, frozenset(restored))
+            stream.begin(snapshot.version, snapshot.offsets)
+        else:
+            # Other values on the same graph are another version: what is stored stays what it is.
+            stream.begin(stream.numbers.take(), snapshot.offsets)
+        return {
+            loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
+        }
+
+    def _start_beside(self, stream: Stream, wanted: NewLoop) -> MainLoop:
         keeper = stream.keeper()
-        if not isinstance(program, SelectiveProgram) or isinstance(keeper, GeneralLoop):
+        kind = type(wanted.program).__name__
+        if not isinstance(wanted.program, SelectiveProgram) or isinstance(keeper, GeneralLoop):
             raise NotSupported(
-                f"{type(program).__name__} cannot be started on stream {stream.name!r}: general programs read streams of their own",
+                f"{kind} cannot be started on stream {stream.name!r}: general programs read streams of their own",
                 hint="Start it without a stream.",
             )
         if not isinstance(keeper, MainLoop):
             raise InvalidArgument(
                 f"the loops on stream {stream.name!r} have failed", hint="Start a stream again."
             )
-        if any(other.name == name and other is not stream for other in self._streams):
-            raise NameTaken(f"loops read a stream named {name!r} already")
-        with stream.expecting(program):
-            keeper.require_possible(program)
+        with stream.expecting(wanted.program):
+            keeper.require_possible(wanted.program)
             with stream.beginning_reverse:
-                if stream.lacks_reverse(program):
-                    return self._start_both_ways(stream, keeper, program, name, delay_bound)
-            loop = MainLoop(stream=stream, **self._placed(name, program, delay_bound))
-        self._running[loop.number] = loop
-        return loop
+                if stream.lacks_reverse(wanted.program):
+                    return self._start_both_ways(stream, keeper, wanted)
+            return self._installed(MainLoop, stream, wanted)
 
-    def _start_both_ways(
-        self, stream: Stream, keeper: MainLoop, program: VertexProgram, name: str, delay_bound: int | None
-    ) -> MainLoop:
+    def _start_both_ways(self, stream: Stream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
         """Start a loop whose vertices hear along both directions where the graph has lists of one."""
         losses = self.engine.await_workers()
-        placed = self._placed(name, program, delay_bound)
         with stream.standing_still(lambda condition: keeper.await_parts(condition, losses)):
             stream.begin_reverse()
-            loop = MainLoop(stream=stream, **placed)
-            self._running[loop.number] = loop
+            loop = self._installed(MainLoop, stream, wanted)
             try:
                 keeper.fill_reverse(losses)
                 loop.raise_failure()  # as where workers were lost meanwhile
                 stream.have_reverse()
             except BaseException:
-                loop.remove()
-                self._forget(loop.number)
+                self._take_off(loop)
                 raise
         return loop
+
+    def _installed(self, kind: type[MainLoop], stream: Stream, wanted: NewLoop) -> MainLoop:
+        """A loop that the workers have.
+
+        Raises
+        ------
+        NameTaken
+            When another stream has its name.
+        """
+        if any(other.name == wanted.name and other is not stream for other in self._streams):
+            raise NameTaken(
+                f"loops read a stream named {wanted.name!r} already", hint="Give it another name."
+            )
+        placed = self._placed(wanted.name, wanted.program, wanted.delay_bound)
+        loop = kind(stream=stream, app=wanted.app, **placed)
+        self._running[loop.number] = loop
+        return loop
+
+    def _take_off(self, loop: MainLoop) -> None:
+        """Take off a loop that could not be started."""
+        loop.remove()
+        self._forget(loop.number)
 
     def remove(self, name: str) -> None:
         """Remove a loop: its branches are cancelled and its memory is free again. With the last loop its stream goes too.
@@ -310,12 +407,21 @@ class Master:
             if loop.stream is stream and loop.error is None:
                 try:
                     loop.install_again()
-                    if not loops:
-                        loop.load_again()
                     loops.append(loop)
                 except CallerError as error:  # its program was edited meanwhile, say: the others go on
                     refused[loop] = error
                     loop.withdraw()
+        stored = stream.stored.newest() if loops else None
+        if stored is not None:
+            version = stored.snapshot.version
+            with stream.stored.reading(version):
+                restoration = Restoration(stored, stream, loops, hosts=self._hosts, engine=self.engine)
+                restoration.load()
+            stream.forget_replayed(version)
+            refused |= {
+                loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
+            }
+            loops = [loop for loop in loops if loop not in refused]
         if not loops:
             return []
         forked = set()
@@ -394,3 +500,12 @@ class Master:
         )
         self._running[loaded.number] = loaded
         return loaded.fork_stored(stored, max_iterations)
+
+
+def _has_fixed_point(stored: StoredSnapshot, wanted: NewLoop) -> bool:
+    """Whether a stored snapshot has what a loop would compute on its graph."""
+    program = wanted.program
+    return (
+        isinstance(program, SelectiveProgram)
+        and stored.fixed_point(identity_of(program), wanted.name) is not None
+    )

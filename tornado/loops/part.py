@@ -108,7 +108,7 @@ class PagesView(Protocol):
         """Do some of the work of putting everything by page; whether that was all. Pages can be asked for then."""
         ...
 
-    def page_vertices(self, page: int) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    def page_vertices(self, page: int) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
         """Ids, values and the ids of parents (their own without one) of the vertices of a page."""
         ...
 
@@ -121,7 +121,7 @@ class StorableView(BranchView, Protocol):
     """One worker's part of a branch whose snapshot can be stored."""
 
     def pages(self) -> PagesView:
-        """Its vertices and edges; asked when it is over."""
+        """Its vertices and, where it was forked to read them, its edges; asked when it is over."""
         ...
 
 

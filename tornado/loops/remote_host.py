@@ -66,7 +66,7 @@ class RemotePages:
         """See `PagesView`."""
         return bool(self.ask("arrange", pages))
 
-    def page_vertices(self, page: int) -> tuple[Ids, Floats, Ids]:
+    def page_vertices(self, page: int) -> tuple[Ids, NDArray[Any], Ids]:
         """See `PagesView`."""
         ids, values, parents = self.ask("page_vertices", page)
         return ids, values, parents
@@ -246,10 +246,10 @@ class RemoteHost:
                 self._starts[loop] = command
                 self._applied[stream] = command.on_applied
                 self.send(("start", loop, stream, plan.kind.__name__, *plan_fields(plan)))
-            case Place(loop, method, columns):
+            case Place(method, ids, columns):
                 ticket = next(self._tickets)
                 self._placing[ticket] = command
-                self.send(("place", loop, ticket, method, columns))
+                self.send(("place", ticket, method, ids, dict(columns)))
             case EndLoop(loop, at_once):
                 self._installed.pop(loop, None)
                 ended = self._starts.pop(loop, None)

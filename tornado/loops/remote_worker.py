@@ -100,8 +100,8 @@ class RemoteWorker:
                         on_applied=lambda _, records: report("applied", stream, records),
                     )
                 )
-            case ("place", loop, ticket, method, columns):
-                post(Place(loop, method, columns, lambda _, error: self._placed(ticket, error)))
+            case ("place", ticket, method, ids, columns):
+                post(Place(method, ids, columns, lambda _, error: self._placed(ticket, error)))
             case ("end", loop, at_once):
                 post(EndLoop(loop, at_once))
 

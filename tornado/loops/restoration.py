@@ -1,8 +1,9 @@
-"""How a main loop begins where a stored snapshot ended: with its graph, and with the fixed point in place of initial values.
+"""How main loops begin where a stored snapshot ended: with its graph, and with their fixed points in place of initial values.
 
-Source: recovery from the last terminated snapshot (Tornado, SIGMOD 2016, section 5.3). A stored snapshot is a fixed point with
-its edges, so a loop of the same program is converged as soon as it is loaded: values are placed first, and then no edge that
-comes makes a better offer. It is keyed by vertex, so any number of workers can load what any other number wrote.
+Source: recovery from the last terminated snapshot (Tornado, SIGMOD 2016, section 5.3). A stored snapshot has the fixed point of
+each loop with the edges, so a loop of the same program is converged as soon as it is loaded: values are placed first, in all
+loops, and then no edge that comes makes a better offer. It is keyed by vertex, so any number of workers can load what any other
+number wrote.
 
 A program that computes something else (other parameters, or an edited function) takes the graph alone, and computes its own
 values on it.
@@ -10,22 +11,24 @@ values on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engine import Engine
-from ..errors import StoreCorrupt
-from ..graph import PartitionMap
+from ..errors import CallerError, InvalidArgument, StoreCorrupt, WorkerLost
+from ..ingest.records import EdgeBatch
 from . import loop_columns as names
 from .host import LoopHost, Place
 from .loop_columns import DIRTY, NO_PARENT, SELF_PARENT
 from .main_processor import MainProcessor
+from .program import SelectiveProgram, first_refused
 from .snapshot import Snapshot
-from .stored_snapshot import VertexColumns
+from .stored_snapshot import StoredSnapshot, identity_of
+from .stream import Reader, Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +53,16 @@ class Restored:
 class RestorableProcessor(MainProcessor):
     """A main loop on one worker that can begin with what was stored. Called on the worker's thread, before anything is admitted."""
 
-    def place_vertices(self, ids: NDArray[np.int64], values: NDArray[np.float64] | None) -> None:
+    def place_vertices(self, ids: NDArray[np.int64], values: NDArray[Any] | None) -> None:
         """Make vertices of this worker known and, where values are given, leave nothing to commit for them.
 
         Raises
         ------
         StoreCorrupt
-            When a vertex is there twice.
+            When a vertex is there twice, or values are not of the type that the loop has.
         """
-        self.stream.mention(ids)
+        if self.graph.rows != len(ids):  # no other loop of the stream has made them known
+            self.stream.mention(ids)
         if self.graph.rows != len(ids):
             raise StoreCorrupt(
                 f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
@@ -66,6 +70,12 @@ class RestorableProcessor(MainProcessor):
         if values is None:
             return
         columns, counters = self.state.columns, self.state.counters
+        own = self.state.values
+        if (values.dtype, values.shape[1:]) != (own.dtype, own.shape[1:]):
+            raise StoreCorrupt(
+                f"the values of a stored snapshot are {values.dtype} of shape {values.shape[1:]}, those of its program "
+                f"are {own.dtype} of shape {own.shape[1:]}"
+            )
         rows = self.graph.rows_of(ids)
         self.state.place_values(rows, values)
         columns.flags[rows] &= ~np.uint8(DIRTY)
@@ -94,47 +104,113 @@ class RestorableProcessor(MainProcessor):
 
 
 class Restoration:
-    """Hands the vertices of a stored snapshot to the workers of a loop, each those that it owns, and waits for them.
+    """Loads a stored snapshot into loops of one stream, which were installed and have nothing yet.
+
+    A loop that cannot take an edge of it is taken off the workers; the others go on.
 
     Parameters
     ----------
-    vertices
-        All of them; only read.
-    number, hosts, engine, partition
-        Of the loop, which is installed and has admitted nothing.
-    wait
-        Waits for what the workers bring about, or raises where they or the loop are lost.
+    stored
+        Only read, a page at a time.
+    stream
+        What the loops read.
+    loops
+        Of selective programs.
+    hosts, engine
+        The workers.
+
+    Attributes
+    ----------
+    refused
+        Why loops could not go on from it, by their numbers.
     """
 
     def __init__(
         self,
-        vertices: VertexColumns,
+        stored: StoredSnapshot,
+        stream: Stream,
+        loops: Sequence[Reader],
         *,
-        number: int,
         hosts: Sequence[LoopHost],
         engine: Engine,
-        partition: PartitionMap,
-        wait: Callable[[Callable[[], bool]], None],
     ) -> None:
-        self._vertices = vertices
-        self._number = number
+        self.refused: dict[int, CallerError] = {}
+        self._stored = stored
+        self._stream = stream
+        self._loops = list(loops)
         self._hosts = hosts
         self._engine = engine
-        self._wait = wait
-        owners = partition.owners_of(vertices.ids)
+        self._losses = engine.losses
+        self._ids = stored.ids()
+        self._values: dict[int, NDArray[Any]] = {}  # by loop, of those whose fixed point is stored
+        self._parents: dict[int, NDArray[np.int64]] = {}
+        for loop in loops:
+            point = stored.fixed_point(identity_of(cast("SelectiveProgram", loop.program)), loop.name)
+            if point is not None:
+                found = stored.vertices(point)
+                self._values[loop.number], self._parents[loop.number] = found.values, found.parents
+        owners = stream.partition.owners_of(self._ids)
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
 
-    def place_vertices(self, *, with_values: bool) -> None:
-        """Place the vertices on every worker; called before the edges come. See `RestorableProcessor.place_vertices`."""
-        values = self._vertices.values if with_values else None
-        self._on_every_worker("place_vertices", self._vertices.ids, values)
+    def load(self) -> dict[int, Restored]:
+        """Load it; blocks until the loops that have their fixed point are at rest with it.
 
-    def place_parents(self) -> None:
-        """Place the parents on every worker; called when every worker has its edges and hears of what it needs."""
-        self._on_every_worker("place_parents", self._vertices.ids, self._vertices.parents)
+        Returns
+        -------
+        What each loop begins with that was not refused, by its number.
 
-    def _on_every_worker(self, method: str, *columns: NDArray[Any] | None) -> None:
-        """Have every worker's part take over its entries of the columns."""
+        Raises
+        ------
+        StoreCorrupt
+            When the snapshot cannot be read.
+        WorkerLost
+            When workers were lost meanwhile, or are ended.
+        """
+        # At once: a loop that heard of vertices before it has their values would begin to compute them.
+        self._place(
+            "place_vertices", {loop.number: self._values.pop(loop.number, None) for loop in self._loops}
+        )
+        self._admit_edges()
+        converged = [loop for loop in self._left() if loop.number in self._parents]
+        if converged:
+            self._wait(lambda: all(loop.error is not None or loop.is_at_rest() for loop in converged))
+            # Now every producer has a row.
+            self._place("place_parents", {loop.number: self._parents[loop.number] for loop in converged})
+        return {
+            loop.number: Restored(
+                self._stored.snapshot_of(loop.name),
+                self._stored.described(loop.name),
+                loop.number in self._parents,
+            )
+            for loop in self._left()
+        }
+
+    def _admit_edges(self) -> None:
+        version = self._stored.snapshot.version
+        for edges in self._stored.edge_pages():
+            batch = EdgeBatch.of(edges.sources, edges.targets, edges.weights)
+            for loop in self._left():
+                found = first_refused(loop.program, batch)
+                if found is not None:
+                    self._refuse(loop, found[1], found[2])
+            if not self._left():
+                return
+            self._wait(self._stream.has_room)
+            self._stream.post_shares(self._stream.shares(batch), version)
+
+    def _refuse(self, loop: Reader, edge: str, reason: str) -> None:
+        self.refused[loop.number] = InvalidArgument(
+            f"loop {loop.name!r} cannot go on from its snapshot of version {self._stored.snapshot.version}, which "
+            f"{self._stored.described(loop.name)} left: the edge {edge} is nothing for {type(loop.program).__name__}: {reason}",
+            hint="Start the program that was stored, or name another loop or an empty store.",
+        )
+        loop.withdraw()
+
+    def _left(self) -> list[Reader]:
+        return [loop for loop in self._loops if loop.number not in self.refused and loop.error is None]
+
+    def _place(self, method: str, columns: Mapping[int, NDArray[Any] | None]) -> None:
+        """Have every worker's parts of loops take over its entries of their columns."""
         outcomes: list[Exception | None] = []
 
         def on_placed(worker: int, error: Exception | None) -> None:
@@ -143,9 +219,23 @@ class Restoration:
             self._engine.notify()
 
         for host, own in zip(self._hosts, self._owned, strict=True):
-            owned = tuple(None if column is None else column[own] for column in columns)
-            host.post(Place(self._number, method, owned, on_placed))
+            owned = {loop: None if column is None else column[own] for loop, column in columns.items()}
+            host.post(Place(method, self._ids[own], owned, on_placed))
         self._wait(lambda: len(outcomes) == len(self._hosts))
         for outcome in outcomes:
             if outcome is not None:
                 raise outcome
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        """Wait for what the workers bring about, as long as it takes."""
+        engine = self._engine
+        happened = engine.wait_for(
+            lambda: engine.losses != self._losses or not self._left() or condition(), None
+        )
+        if not self._left():
+            for loop in self._loops:
+                loop.raise_failure()
+        if engine.losses != self._losses:
+            raise WorkerLost(f"the workers were lost while stream {self._stream.name} was loaded")
+        if not happened:
+            raise WorkerLost(f"the workers were ended while stream {self._stream.name} was loaded", hint="")

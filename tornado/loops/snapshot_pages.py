@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InternalError
 from ..graph import EdgeReader, EvolvingGraph, pages_of
 from ..graph.graph_module import graph_module
 from .selective_state import LoopState
 
 _STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
 
-Vertices = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+Vertices = tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
@@ -35,7 +37,7 @@ class _ByPage:
 
 
 class SnapshotPages:
-    """See the module. Asked from one thread at a time, when the branch is over and its edges are read.
+    """See the module. Asked from one thread at a time, when the branch is over and its edges, if it reads them, are read.
 
     Parameters
     ----------
@@ -44,23 +46,25 @@ class SnapshotPages:
     vertices
         How many had been seen at its cut; the first of them stay what they are.
     reader
-        Has read the edges.
+        Has read the edges; None where those of a branch of another loop are stored.
     """
 
-    def __init__(self, graph: EvolvingGraph, state: LoopState, vertices: int, reader: EdgeReader) -> None:
+    def __init__(
+        self, graph: EvolvingGraph, state: LoopState, vertices: int, reader: EdgeReader | None
+    ) -> None:
         self._kernel = graph_module()
         self._ids = graph.columns.ids
         self._state = state
         self._vertices = graph.known_rows(vertices).astype(np.int32)
-        self._producers, self._consumers, self._weights, self._born = reader.columns()
-        self._rows = max(state.rows_seen, reader.rows)
+        self._edges = None if reader is None else reader.columns()
+        self._rows = max(state.rows_seen, 0 if reader is None else reader.rows)
         self._arranging: Iterator[None] | None = None
         self._vertices_by_page: _ByPage
         self._edges_by_page: _ByPage
 
     def sizes(self) -> tuple[int, int]:
         """How many vertices and edges there are."""
-        return len(self._vertices), len(self._consumers)
+        return len(self._vertices), 0 if self._edges is None else len(self._edges[1])
 
     def arrange(self, pages: int) -> bool:
         """Do some of the work of putting everything by page; return whether that was all. Pages can be asked for then."""
@@ -76,10 +80,13 @@ class SnapshotPages:
 
     def page_edges(self, page: int) -> Edges:
         """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
+        if self._edges is None:
+            raise InternalError("the branch was forked without its edges, so none of them were read")
+        producers, consumers, weights, born = self._edges
         chosen = self._edges_by_page.of(page)
-        chosen = chosen[np.argsort(self._born[chosen])]
+        chosen = chosen[np.argsort(born[chosen])]
         ids = self._ids
-        return ids[self._producers[chosen]], ids[self._consumers[chosen]], self._weights[chosen]
+        return ids[producers[chosen]], ids[consumers[chosen]], weights[chosen]
 
     def _arranged(self, pages: int) -> Iterator[None]:
         page_of_row = np.empty(self._rows, np.uint16)
@@ -87,7 +94,8 @@ class SnapshotPages:
             page_of_row[stretch] = pages_of(self._ids[stretch], pages)
             yield
         self._vertices_by_page = yield from self._by_page(page_of_row, self._vertices, pages)
-        self._edges_by_page = yield from self._by_page(page_of_row, self._consumers, pages)
+        if self._edges is not None:
+            self._edges_by_page = yield from self._by_page(page_of_row, self._edges[1], pages)
 
     def _by_page(
         self, page_of_row: NDArray[np.uint16], rows: NDArray[np.int32], pages: int

@@ -54,12 +54,15 @@ class StoredLoop(MainLoop):
     def fork_stored(self, stored: StoredSnapshot, max_iterations: int | None) -> Branch:
         """Load a snapshot and fork the one branch that this loop is for. Blocks until the graph is handed to the workers."""
         try:
-            for vertices in stored.vertex_pages():
-                self._name(vertices.ids)
+            for ids in stored.id_pages():
+                self._name(ids)
             for edges in stored.edge_pages():
                 self.admit(EdgeBatch.of(edges.sources, edges.targets, edges.weights), "", 0)
             return self._fork(
-                self.program, snapshot=stored.snapshot, fresh=True, max_iterations=max_iterations
+                self.program,
+                snapshot=stored.snapshot_of(self.name),
+                fresh=True,
+                max_iterations=max_iterations,
             )
         except BaseException:
             self.end()

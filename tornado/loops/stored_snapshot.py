@@ -1,19 +1,9 @@
-"""Snapshots of a main loop in a store, keyed by vertex: any number of workers writes them, any other number reads them.
+"""Snapshots of a stream in a store, keyed by vertex: any number of workers writes them, any other number reads them.
 
-Source: the versioned storage of Tornado (SIGMOD 2016, section 5.2). A stored snapshot is the fixed point of its prefix of the
-input together with the edges of that prefix: it needs nothing else to be asked again, with other parameters too, and it pins
-nothing in the memory of the loop that wrote it. It becomes visible wholly or not at all, since it is one write of its store.
-
-Format 1, in the line of versions that has the loop's name; all numbers are little-endian, columns one after another:
-
-- ``v/PAGE``: vertex ids (int64), values (float64), ids of the producers that the values came from (int64; the vertex itself
-  where it has no producer);
-- ``e/PAGE``: edges by the page of their target: source ids (int64), target ids (int64), weights (float64). Edges with the same
-  target are in the order of their arrival, so the oldest of parallel ones comes first;
-- ``digests``: the digest of every page, as JSON, so that the next snapshot writes only the pages that changed;
-- the metadata of the version: offsets, instant, iteration, delay bound, program, counts, as JSON.
-
-A page holds the vertices that fall to it by a hash of the id. Readers need not know the hash: they read all pages.
+Source: the versioned storage of Tornado (SIGMOD 2016, section 5.2). A stored snapshot has the edges of a prefix of the input
+and, of each loop on the stream, the fixed point of that prefix: it needs nothing else to be asked again, with other parameters
+too, and it pins nothing in the memory of the loops that wrote it. It becomes visible wholly or not at all, since it is one write
+of its store. What it is written as is in `snapshot_format.py`.
 """
 
 from __future__ import annotations
@@ -22,27 +12,37 @@ import hashlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidArgument, StoreCorrupt
+from ..errors import InternalError, InvalidArgument, StoreCorrupt
 from ..storage import VersionedStore
 from .compile import program_source
 from .part import PagesView
 from .program import SelectiveProgram
 from .snapshot import Snapshot
+from .snapshot_format import (
+    DIGESTS,
+    EDGES,
+    VERTICES,
+    Column,
+    Contents,
+    FixedPoint,
+    columns_of,
+    loop_entry,
+    loop_key,
+    metadata_of,
+    page_of,
+)
 
 PAGE_VERTICES = 1 << 14
 PAGE_EDGES = 1 << 19
 _MOST_PAGES = 1 << 16
-_FORMAT = 1
-_DIGESTS = b"digests"
 _SHOWN_VERSIONS = 20
 
 
@@ -51,7 +51,7 @@ class VertexColumns:
     """Vertices, one entry each: ids, values, and the ids of the producers that the values came from."""
 
     ids: NDArray[np.int64]
-    values: NDArray[np.float64]
+    values: NDArray[Any]  # of the type that the loop has them in; an entry may be of several numbers
     parents: NDArray[np.int64]
 
 
@@ -70,8 +70,30 @@ def identity_of(program: SelectiveProgram) -> str:
     Two programs of one identity have the same fixed point, so an edited program does not take over what it computed before.
     """
     parts = [program_source(name, getattr(program, name)) for name in ("initial", "offer", "better")]
-    parts += [repr(float(program.worst)), repr(program.arguments())]
+    worst = program.worst if isinstance(program.worst, tuple) else float(program.worst)
+    parts += [repr(worst), repr(program.arguments()), *(["both ways"] if program.both_ways else [])]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopToStore:
+    """What a snapshot that is to be stored gets of one loop.
+
+    Attributes
+    ----------
+    name, program, app
+        Of the loop.
+    snapshot
+        The cut, which is at the same version for all loops.
+    parts
+        Its fixed point there, by worker; those of the first loop have the edges too.
+    """
+
+    name: str
+    program: SelectiveProgram
+    app: str | None
+    snapshot: Snapshot
+    parts: Sequence[PagesView]
 
 
 class StoredSnapshot:
@@ -81,68 +103,112 @@ class StoredSnapshot:
     ----------
     snapshot
         Which prefix of the input it belongs to.
-    program
-        The identity of the program whose fixed point it holds.
-    described
-        That program for people: its class and its parameters.
+    fixed_points
+        Those that it has, by loop.
     """
 
-    def __init__(
-        self, store: VersionedStore, loop: str, snapshot: Snapshot, program: str, described: str
-    ) -> None:
-        self.snapshot = snapshot
-        self.program = program
-        self.described = described
+    def __init__(self, store: VersionedStore, line: str, contents: Contents) -> None:
+        self.snapshot = contents.snapshot
+        self.fixed_points = contents.fixed_points
+        self._contents = contents
         self._store = store
-        self._loop = loop
+        self._line = line
 
-    def vertex_pages(self) -> Iterator[VertexColumns]:
-        """The vertices, a page at a time."""
-        for page in self._pages(b"v/"):
-            yield VertexColumns(*_columns(page, "<i8", "<f8", "<i8"))
+    def fixed_point(self, program: str, loop: str = "") -> FixedPoint | None:
+        """The fixed point of the program with this identity, rather that of the loop with this name; None without one.
+
+        Programs of one identity have the same fixed point, whatever the loops are called that ran them.
+        """
+        found = [point for point in self.fixed_points if point.program == program]
+        return next((point for point in found if point.loop == loop), found[0] if found else None)
+
+    def described(self, loop: str) -> str:
+        """The program that a loop ran, for people; of a loop that it has not, that of the first one."""
+        return next(
+            (point for point in self.fixed_points if point.loop == loop), self.fixed_points[0]
+        ).described
+
+    def snapshot_of(self, loop: str) -> Snapshot:
+        """The prefix, with the iteration and the delay bound of the loop with this name, where it has that."""
+        return _snapshot_of(self._contents, loop)
+
+    def id_pages(self) -> Iterator[NDArray[np.int64]]:
+        """The ids of the vertices, a page at a time."""
+        for _, found in self._pages(VERTICES, self._contents.vertices):
+            yield found["ids"]
+
+    def vertex_pages(self, point: FixedPoint | None = None) -> Iterator[VertexColumns]:
+        """The vertices with a fixed point (left out: of the first loop), a page at a time."""
+        point = self.fixed_points[0] if point is None else point
+        for key, columns in self._pages(VERTICES, self._contents.vertices):
+            found = columns
+            if point.columns:
+                own = loop_key(point.loop, key.removeprefix(VERTICES))
+                page = self._store.read(self._line, own, self.snapshot.version)
+                found = columns | self._columns(own, b"" if page is None else page, point.columns)
+                if len(found["values"]) != len(found["ids"]):
+                    raise self._corrupt(
+                        own, f"{len(found['values'])} entries for {len(found['ids'])} vertices"
+                    )
+            yield VertexColumns(found["ids"], found["values"], found["parents"])
 
     def edge_pages(self) -> Iterator[EdgeColumns]:
         """The edges, a page at a time."""
-        for page in self._pages(b"e/"):
-            yield EdgeColumns(*_columns(page, "<i8", "<i8", "<f8"))
+        for _, found in self._pages(EDGES, self._contents.edges):
+            yield EdgeColumns(found["sources"], found["targets"], found["weights"])
 
-    def vertices(self) -> VertexColumns:
-        """All vertices."""
-        pages = list(self.vertex_pages())
+    def ids(self) -> NDArray[np.int64]:
+        """The ids of all vertices, in the order of `vertices`."""
+        return _joined(list(self.id_pages()), np.empty(0, np.int64))
+
+    def vertices(self, point: FixedPoint | None = None) -> VertexColumns:
+        """All vertices with a fixed point; left out, that of the first loop."""
+        point = self.fixed_points[0] if point is None else point
+        pages = list(self.vertex_pages(point))
+        # Of the types that they have where there is none.
+        none = columns_of(b"", point.columns or self._contents.vertices)
         return VertexColumns(
-            _joined([page.ids for page in pages], np.int64),
-            _joined([page.values for page in pages], np.float64),
-            _joined([page.parents for page in pages], np.int64),
+            _joined([page.ids for page in pages], np.empty(0, np.int64)),
+            _joined([page.values for page in pages], none["values"]),
+            _joined([page.parents for page in pages], none["parents"]),
         )
 
     def edges(self) -> EdgeColumns:
         """All edges."""
         pages = list(self.edge_pages())
         return EdgeColumns(
-            _joined([page.sources for page in pages], np.int64),
-            _joined([page.targets for page in pages], np.int64),
-            _joined([page.weights for page in pages], np.float64),
+            _joined([page.sources for page in pages], np.empty(0, np.int64)),
+            _joined([page.targets for page in pages], np.empty(0, np.int64)),
+            _joined([page.weights for page in pages], np.empty(0)),
         )
 
-    def _pages(self, prefix: bytes) -> Iterator[bytes]:
-        for key, page in self._store.scan(self._loop, self.snapshot.version, prefix):
-            if len(page) % 24:
-                raise StoreCorrupt(
-                    f"page {key!r} of loop {self._loop!r} at version {self.snapshot.version} has {len(page)} bytes, "
-                    "which is no whole number of entries"
-                )
-            yield page
+    def _pages(
+        self, prefix: bytes, columns: Sequence[Column]
+    ) -> Iterator[tuple[bytes, dict[str, NDArray[Any]]]]:
+        for key, page in self._store.scan(self._line, self.snapshot.version, prefix):
+            yield key, self._columns(key, page, columns)
+
+    def _columns(self, key: bytes, page: bytes, columns: Sequence[Column]) -> dict[str, NDArray[Any]]:
+        try:
+            return columns_of(page, columns)
+        except ValueError as error:
+            raise self._corrupt(key, str(error)) from error
+
+    def _corrupt(self, key: bytes, what: str) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"page {key!r} of loop {self._line!r} at version {self.snapshot.version} has {what}"
+        )
 
 
 class StoredSnapshots:
-    """The snapshots of one loop in a store. Writers must take turns; readers need not wait for them.
+    """The snapshots of one stream in a store. Writers must take turns; readers need not wait for them.
 
     Parameters
     ----------
     store
         Not ours to close.
     loop
-        The name of the loop.
+        The name of the stream, which is that of its first loop.
     """
 
     def __init__(self, store: VersionedStore, loop: str) -> None:
@@ -160,10 +226,10 @@ class StoredSnapshots:
         """The newest stored version, or None."""
         return max(self._store.versions(self._loop), default=None)
 
-    def all(self) -> list[Snapshot]:
-        """The stored snapshots, oldest first."""
-        found = (self._metadata(version) for version in self._store.versions(self._loop))
-        return [_snapshot(metadata) for metadata in found if metadata is not None]
+    def all(self, loop: str = "") -> list[Snapshot]:
+        """The stored snapshots, oldest first, each as the loop with this name has it; see `StoredSnapshot.snapshot_of`."""
+        found = (self._contents(version) for version in self._store.versions(self._loop))
+        return [_snapshot_of(contents, loop) for contents in found if contents is not None]
 
     def find(self, version: int) -> StoredSnapshot:
         """The snapshot of a version.
@@ -176,8 +242,8 @@ class StoredSnapshots:
             When it cannot be read.
         """
         stored = self._store.versions(self._loop)
-        metadata = self._metadata(version) if version in stored else None
-        if metadata is None:
+        contents = self._contents(version) if version in stored else None
+        if contents is None:
             newest = ", ".join(map(str, stored[-_SHOWN_VERSIONS:])) or "none"
             earlier = (
                 f" and {len(stored) - _SHOWN_VERSIONS} older ones" if len(stored) > _SHOWN_VERSIONS else ""
@@ -187,10 +253,7 @@ class StoredSnapshots:
                 f"stored versions: {newest}{earlier}",
                 hint="Leave `at` out to ask about the input as it is now.",
             )
-        program = metadata["program"]
-        return StoredSnapshot(
-            self._store, self._loop, _snapshot(metadata), str(program["identity"]), _described(program)
-        )
+        return StoredSnapshot(self._store, self._loop, contents)
 
     def newest(self) -> StoredSnapshot | None:
         """The newest snapshot, or None."""
@@ -226,17 +289,17 @@ class StoredSnapshots:
             oldest = min([stored[-keep:][0], *(version for version in stored if version in wanted)])
             if oldest != stored[0]:
                 self._store.delete_before(self._loop, oldest)
-        metadata = self._metadata(oldest)
-        return None if metadata is None else _snapshot(metadata)
+        contents = self._contents(oldest)
+        return None if contents is None else contents.snapshot
 
-    def write(self, snapshot: Snapshot, program: SelectiveProgram, parts: Sequence[PagesView]) -> None:
+    def write(self, loops: Sequence[LoopToStore]) -> None:
         """Write a snapshot, atomically; pages that are as they were in the newest one are not written again.
 
         Parameters
         ----------
-        parts
-            The fixed point and the graph at `snapshot`, by worker. How vertices fall to pages should stay the same, or
-            everything is written anew.
+        loops
+            All of them at one version; the first one's parts have the graph. How vertices fall to pages should stay the same,
+            or everything is written anew.
 
         Raises
         ------
@@ -245,49 +308,51 @@ class StoredSnapshots:
         WorkerLost
             When workers are lost that hold parts of it; likewise.
         """
-        sizes = [part.sizes() for part in parts]
-        vertices, edges = (sum(counts) for counts in zip(*sizes, strict=True))
+        first = loops[0]
+        vertices, edges = (
+            sum(counts) for counts in zip(*(part.sizes() for part in first.parts), strict=True)
+        )
         pages = _page_count(vertices, edges)
-        for part in parts:
-            while not part.arrange(pages):
-                pass
+        for loop in loops:
+            for part in loop.parts:
+                while not part.arrange(pages):
+                    pass
         before, digests = self._digests(), {}
         changed: dict[bytes, bytes | memoryview] = {}
-        for key, page in _pages(parts, pages):
+        for key, page in _pages(loops, pages):
             name = key.decode()
             digests[name] = hashlib.blake2b(page, digest_size=16).hexdigest()
             if before.get(name) != digests[name]:
                 changed[key] = page
-        changed[_DIGESTS] = json.dumps(digests).encode()
+        changed[DIGESTS] = json.dumps(digests).encode()
+        entries = [
+            loop_entry(
+                loop.name,
+                loop.snapshot,
+                loop.program,
+                identity=identity_of(loop.program),
+                app=loop.app,
+                columns=_columns_of(loop),
+            )
+            for loop in loops
+        ]
         self._store.write(
             self._loop,
-            snapshot.version,
+            first.snapshot.version,
             changed,
             deletes=[key.encode() for key in before if key not in digests],
-            metadata=_encoded(snapshot, program, vertices=vertices, edges=edges),
+            metadata=metadata_of(first.snapshot, entries, {"vertices": vertices, "edges": edges}),
         )
 
     def _digests(self) -> dict[str, str]:
         newest = self.newest_version()
-        page = None if newest is None else self._store.read(self._loop, _DIGESTS, newest)
+        page = None if newest is None else self._store.read(self._loop, DIGESTS, newest)
         return {} if page is None else dict(json.loads(page))
 
-    def _metadata(self, version: int) -> dict[str, Any] | None:
+    def _contents(self, version: int) -> Contents | None:
         text = self._store.metadata(self._loop, version)
-        if text is None:
-            return None  # deleted since it was listed
-        try:
-            metadata: dict[str, Any] = json.loads(text)
-            if metadata["format"] != _FORMAT:
-                raise StoreCorrupt(
-                    f"version {version} of loop {self._loop!r} has format {metadata['format']!r}, this program reads {_FORMAT}",
-                    hint="Read it with the version of the program that wrote it.",
-                )
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreCorrupt(
-                f"version {version} of loop {self._loop!r} is no stored snapshot: {error!r}"
-            ) from error
-        return metadata
+        # None where it was deleted since it was listed.
+        return None if text is None else Contents.parsed(text, self._loop, version)
 
 
 def _page_count(vertices: int, edges: int) -> int:
@@ -297,67 +362,40 @@ def _page_count(vertices: int, edges: int) -> int:
     return pages
 
 
-def _pages(parts: Sequence[PagesView], pages: int) -> Iterator[tuple[bytes, memoryview]]:
+def _columns_of(loop: LoopToStore) -> list[Column]:
+    """What the pages of a loop have, by any of them."""
+    _, values, parents = loop.parts[0].page_vertices(0)
+    return [Column.of("values", values), Column.of("parents", parents)]
+
+
+def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, memoryview]]:
     """The pages and their keys; empty pages are left out."""
-    for page in range(pages):
-        yield from _page(b"v/%06x" % page, [part.page_vertices(page) for part in parts])
-        yield from _page(b"e/%06x" % page, [part.page_edges(page) for part in parts])
+    for number in range(pages):
+        name = b"%06x" % number
+        ids: list[NDArray[np.int64]] = []
+        for loop in loops:
+            parts = [part.page_vertices(number) for part in loop.parts]
+            own = [part[0] for part in parts]
+            if not ids:
+                ids = own
+                yield from _page(VERTICES + name, [[column] for column in ids])
+            elif not all(map(np.array_equal, ids, own)):
+                raise InternalError(
+                    f"loop {loop.name!r} has other vertices than {loops[0].name!r} at version {loop.snapshot.version}"
+                )
+            yield from _page(loop_key(loop.name, name), [part[1:] for part in parts])
+        yield from _page(EDGES + name, [part.page_edges(number) for part in loops[0].parts])
 
 
-def _page(key: bytes, parts: Sequence[tuple[NDArray[Any], ...]]) -> Iterator[tuple[bytes, memoryview]]:
-    """A page of these columns: each one of all workers, one after another. NumPy gives the interpreter lock back meanwhile."""
-    columns = [column for columns in zip(*parts, strict=True) for column in columns]
-    page = np.concatenate(
-        [column.astype(column.dtype.newbyteorder("<"), copy=False).view(np.uint8) for column in columns]
-    )
-    if page.size:
-        yield key, page.data
+def _page(key: bytes, parts: Sequence[Sequence[NDArray[Any]]]) -> Iterator[tuple[bytes, memoryview]]:
+    page = page_of(parts)
+    if page.nbytes:
+        yield key, page
 
 
-def _columns(page: bytes, *types: str) -> Iterator[NDArray[Any]]:
-    """The columns of a page, in the byte order of this machine."""
-    count = len(page) // sum(np.dtype(kind).itemsize for kind in types)
-    offset = 0
-    for kind in types:
-        column = np.frombuffer(page, kind, count, offset)
-        offset += column.nbytes
-        yield column.astype(column.dtype.newbyteorder("="), copy=False)
+def _joined(parts: list[NDArray[Any]], none: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else none
 
 
-def _joined(parts: list[NDArray[Any]], kind: type) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, kind)
-
-
-def _encoded(snapshot: Snapshot, program: SelectiveProgram, **counts: int) -> bytes:
-    return json.dumps(
-        {
-            "format": _FORMAT,
-            "offsets": dict(sorted(snapshot.offsets.items())),
-            "instant": snapshot.instant.isoformat(),
-            "version": snapshot.version,
-            "iteration": snapshot.iteration,
-            "delay_bound": snapshot.delay_bound,
-            "program": {
-                "class": type(program).__qualname__,
-                "parameters": {name: repr(value) for name, value in program.parameters().items()},
-                "identity": identity_of(program),
-            },
-            "counts": counts,
-        }
-    ).encode()
-
-
-def _described(program: Mapping[str, Any]) -> str:
-    """A program as metadata have it, written as one writes its construction."""
-    parameters = ", ".join(f"{name}={value}" for name, value in dict(program["parameters"]).items())
-    return f"{program['class']}({parameters})"
-
-
-def _snapshot(metadata: Mapping[str, Any]) -> Snapshot:
-    return Snapshot(
-        offsets=dict(metadata["offsets"]),
-        instant=datetime.fromisoformat(metadata["instant"]),
-        version=int(metadata["version"]),
-        iteration=int(metadata["iteration"]),
-        delay_bound=metadata["delay_bound"],
-    )
+def _snapshot_of(contents: Contents, loop: str) -> Snapshot:
+    return next((point.snapshot for point in contents.fixed_points if point.loop == loop), contents.snapshot)

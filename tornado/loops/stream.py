@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ..graph import PartitionMap
 from ..ingest.records import MENTION, EdgeBatch
 from ..storage import VersionedStore
 from .admission_order import AdmissionOrder
+from .branch import Branch
 from .host import Admit, Command, Fork, LoopHost
 from .journal import Journal
 from .program import VertexProgram, first_refused
@@ -34,12 +35,29 @@ from .version_numbers import VersionNumbers
 BACKLOG_LIMIT_RECORDS = 1 << 16
 
 
+class Checkpointed(NamedTuple):
+    """What is stored: the version, and the numbers of the loops of which its snapshot was taken."""
+
+    version: int
+    loops: frozenset[int]
+
+
 class Reader(Protocol):
     """A main loop that reads a stream."""
 
     @property
     def number(self) -> int:
         """What it is told apart by on the workers."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is told apart by for people."""
+        ...
+
+    @property
+    def app(self) -> str | None:
+        """The name of the app by which it was started on the running stream, where it was."""
         ...
 
     @property
@@ -66,6 +84,18 @@ class Reader(Protocol):
 
     def branch_numbers(self) -> Collection[int]:
         """Of the branches that run."""
+        ...
+
+    def fork_to_store(self, *, reads_edges: bool) -> Branch:
+        """Fork with its own parameters, and with the edges or without; under the order."""
+        ...
+
+    def is_at_rest(self) -> bool:
+        """Whether its parts, as they are, have applied everything and come to their end with it."""
+        ...
+
+    def withdraw(self) -> None:
+        """Take what is there of it off the workers."""
         ...
 
 
@@ -100,7 +130,7 @@ class Stream:
     versions_in_use
         Returns the versions of stored snapshots that are not to be forgotten then.
     checkpointing, checkpointed
-        Held by who writes a snapshot; the version of the newest one.
+        Held by who writes a snapshot; the newest one, where it has all that there is to store.
     """
 
     def __init__(
@@ -140,7 +170,7 @@ class Stream:
         self._admitted = 0
         self._journal = Journal() if isinstance(engine, ClusterEngine) else None
         self.checkpointing = threading.Lock()
-        self.checkpointed: int | None = None
+        self.checkpointed: Checkpointed | None = None
         self._expected: list[VertexProgram] = []
         self._is_closed = False
 
@@ -152,8 +182,13 @@ class Stream:
         return list(self._loops.values())
 
     def keeper(self) -> Reader | None:
-        """The loop whose fixed point is stored with the graph: the first that has not failed."""
-        return next((loop for loop in self.loops if loop.error is None), None)
+        """The first of its loops that has not failed: through it the graph is looked at."""
+        return next(iter(self.running), None)
+
+    @property
+    def running(self) -> list[Reader]:
+        """Those of its loops that have not failed."""
+        return [loop for loop in self.loops if loop.error is None]
 
     def join(self, loop: Reader) -> None:
         """A loop reads it from now on: what its program cannot take is refused."""
@@ -389,6 +424,15 @@ class Stream:
         with self.order, self._counting:
             self._version = version
             self._offsets = dict(offsets)
+
+    def begin_version(self) -> None:
+        """Let the prefix as it is have another number, as other loops go into its snapshot; under the order.
+
+        What is stored under the old one stays what it is.
+        """
+        version = self.numbers.take()
+        with self._counting:
+            self._version = version
 
     def was_stored(self, version: int) -> None:
         """What led to a version need not be gone through again."""

@@ -42,6 +42,7 @@ class Loops(Protocol):
         delay_bound: int | None = ...,
         *,
         stream: str | None = None,
+        app: str | None = None,
     ) -> Any:
         """Start a loop on a stream."""
         ...
@@ -137,7 +138,10 @@ def stream_routes(
 
     @router.post("/v1/loops", status_code=201, response_model=LoopBody, tags=["loops"])
     async def start(request: Request) -> Response:
-        """Start a loop on a stream: it takes over the graph as it is, and catches up while edges keep coming."""
+        """Start a loop on a stream: it takes over the graph as it is, and catches up while edges keep coming.
+
+        It is there again when the service is started again on the same store, until it is removed.
+        """
         refuse_unknown_parameters(request, [])
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
@@ -171,7 +175,13 @@ def _start(service: QueryService, loops: Loops, wanted: StartBody) -> dict[str, 
     _any_loop(service, wanted.stream)
     kind = load_program(wanted.program).kind
     program = program_with(kind, wanted.parameters, service.ids(wanted.stream))
-    handle = loops.start(program, wanted.name or wanted.program, wanted.delay_bound, stream=wanted.stream)
+    handle = loops.start(
+        program,
+        wanted.name or wanted.program,
+        wanted.delay_bound,
+        stream=wanted.stream,
+        app=wanted.program,
+    )
     [standing] = service.known_statistics([handle.name], 1.0).values()
     return loop_dict(service, handle.name, standing)
 

@@ -14,9 +14,11 @@ Everything that was opened is closed in the opposite order when the `with` block
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -29,20 +31,24 @@ from ..config import (
     Settings,
     default_workers,
 )
-from ..errors import InvalidArgument, NameTaken
+from ..errors import CallerError, InvalidArgument, NameTaken
 from ..storage.contract import VersionedStore
 from .checkpoints import Checkpoints, check_kept, checked_period
 from .handles import LoopHandle
 from .ids import IdCodec, IntIds, StringIds
-from .parameters import with_interned_vertices
+from .parameters import program_with, with_interned_vertices
+from .programs import load_program
 from .push import Pusher
 from .push_log import StorePushLog
 from .request import ServiceLimits
 from .service import QueryService
+from .started_loops import StartedLoop, StartedLoops
 
 if TYPE_CHECKING:
+    from ..loops.new_loop import NewLoop
     from .http import HttpServer
 
+_log = logging.getLogger(__name__)
 
 LONGEST_NAME_BYTES = 120
 
@@ -78,6 +84,7 @@ class Session:
         self.master = master
         self.pusher = pusher or Pusher()
         self.service = QueryService(master, limits=limits)
+        self._started = StartedLoops(master.store)
         self._closing = ExitStack()
         if store is not None:
             self._closing.callback(store.close)
@@ -100,12 +107,15 @@ class Session:
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
         stream: str | None = None,
         undirected: bool = False,
+        app: str | None = None,
+        beside: Sequence[NewLoop] = (),
     ) -> LoopHandle:
         """Start a main loop: on a stream of its own, or beside others on theirs.
 
         A stream of its own has the loop's name, and begins from the newest snapshot that the store has of it, with what was
         pushed after that. A program of other parameters, or one that was edited, takes the graph of the snapshot and computes
-        its own values.
+        its own values. Loops that were started on the stream by the name of an app, and not removed, are there again; of one
+        that cannot be started a warning is logged.
 
         Parameters
         ----------
@@ -129,6 +139,11 @@ class Session:
             checkpoints are then those of the stream.
         undirected : bool
             Whether each record of a stream of its own is an edge in both directions, wherever it comes from.
+        app : str, optional
+            The name of the app that the program is, for a loop on a stream that runs: whenever the stream is started again on
+            this store, so is the loop, until it is removed.
+        beside : sequence of NewLoop, optional
+            Loops that begin with a stream of its own, each from its own values in the snapshot.
 
         Raises
         ------
@@ -148,7 +163,12 @@ class Session:
         if name in self.master.loops:
             raise NameTaken(f"a loop named {name!r} runs already")
         if stream is not None:
-            return self._start_beside(stream, program, name, delay_bound)
+            return self._start_beside(stream, program, name, delay_bound, app)
+        if app is not None:
+            raise InvalidArgument(
+                f"app is {app!r}, but a loop on a stream of its own is started by whoever starts the stream",
+                hint="Leave it out, or name the stream.",
+            )
         if any(loop.stream_name == name for loop in self.master.loops.values()):
             raise NameTaken(
                 f"loops read a stream named {name!r} already",
@@ -173,9 +193,12 @@ class Session:
             )
             keep_snapshots = DEFAULT_KEPT_SNAPSHOTS if keep_snapshots is None else keep_snapshots
         check_kept(keep_snapshots)
+        others = self._beside(name, beside)
         if undirected:
             self.pusher.double(name)
-        loop = self.master.start(program, name=name, delay_bound=delay_bound, is_undirected=undirected)
+        loop = self.master.start(
+            program, name=name, delay_bound=delay_bound, is_undirected=undirected, beside=others
+        )
         self.pusher.restore(loop)
         self.service.watch_sources(name, partial(self.pusher.sources.statistics, name))
         versions_in_use = partial(self.service.versions_in_use, name)
@@ -202,7 +225,8 @@ class Session:
         UnknownLoop
             When none has that name.
         """
-        stream = self.service.stream_of(name)
+        stream = self.service.loop(name).stream_name
+        self._started.remove(stream, name)  # first: it must not be there again
         self.master.remove(name)
         self.service.forget_loop(name)
         if not any(loop.stream_name == stream for loop in self.master.loops.values()):
@@ -213,12 +237,46 @@ class Session:
             self.pusher.end(stream)
             self.service.forget_stream(stream)
 
-    def _start_beside(self, stream: str, program: Any, name: str, delay_bound: int | None) -> LoopHandle:
+    def _start_beside(
+        self, stream: str, program: Any, name: str, delay_bound: int | None, app: str | None
+    ) -> LoopHandle:
         codec = self.service.ids(stream)
+        started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
         if isinstance(codec, StringIds):
             program = with_interned_vertices(program, codec.interner)
-        loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream)
+        loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
+        if started is not None:
+            try:
+                self._started.add(stream, started)
+            except BaseException:
+                self.master.remove(name)  # whoever asked for it hears that it does not run
+                raise
         return LoopHandle(self.service, self.pusher, loop)
+
+    def _beside(self, stream: str, wanted: Sequence[NewLoop]) -> list[NewLoop]:
+        """Return the loops that begin with a stream: those that are wanted, and those that were started on it before.
+
+        Of those, one whose name is taken by now is left out, and so is one the app of which does not take its parameters.
+        """
+        from ..loops.new_loop import NewLoop
+
+        codec, loops = self.service.ids(stream), list(wanted)
+        taken = {stream, *(checked_loop_name(loop.name) for loop in loops)}
+        for started in self._started.of(stream):
+            if started.name in taken:
+                continue
+            on_refused = partial(_say_not_started, stream, started)
+            try:
+                program = program_with(load_program(started.app).kind, started.parameters, codec)
+            except CallerError as error:
+                on_refused(error)
+            else:
+                loops.append(NewLoop(program, started.name, started.delay_bound, started.app, on_refused))
+        if isinstance(codec, StringIds):
+            loops = [
+                replace(loop, program=with_interned_vertices(loop.program, codec.interner)) for loop in loops
+            ]
+        return loops
 
     def _codec(self, name: str, ids: str | IdCodec) -> IdCodec:
         if not isinstance(ids, str):
@@ -368,6 +426,13 @@ def loop_name(class_name: str) -> str:
     'shortest_paths'
     """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+
+
+def _say_not_started(stream: str, started: StartedLoop, error: CallerError) -> None:
+    _log.warning(
+        "loop %s (%s) of stream %s is not there again, and the others go on: %s",
+        *(started.name, started.app, stream, error),
+    )
 
 
 def _checked_workers(workers: Any) -> int:

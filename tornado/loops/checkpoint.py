@@ -1,0 +1,124 @@
+"""The checkpoint of a stream: a snapshot with the graph and the fixed point of every loop on it, in one write of the store.
+
+Source: Tornado (SIGMOD 2016), section 5.3. All loops are forked under one hold of the order, so their branches have one prefix,
+and what is stored belongs together. The branch of the first loop reads the edges for all. A loop that has failed, or fails
+meanwhile, is left out and stops nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+from ..errors import InvalidArgument, TornadoError
+from .branch import Branch
+from .part import StorableView
+from .program import SelectiveProgram
+from .statistics import BranchState
+from .stored_snapshot import LoopToStore
+from .stream import Checkpointed, Reader, Stream
+
+
+class _Forked(NamedTuple):
+    """A loop, and its branch that is to be stored."""
+
+    loop: Reader
+    branch: Branch
+
+
+def store_checkpoint(stream: Stream, *, before_write: Callable[[], None] | None = None) -> int:
+    """Write a snapshot of now to the store; see `MainLoop.checkpoint`.
+
+    Where nothing came in since the newest one, and no loop began, there is none to write. Where only a loop began, the same
+    prefix is stored under another version: what is stored stays what it is.
+
+    Returns
+    -------
+    The version of the snapshot.
+
+    Raises
+    ------
+    StoreFull
+        When there is no room; what was stored is as it was.
+    ConnectionLost
+        When the last loop was removed.
+    TornadoError, RuntimeError
+        What made all of the loops, or their branches, fail.
+    """
+    with stream.checkpointing:
+        stream.raise_failure()
+        loops = stream.running
+        if not loops:
+            stream.require_open()
+        wanted = frozenset(loop.number for loop in loops)
+        version, _, _ = stream.counts()
+        before = stream.checkpointed
+        stored = before.loops if before is not None and before.version == version else None
+        if stored is not None and wanted <= stored:
+            return version
+        stream.numbers.prepare()
+        while True:
+            forked = _forked(stream, loops, instead_of=None if stored is None else version)
+            try:
+                for _, branch in forked:
+                    branch.wait()
+                converged = [one for one in forked if one.branch.state is BranchState.CONVERGED]
+                if not converged:
+                    raise not_stored(*forked[0])
+                if converged[0] is forked[0]:  # the one with the edges
+                    if before_write is not None:
+                        before_write()
+                    stream.stored.write([_to_store(*one) for one in converged])
+                    break
+                loops = [loop for loop, _ in converged]
+            finally:
+                _give_back(forked)
+        version = forked[0].branch.snapshot.version
+        stream.checkpointed = Checkpointed(version, wanted)
+        stream.was_stored(version)
+        return version
+
+
+def not_stored(loop: Reader, branch: Branch) -> Exception:
+    """What to raise where the branch of a loop that was to be stored has not converged."""
+    error = branch.error
+    if isinstance(error, TornadoError):
+        return error
+    if error is not None:
+        return RuntimeError(f"loop {loop.name} failed, no snapshot was stored: {error!r}")
+    return InvalidArgument(f"loop {loop.name!r} was closed before its snapshot was stored")
+
+
+def _forked(stream: Stream, loops: Sequence[Reader], *, instead_of: int | None) -> list[_Forked]:
+    """Fork all loops at one version, which is another than `instead_of`; those that have failed meanwhile are left out."""
+    forked: list[_Forked] = []
+    try:
+        with stream.order:
+            if stream.counts()[0] == instead_of:
+                stream.begin_version()
+            for loop in loops:
+                try:
+                    forked.append(_Forked(loop, loop.fork_to_store(reads_edges=not forked)))
+                except Exception:
+                    if loop.error is None or (loop is loops[-1] and not forked):
+                        raise
+    except BaseException:
+        _give_back(forked)
+        raise
+    return forked
+
+
+def _to_store(loop: Reader, branch: Branch) -> LoopToStore:
+    return LoopToStore(
+        name=loop.name,
+        program=cast("SelectiveProgram", loop.program),
+        app=loop.app,
+        snapshot=branch.snapshot,
+        parts=[cast("StorableView", part).pages() for _, part in branch.states()],
+    )
+
+
+def _give_back(forked: Sequence[_Forked]) -> None:
+    for _, branch in forked:
+        branch.cancel()
+        branch.release()

@@ -1,0 +1,47 @@
+"""A loop that is to be started: what it is made of, and who is told where it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import CallerError
+from .program import VertexProgram
+
+
+@dataclass(frozen=True, slots=True)
+class NewLoop:
+    """See the module.
+
+    Attributes
+    ----------
+    program, name, delay_bound
+        As of `Master.start`.
+    app
+        The name of the app by which it was started on a running stream, where it was.
+    on_refused
+        Told why it cannot be started; the others are. None: nothing is started then.
+    """
+
+    program: VertexProgram
+    name: str
+    delay_bound: int | None = 64
+    app: str | None = None
+    on_refused: Callable[[CallerError], None] | None = None
+
+    def check(self) -> None:
+        """Refuse parameters that are none of the program, and a delay bound that it does not converge for.
+
+        Raises
+        ------
+        InvalidArgument
+            When there is one.
+        """
+        self.program.check_delay_bound(self.delay_bound)
+        self.program.check_parameters()
+
+    def refuse(self, error: CallerError) -> None:
+        """Tell of an error, or raise it where nobody is told."""
+        if self.on_refused is None:
+            raise error
+        self.on_refused(error)
