@@ -81,6 +81,16 @@ def test_components_join_a_service_and_what_is_pushed_splits_them(tmp_path, edge
         assert asked["certificate"] == {"kind": "exact"}
 
 
+def test_a_stream_has_the_name_that_a_run_gives_it_also_after_a_restart(tmp_path, edges):
+    store = ["--store", f"lmdb://{tmp_path}/store", "--edges", edges, "--stream", "roads"]
+    for pushed in (1, 2):
+        with Service(tmp_path, *store, "--and", "bfs", "--source", "1") as service:
+            [stream] = service.client.get("/v1/streams").json()["streams"]
+            assert (stream["name"], stream["loops"]) == ("roads", ["bfs", "sssp"])
+            said = service.client.post("/v1/streams/roads/edges", content='{"src": 4, "dst": 5}\n').json()
+            assert said["offsets"] == {"http": pushed}
+
+
 def test_what_is_pushed_to_an_undirected_run_is_an_edge_in_both_directions(tmp_path, edges):
     store = ["--store", f"lmdb://{tmp_path}/store", "--edges", edges, "--undirected"]
     for source in (9, 8):  # the second time from the log

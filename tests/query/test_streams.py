@@ -267,3 +267,33 @@ def test_what_is_pushed_through_a_loop_that_was_removed_has_the_names_of_its_str
         session.remove("first")
         first.insert(["x"], ["y"])
         assert dict(hops.query().result(60).values) == {"x": 0.0, "y": 1.0}
+
+
+def test_a_stream_has_a_name_of_its_own_and_is_fed_and_begun_again_under_it(tmp_path):
+    url = f"lmdb://{tmp_path}/store"
+    with tornado.open(url, workers=2) as session:
+        roads = session.stream("roads", checkpoint_every_s=60)
+        with pytest.raises(UnknownStream, match="no loop reads stream 'roads' yet"):
+            roads.insert([1], [2])
+        paths = roads.start(ShortestPaths(source=1))
+        hops = roads.start(BreadthFirstSearch(source=1), "hops")
+        assert sorted(roads.loops) == ["hops", "shortest_paths"]
+        roads.insert([1, 2], [2, 3], [5.0, 5.0])
+        roads.replace([2], [3], [4.0])
+        roads.remove([9], [9])
+        roads.add_vertices([7])
+        assert paths.query().values == {1: 0.0, 2: 5.0, 3: 9.0, 7: float("inf")}
+        assert hops.query([3]).values == {3: 2.0}
+        assert roads.offsets() == {"insert": 5}
+        with pytest.raises(NameTaken, match="loops read a stream named 'roads'"):
+            session.start(ShortestPaths(source=1), "roads")
+        with pytest.raises(NameTaken, match="a loop named 'hops' runs already"):
+            session.stream("hops").start(ShortestPaths(source=1), "other")
+        roads.checkpoint()
+        roads.insert([3], [4])  # in the log only
+    with tornado.open(url, workers=1) as session:
+        roads = session.stream("roads")
+        paths = roads.start(ShortestPaths(source=1))
+        assert paths.query([4]).values == {4: 10.0}
+        assert roads.offsets() == {"insert": 6}
+        assert session.stream("roads").loops.keys() == {"shortest_paths"}

@@ -49,7 +49,9 @@ class Placement:
     Attributes
     ----------
     loop : str
-        The name of the main loop.
+        The name of the first loop.
+    stream : str or None
+        What it reads, where that has another name.
     workers : int
         How many.
     delay_bound : int or None
@@ -89,6 +91,12 @@ class Placement:
     engine: str = "threads"
     spark_master: str | None = None
     undirected: bool = False
+    stream: str | None = None
+
+    @property
+    def stream_name(self) -> str:
+        """What the loops read."""
+        return self.loop if self.stream is None else self.stream
 
 
 class Deployment:
@@ -174,14 +182,14 @@ class Deployment:
         ids: Literal["int"] | IdCodec = "int"
         if placement.string_ids:
             # With the names of an earlier run, before the program is made: its parameters may be vertices.
-            self.interner = pusher.interner(placement.loop)
+            self.interner = pusher.interner(placement.stream_name)
             ids = self.codec = StringIds(self.interner)
         program = self._make_program(None if self.interner is None else self._intern)
         master = Master(store, placement.workers, placement.engine, placement.spark_master)
         session = stack.enter_context(Session(master, pusher=pusher))
         self.service = session.service
-        if placement.files_first and (acknowledged := pusher.hold(placement.loop)):
-            self.service.await_offsets(placement.loop, acknowledged)
+        if placement.files_first and (acknowledged := pusher.hold(placement.stream_name)):
+            self.service.await_offsets(placement.stream_name, acknowledged)
         intern = None if self.interner is None else self._intern
         beside = [
             NewLoop(other.make_program(intern), other.name, other.delay_bound) for other in self._beside
@@ -196,6 +204,7 @@ class Deployment:
             on_checkpoint_failure=self._on_checkpoint_failure,
             undirected=placement.undirected,
             beside=beside,
+            new_stream=placement.stream_name,
         )
         self.loop = self._handle.loop
         named = [placement.loop, *(other.name for other in beside)]
@@ -234,8 +243,8 @@ class Deployment:
         InvalidArgument
             When one is not: its offset would be that of another source.
         """
-        logged = self._pusher.logged_sources(self._placement.loop)
-        known = KnownFiles(self._store, self._placement.loop)
+        logged = self._pusher.logged_sources(self._placement.stream_name)
+        known = KnownFiles(self._store, self._placement.stream_name)
         offsets = self.loop.offsets()
         # Of those that are not named now.
         read_before = {
@@ -297,10 +306,10 @@ def _open_store(placement: Placement) -> VersionedStore:
     if placement.store is not None:
         return open_store(placement.store)
     # Nobody named a store, so nobody expects what an earlier run left in it: it begins anew.
-    store = _open_first_free(default_stores(placement.loop))
+    store = _open_first_free(default_stores(placement.stream_name))
     for name in store.loops():
         store.drop(name)
-    default_quarantine(store.url, placement.loop).unlink(missing_ok=True)
+    default_quarantine(store.url, placement.stream_name).unlink(missing_ok=True)
     return store
 
 
@@ -317,7 +326,7 @@ def _open_quarantine(placement: Placement, store: VersionedStore) -> Quarantine:
     if placement.quarantine is not None:
         return Quarantine(Path(placement.quarantine))
     try:
-        return Quarantine(default_quarantine(store.url, placement.loop))
+        return Quarantine(default_quarantine(store.url, placement.stream_name))
     except StoreLocked:
         if store.durable:
             raise

@@ -65,6 +65,7 @@ def run_job(plan: RunPlan, make_program: MakeProgram, beside: Sequence[LoopBesid
     as_json = plan.as_json or not sys.stderr.isatty()
     placement = Placement(
         loop=plan.loop,
+        stream=plan.stream,
         workers=plan.workers,
         delay_bound=plan.delay_bound,
         store=plan.store,
@@ -131,7 +132,7 @@ class _Job:
             check=check,
             topic=topic,
         )
-        deployment.service.watch_sources(plan.loop, self._feed.statistics)
+        deployment.service.watch_sources(plan.stream, self._feed.statistics)
         self._pipeline: Pipeline | None = None
 
     def run(self) -> int:
@@ -255,7 +256,7 @@ class _Job:
             folder=pipeline_folder(self._deployment.store_url),
             is_anew=not self._deployment.is_gone_on_from,
         )
-        self._deployment.service.watch_sources(self._plan.loop, self._pipeline.statistics)
+        self._deployment.service.watch_sources(self._plan.stream, self._pipeline.statistics)
         say_note(
             f"the pipeline {self._pipeline.name} runs, its log is {self._pipeline.log_path}",
             as_json=self._as_json,

@@ -106,7 +106,9 @@ class RunPlan:
     Attributes
     ----------
     loop : str
-        The name of the main loop.
+        The name of the first loop.
+    stream : str
+        What all loops read.
     edges : tuple of str
         Files in the order given; `-` is standard input.
     vertices : tuple of str
@@ -138,6 +140,7 @@ class RunPlan:
     """
 
     loop: str
+    stream: str
     edges: tuple[str, ...]
     vertices: tuple[str, ...]
     columns: tuple[str, ...] | None
@@ -219,6 +222,7 @@ class RunPlan:
             raise InvalidArgument(f"--deadline-s {options['deadline_s']} is not a number of seconds")
         return cls(
             loop=loop,
+            stream=options["stream"] or loop,
             edges=_checked_files("--edges", edges),
             vertices=_checked_files("--vertices", vertices),
             columns=_file_columns(options),

@@ -133,6 +133,11 @@ class RunCommand(ProgramCommand):
     help="Where Spark is, for --engine spark: local[4], spark://host:7077. Default: on this machine.",
 )
 @name_option
+@click.option(
+    "--stream",
+    metavar="NAME",
+    help="What the stream is called that all loops of this run read. Default: as the first loop.",
+)
 @delay_bound_option
 @click.option(
     "--store",

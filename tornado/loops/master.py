@@ -102,6 +102,7 @@ class Master:
         is_undirected: bool = False,
         app: str | None = None,
         beside: Sequence[NewLoop] = (),
+        new_stream: str | None = None,
     ) -> MainLoop:
         """Start a main loop.
 
@@ -118,6 +119,8 @@ class Master:
             The name of the app by which it is started on a running stream, which its snapshots then have.
         beside
             Loops that begin with a stream of its own: each goes on from its fixed point too, where the snapshot has it.
+        new_stream
+            What a stream of its own is called in place of the loop's name.
 
         Raises
         ------
@@ -147,7 +150,9 @@ class Master:
                 else:
                     others.append(other)
             if stream is None:
-                loops = self._start(wanted, others, is_undirected=is_undirected)
+                loops = self._start(
+                    wanted, others, name if new_stream is None else new_stream, is_undirected=is_undirected
+                )
             else:
                 loops = [self._start_beside(self._stream_named(stream), wanted)]
             for loop in loops:
@@ -175,7 +180,9 @@ class Master:
             with self._naming:
                 self._starting.discard(name)
 
-    def _start(self, first: NewLoop, others: Sequence[NewLoop], *, is_undirected: bool) -> list[MainLoop]:
+    def _start(
+        self, first: NewLoop, others: Sequence[NewLoop], stream_name: str, *, is_undirected: bool
+    ) -> list[MainLoop]:
         """Start loops on a stream of their own; the first one, and those of the others that were not refused."""
         if isinstance(first.program, GeneralProgram):
             kind: type[MainLoop] = GeneralLoop
@@ -186,13 +193,13 @@ class Master:
                 f"{type(first.program).__name__} is neither a SelectiveProgram nor a GeneralProgram",
                 hint="Derive it from one of them.",
             )
-        if any(stream.name == first.name for stream in self._streams):
+        if any(stream.name == stream_name for stream in self._streams):
             raise NameTaken(
-                f"loops read a stream named {first.name!r} already",
+                f"loops read a stream named {stream_name!r} already",
                 hint="Start this one on it, or give it another name.",
             )
-        stream = self._new_stream(first.name, self.store)
-        stream.is_undirected = stays_undirected(self.store, first.name, wanted=is_undirected)
+        stream = self._new_stream(stream_name, self.store)
+        stream.is_undirected = stays_undirected(self.store, stream_name, wanted=is_undirected)
         stored = stream.stored.newest()
         restored = [] if stored is None else [other for other in others if _has_fixed_point(stored, other)]
         if any(stream.lacks_reverse(loop.program) for loop in (first, *restored)):

@@ -43,6 +43,7 @@ from .push_log import StorePushLog
 from .request import ServiceLimits
 from .service import QueryService
 from .started_loops import StartedLoop, StartedLoops
+from .stream_handle import StreamHandle
 
 if TYPE_CHECKING:
     from ..loops.new_loop import NewLoop
@@ -109,11 +110,12 @@ class Session:
         undirected: bool = False,
         app: str | None = None,
         beside: Sequence[NewLoop] = (),
+        new_stream: str | None = None,
     ) -> LoopHandle:
         """Start a main loop: on a stream of its own, or beside others on theirs.
 
-        A stream of its own has the loop's name, and begins from the newest snapshot that the store has of it, with what was
-        pushed after that. A program of other parameters, or one that was edited, takes the graph of the snapshot and computes
+        A stream of its own has the loop's name or another, and begins from the newest snapshot that the store has of it, with
+        what was pushed after that. A program of other parameters, or one that was edited, takes the graph of the snapshot and computes
         its own values. Loops that were started on the stream by the name of an app, and not removed, are there again; of one
         that cannot be started a warning is logged.
 
@@ -144,6 +146,8 @@ class Session:
             this store, so is the loop, until it is removed.
         beside : sequence of NewLoop, optional
             Loops that begin with a stream of its own, each from its own values in the snapshot.
+        new_stream : str, optional
+            What a stream of its own is called; left out, as the loop is.
 
         Raises
         ------
@@ -169,17 +173,21 @@ class Session:
                 f"app is {app!r}, but a loop on a stream of its own is started by whoever starts the stream",
                 hint="Leave it out, or name the stream.",
             )
-        if any(loop.stream_name == name for loop in self.master.loops.values()):
+        stream = checked_loop_name(name if new_stream is None else new_stream)
+        if any(loop.stream_name == stream for loop in self.master.loops.values()):
             raise NameTaken(
-                f"loops read a stream named {name!r} already",
+                f"loops read a stream named {stream!r} already",
                 hint="Start this one on it, or give it another name.",
             )
-        if name not in self.master.loops:
-            codec = self._codec(name, ids)
-            if isinstance(codec, StringIds):
-                program = with_interned_vertices(program, codec.interner)
-            # Before the loop can be asked or fed.
-            self.service.use_ids(name, codec)
+        if stream in self.master.loops:
+            raise NameTaken(
+                f"a loop named {stream!r} runs already, on another stream", hint="Take another name."
+            )
+        codec = self._codec(stream, ids)
+        if isinstance(codec, StringIds):
+            program = with_interned_vertices(program, codec.interner)
+        # Before the loop can be asked or fed.
+        self.service.use_ids(stream, codec)
         if checkpoint_every_s is not None:
             from ..loops.general_program import GeneralProgram
 
@@ -188,20 +196,25 @@ class Session:
                 checkpoint_every_s,
                 is_durable=store.durable,
                 is_stored=not isinstance(program, GeneralProgram),
-                loop=name,
+                loop=stream,
                 store=store.url,
             )
             keep_snapshots = DEFAULT_KEPT_SNAPSHOTS if keep_snapshots is None else keep_snapshots
         check_kept(keep_snapshots)
-        others = self._beside(name, beside)
+        others = self._beside(stream, name, beside)
         if undirected:
-            self.pusher.double(name)
+            self.pusher.double(stream)
         loop = self.master.start(
-            program, name=name, delay_bound=delay_bound, is_undirected=undirected, beside=others
+            program,
+            name=name,
+            delay_bound=delay_bound,
+            new_stream=stream,
+            is_undirected=undirected,
+            beside=others,
         )
         self.pusher.restore(loop)
-        self.service.watch_sources(name, partial(self.pusher.sources.statistics, name))
-        versions_in_use = partial(self.service.versions_in_use, name)
+        self.service.watch_sources(stream, partial(self.pusher.sources.statistics, stream))
+        versions_in_use = partial(self.service.versions_in_use, stream)
         checkpoints = Checkpoints(
             loop,
             self.pusher,
@@ -209,11 +222,40 @@ class Session:
             in_use=versions_in_use,
             on_failure=on_checkpoint_failure,
         )
-        self.service.checkpoints[name] = checkpoints
+        self.service.checkpoints[stream] = checkpoints
         loop.on_full_journal, loop.versions_in_use = checkpoints.take, versions_in_use
         if checkpoint_every_s is not None:
             checkpoints.start(checkpoint_every_s)
         return LoopHandle(self.service, self.pusher, loop)
+
+    def stream(
+        self,
+        name: str,
+        *,
+        ids: Literal["int", "string"] | IdCodec = "int",
+        undirected: bool = False,
+        checkpoint_every_s: float | None = None,
+        keep_snapshots: int | None = None,
+        on_checkpoint_failure: Callable[[Exception], None] | None = None,
+    ) -> StreamHandle:
+        """Return a stream to start loops on and to feed: one that runs, or one that begins with its first loop.
+
+        Parameters
+        ----------
+        name : str
+            What it is called.
+        ids, undirected, checkpoint_every_s, keep_snapshots, on_checkpoint_failure
+            See `start`; where the stream runs already, they are as it was started.
+        """
+        begin = partial(
+            self.start,
+            ids=ids,
+            undirected=undirected,
+            checkpoint_every_s=checkpoint_every_s,
+            keep_snapshots=keep_snapshots,
+            on_checkpoint_failure=on_checkpoint_failure,
+        )
+        return StreamHandle(self, checked_loop_name(name), begin)
 
     def remove(self, name: str) -> None:
         """Remove a loop: its queries are cancelled, and its memory is free again. What else reads its stream goes on.
@@ -253,7 +295,7 @@ class Session:
                 raise
         return LoopHandle(self.service, self.pusher, loop)
 
-    def _beside(self, stream: str, wanted: Sequence[NewLoop]) -> list[NewLoop]:
+    def _beside(self, stream: str, first: str, wanted: Sequence[NewLoop]) -> list[NewLoop]:
         """Return the loops that begin with a stream: those that are wanted, and those that were started on it before.
 
         Of those, one whose name is taken by now is left out, and so is one the app of which does not take its parameters.
@@ -261,7 +303,7 @@ class Session:
         from ..loops.new_loop import NewLoop
 
         codec, loops = self.service.ids(stream), list(wanted)
-        taken = {stream, *(checked_loop_name(loop.name) for loop in loops)}
+        taken = {first, *(checked_loop_name(loop.name) for loop in loops)}
         for started in self._started.of(stream):
             if started.name in taken:
                 continue
