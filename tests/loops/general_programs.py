@@ -250,3 +250,28 @@ class Broken(Once):
 
     def gather(self, vertex, producer, value, weights):
         return weights[0] / 0 > 1
+
+
+@dataclass(frozen=True)
+class LeastId(GeneralProgram):
+    """The least id that a path leads from, as a whole number of 64 bits; or half of it, which is none."""
+
+    is_whole: bool = True
+    worst = (2**63 - 1, 0)
+
+    def init(self, vertex):
+        return vertex.id
+
+    def gather(self, vertex, producer, value, weights):
+        del producer, value, weights
+        before = vertex.state
+        vertex.state = min(
+            [vertex.id, *(one.value for one in vertex.heard.values() if one.value is not None)]
+        )
+        return vertex.state != before
+
+    def scatter(self, vertex):
+        vertex.emit(vertex.state)
+
+    def value(self, state):
+        return state if self.is_whole else state / 2

@@ -1,6 +1,5 @@
 """Values read from parts of every kind: as floats or as whole numbers of 64 bits, compared with plain Python, which has both exactly."""
 
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.loops.general_programs import LeastId
 from tornado.engine.wire import Wire
 from tornado.ingest.records import EdgeBatch
-from tornado.loops import GeneralProgram, Master
+from tornado.loops import Master
 from tornado.loops.remote_host import RemoteValues
 from tornado.loops.selective_values import LocalValues
 from tornado.loops.values import ColumnValues, Values
@@ -135,33 +135,10 @@ def test_a_program_says_the_type_by_its_worst_value():
     assert reached_of(np.array([GREATEST, 0]), PAIRS).all()
 
 
-@dataclass(frozen=True)
-class Least(GeneralProgram):
-    """The least id that a path leads from, as a whole number, or as a float by mistake."""
-
-    is_whole: bool = True
-    worst = PAIRS
-
-    def init(self, vertex):
-        return vertex.id
-
-    def gather(self, vertex, producer, value, weights):
-        before = vertex.state
-        heard = [one.value for one in vertex.heard.values() if one.value is not None]
-        vertex.state = min([vertex.id, *heard])
-        return vertex.state != before
-
-    def scatter(self, vertex):
-        vertex.emit(vertex.state)
-
-    def value(self, state):
-        return state if self.is_whole else state / 2
-
-
 @pytest.mark.parametrize("engine", ["threads", "processes"])
 def test_a_general_program_has_whole_numbers_too(engine):
     with Master(workers=2, engine=engine) as master:
-        loop = master.start(Least(), "least", 64)
+        loop = master.start(LeastId(), "least", 64)
         loop.admit(EdgeBatch.of([LEAST, 2**53 + 1, 2**53], [GREATEST, GREATEST - 1, 7]), "edges", 3)
         branch = loop.fork()
         assert branch.wait(60)
@@ -181,7 +158,7 @@ def test_a_general_program_has_whole_numbers_too(engine):
 
 def test_a_general_program_whose_value_is_not_whole_is_refused_where_it_is_read():
     with Master() as master:
-        loop = master.start(Least(is_whole=False), "halves", 64)
+        loop = master.start(LeastId(is_whole=False), "halves", 64)
         loop.admit(EdgeBatch.of([1], [2]), "edges", 1)
         assert loop.wait_idle(60)
         with pytest.raises(TypeError, match="float"):

@@ -25,6 +25,7 @@ LEAST, GREATEST, ODD = -(2**63), 2**63 - 1, 2**53 + 1
 TEXT = {"ids": "string"}
 LABELS = {1: GREATEST, 2: LEAST, 3: ODD, 4: GREATEST - 1, 5: ODD - 1, 6: 0}
 BEST_FIRST = [2, 6, 5, 3, 4, 1]
+NAMED = [("a, b", "a, b"), ("Rome", "a, b"), ("Infinity", "Infinity"), ("Pisa", "Infinity"), ("7", "7")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,16 +124,15 @@ def towns(fake, open_service, serve):
     fake.values_of = pairs_of({0: 0, 1: 0, 2: 2, 3: 2, 4: 4})
     fake.start(Labels(source=0), name="roads")
     service = open_service(fake)
-    service.use_ids("roads", StringIds(Interner()))
+    interner = Interner()
+    interner.intern([vertex for vertex, _ in NAMED])
+    service.use_ids("roads", StringIds(interner))
     client = serve(service)
     edges = [("a, b", "Rome"), ("Infinity", "Pisa"), ("7", "7")]
     lines = "".join(json.dumps({"src": src, "dst": dst}) + "\n" for src, dst in edges)
     headers = {"Content-Type": "application/x-ndjson"}
     assert client.post("/v1/loops/roads/edges", content=lines, headers=headers).json()["accepted"] == 3
     return client
-
-
-NAMED = [("a, b", "a, b"), ("Rome", "a, b"), ("Infinity", "Infinity"), ("Pisa", "Infinity"), ("7", "7")]
 
 
 @pytest.mark.parametrize("params", [{}, TEXT], ids=["", "as text"])

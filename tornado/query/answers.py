@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import InvalidArgument, ResultUnavailable, UnknownVertex
-from ..value_types import Ids, Mask, ValueArray, ranked, reached_of, unknown_values
+from ..value_types import Ids, Mask, ValueArray, Worst, ranked, reached_of, unknown_values
 from .contract import ValuesView
 from .ids import IdCodec, Vertex
 from .rows import AnswerForm, Columns, Page, Rows
@@ -139,7 +139,7 @@ class SmallAnswer:
         """Return copies of the rows."""
         rows = self.form.named(self._rows)
         ids = _vertex_column(rows.ids, self.form.codec)
-        return Columns(ids, rows.values.copy(), rows.reached, rows.names)
+        return Columns(ids, rows.values.copy(), rows.reached.copy(), rows.names)
 
     def drop(self) -> None:
         """Holds nothing of the branch."""
@@ -209,6 +209,11 @@ class CopiedValues:
         ids, numbers = values.arrays()
         self._ids, self._values = ids.copy(), numbers.copy()
         self._form = form
+
+    @property
+    def worst(self) -> Worst:
+        """The program's value of what was not reached."""
+        return self._form.worst
 
     def lookup(self, ids: Ids, /) -> tuple[ValueArray, Mask]:
         """Return the value of each id, and whether it is there."""
