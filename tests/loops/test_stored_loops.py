@@ -1,5 +1,7 @@
 """Snapshots of several loops on one stream: one cut and one write, and each loop goes on from its own fixed point."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -14,11 +16,12 @@ from tornado.loops import BranchState, Master, stored_snapshot
 from tornado.loops.branch_processor import BranchProcessor
 from tornado.loops.new_loop import NewLoop
 from tornado.loops.stored_snapshot import StoredSnapshots
+from tornado.loops.stream import Stream
 from tornado.storage import MemoryStore
 from tornado.testing import EdgeHistory, batches, mixed, random_multigraph
 
 NAME = "roads"  # of the first loop, which `Counting` watches
-WAIT_S = 120
+WAIT_S = 60
 BESIDE = [NewLoop(HOPS, "hops", 1), NewLoop(ELSEWHERE, "elsewhere", None)]
 
 everywhere = pytest.mark.parametrize(
@@ -177,6 +180,25 @@ def test_a_loop_that_begins_goes_into_the_next_snapshot_though_nothing_came_in()
         third = paths.checkpoint()
         assert list(master.store.keys(NAME, second, b"l/hops/"))
         assert not list(master.store.keys(NAME, third, b"l/hops/"))
+
+
+def test_a_loop_that_is_about_to_begin_is_not_waited_for(monkeypatch):
+    join, taken = Stream.join, []
+    with Master(workers=2) as master:
+        paths = master.start(PATHS, NAME)
+        paths.admit(EdgeBatch.of([1], [2]), "edges", 1)
+
+        def joined(stream, loop):
+            join(stream, loop)
+            # It is known, and no worker has heard of it.
+            storing = threading.Thread(target=lambda: taken.append(paths.checkpoint()), daemon=True)
+            storing.start()
+            storing.join(WAIT_S)
+
+        monkeypatch.setattr(Stream, "join", joined)
+        hops = master.start(HOPS, "hops", stream=NAME)
+        assert taken == [1]
+        assert hops.checkpoint() > 1
 
 
 def test_only_pages_of_loops_that_changed_are_written_again(monkeypatch):

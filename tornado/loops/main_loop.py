@@ -47,6 +47,8 @@ class MainLoop:
         What it reads.
     app
         The name of the app by which it was started on the running stream, where it was.
+    is_installed
+        Whether all workers were told to make their parts: what is posted from then on comes behind that.
     restored
         What it began with, or None where it began with nothing.
     """
@@ -74,6 +76,7 @@ class MainLoop:
         self.workers = len(hosts)
         self.stream = stream
         self.app = app
+        self.is_installed = False
         self.restored: Restored | None = None
         self._parts = Parts(number, name, self._plan(), stream, hosts, engine)
         self._hosts = hosts
@@ -89,6 +92,7 @@ class MainLoop:
                 stream.require_open()
                 self._parts.raise_loss(losses)  # the new ones are not prepared
                 self._parts.install()
+                self.is_installed = True
             self._parts.await_installed(losses)
         except BaseException:
             stream.leave(self)
