@@ -2,8 +2,10 @@
 
 import csv
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -162,3 +164,76 @@ def test_loops_are_started_and_stopped_on_a_service_that_restarts(tmp_path, edge
         for loop, expected in (("sssp", "12.0"), ("bfs", "3.0")):
             _, said, _ = tornado(tmp_path, "query", loop, "--vertices", "5", "--json", "--url", service.url)
             assert f'"value": {expected}' in said
+
+
+def until(condition, timeout_s=60):
+    until_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < until_s, "it did not come to that in time"
+        time.sleep(0.02)
+
+
+def looked_at(service, loop):
+    return service.client.get(f"/v1/loops/{loop}").json()
+
+
+def push(service, *rows):
+    lines = "".join(json.dumps(dict(zip(("src", "dst", "weight"), row, strict=True))) + "\n" for row in rows)
+    assert service.push(lines).status_code == 202
+
+
+def test_after_a_kill_all_loops_answer_at_once_and_that_which_was_started_over_http_is_there_again(
+    tmp_path, edges
+):
+    store = ["--store", f"lmdb://{tmp_path}/store", "--edges", edges, "--checkpoint-every", "50ms"]
+    beside = ["--and", "bfs", "--source", "1"]
+    far = {"program": "sssp", "name": "far", "stream": "sssp", "parameters": {"source": 2}, "delay_bound": 1}
+    with Service(tmp_path, *store, *beside) as service:
+        service.wait_for("input-ended")
+        push(service, (4, 5, 1), (5, 6, 1))
+        until(lambda: service.metric("tornado_checkpoint_version") == looked_at(service, "bfs")["version"])
+        before = looked_at(service, "bfs")["version"]
+        assert service.client.post("/v1/loops", json=far).status_code == 201
+        # The next snapshot has it too, and is another version of the same prefix.
+        until(lambda: service.metric("tornado_checkpoint_version") > before)
+        service.signal(signal.SIGKILL)
+    with Service(tmp_path, *store, *beside, "--workers", 2) as service:
+        service.wait_for("input-ended")
+        assert service.restored["converged"] is True
+        assert service.restored["loops"] == [
+            {"name": name, "converged": True} for name in ("sssp", "bfs", "far")
+        ]
+        assert service.client.get("/v1/streams").json()["streams"][0]["loops"] == ["bfs", "far", "sssp"]
+        version = service.restored["snapshot"]["version"]
+        for loop, expected, bound in (("sssp", 13.0, 64), ("bfs", 4.0, 64), ("far", 8.0, 1)):
+            for at in (None, version):
+                answer = service.ask(loop=loop, vertices=[6], at=at)
+                assert (answer["updates"], answer["snapshot"]["version"]) == (0, version)
+                assert answer["result"]["values"] == [{"vertex": 6, "value": expected}]
+            found = looked_at(service, loop)
+            assert (found["updates"], found["pending"], found["delay_bound"]) == (0, 0, bound)
+        push(service, (6, 7, 1))
+        for loop, expected in (("sssp", 14.0), ("bfs", 5.0), ("far", 9.0)):
+            [row] = service.ask(loop=loop, vertices=[7])["result"]["values"]
+            assert row["value"] == expected
+        assert service.client.delete("/v1/loops/far").status_code == 204
+        service.signal(signal.SIGKILL)
+    with Service(tmp_path, *store, *beside) as service:
+        assert service.client.get("/v1/streams").json()["streams"][0]["loops"] == ["bfs", "sssp"]
+        assert service.client.get("/v1/loops/far").status_code == 404
+        for loop, expected in (("sssp", 14.0), ("bfs", 5.0)):
+            [row] = service.ask(loop=loop, vertices=[7])["result"]["values"]
+            assert row["value"] == expected
+
+
+def test_a_loop_that_was_started_over_http_is_there_again_without_any_snapshot(tmp_path):
+    store = ["--store", f"lmdb://{tmp_path}/store", "--checkpoint-every", "off"]
+    with Service(tmp_path, *store) as service:
+        hops = {"program": "bfs", "stream": "sssp", "parameters": {"source": 1}}
+        assert service.client.post("/v1/loops", json=hops).status_code == 201
+        push(service, (1, 2, 5), (2, 3, 5))
+        service.signal(signal.SIGKILL)
+    with Service(tmp_path, *store) as service:
+        for loop, expected in (("sssp", 10.0), ("bfs", 2.0)):
+            [row] = service.ask(loop=loop, vertices=[3])["result"]["values"]
+            assert row["value"] == expected

@@ -242,12 +242,15 @@ def test_a_snapshot_that_contradicts_itself_is_corrupt_and_nothing_begins_with_i
         feed(loop, stream(), 0, 500)
         version = loop.checkpoint()
     metadata = store.metadata(NAME, version)
-    [key] = store.keys(NAME, version, b"v/" if damage == "twice" else b"e/")
-    page = store.read(NAME, key, version)
     if damage == "twice":
-        third = len(page) // 3
-        page = b"".join(page[at : at + third] * 2 for at in range(0, len(page), third))
-    store.write(NAME, version, {key: page if damage == "twice" else b""}, metadata=metadata)
+        [ids] = store.scan(NAME, version, b"v/")
+        [own] = store.scan(NAME, version, b"l/")
+        half = len(own[1]) // 2  # values, then parents
+        changed = {ids[0]: ids[1] * 2, own[0]: own[1][:half] * 2 + own[1][half:] * 2}
+    else:
+        [key] = store.keys(NAME, version, b"e/")
+        changed = {key: b""}
+    store.write(NAME, version, changed, metadata=metadata)
     with Master(store, 2) as master:
         with pytest.raises(StoreCorrupt, match=r"different ones|no edge is stored"):
             started(master)

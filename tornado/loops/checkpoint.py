@@ -40,8 +40,8 @@ def store_checkpoint(stream: Stream, *, before_write: Callable[[], None] | None 
     ------
     StoreFull
         When there is no room; what was stored is as it was.
-    ConnectionLost
-        When the last loop was removed.
+    ConnectionLost, InvalidArgument
+        When the last loop was removed, or the first is not there yet.
     TornadoError, RuntimeError
         What made all of the loops, or their branches, fail.
     """
@@ -50,6 +50,7 @@ def store_checkpoint(stream: Stream, *, before_write: Callable[[], None] | None 
         loops = stream.running
         if not loops:
             stream.require_open()
+            raise InvalidArgument(f"stream {stream.name!r} has no loop yet that could be stored")
         wanted = frozenset(loop.number for loop in loops)
         version, _, _ = stream.counts()
         before = stream.checkpointed

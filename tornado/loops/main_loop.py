@@ -50,6 +50,8 @@ class MainLoop:
         Which reverse lists its vertices hear along, see `Stream`; 0: along none.
     app
         The name of the app by which it was started on the running stream, where it was.
+    is_installed
+        Whether all workers were told to make their parts: what is posted from then on comes behind that.
     restored
         What it began with, or None where it began with nothing.
     """
@@ -78,6 +80,7 @@ class MainLoop:
         self.stream = stream
         self.hears_back = stream.reverse if program.both_ways and not stream.is_undirected else 0
         self.app = app
+        self.is_installed = False
         self.restored: Restored | None = None
         self._parts = Parts(number, name, self._plan(), stream, hosts, engine)
         self._hosts = hosts
@@ -93,6 +96,7 @@ class MainLoop:
                 stream.require_open()
                 self._parts.raise_loss(losses)  # the new ones are not prepared
                 self._parts.install()
+                self.is_installed = True
             self._parts.await_installed(losses)
         except BaseException:
             stream.leave(self)

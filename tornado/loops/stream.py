@@ -56,6 +56,11 @@ class Reader(Protocol):
         ...
 
     @property
+    def is_installed(self) -> bool:
+        """Whether all workers were told to make their parts of it."""
+        ...
+
+    @property
     def app(self) -> str | None:
         """The name of the app by which it was started on the running stream, where it was."""
         ...
@@ -187,8 +192,8 @@ class Stream:
 
     @property
     def running(self) -> list[Reader]:
-        """Those of its loops that have not failed."""
-        return [loop for loop in self.loops if loop.error is None]
+        """Those of its loops that are in the sequence and have not failed."""
+        return [loop for loop in self.loops if loop.is_installed and loop.error is None]
 
     def join(self, loop: Reader) -> None:
         """A loop reads it from now on: what its program cannot take is refused."""
