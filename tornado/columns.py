@@ -6,13 +6,21 @@ the *addresses* of the columns, and compiled code passes on where that array is.
 optimiser is told that addresses do not change during a call, and keeps those that it needs again.
 """
 
+import operator
 from typing import Annotated, Any, get_args
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
+from numba.extending import (
+    infer_getattr,
+    intrinsic,
+    lower_builtin,
+    lower_getattr_generic,
+    models,
+    register_model,
+)
 from numpy.typing import NDArray
 
 Int8s = Annotated[NDArray[np.int8], "int8"]
@@ -21,6 +29,11 @@ Int64s = Annotated[NDArray[np.int64], "int64"]
 Uint8s = Annotated[NDArray[np.uint8], "uint8"]
 Uint64s = Annotated[NDArray[np.uint64], "uint64"]
 Float64s = Annotated[NDArray[np.float64], "float64"]
+RECORD_BYTES = 64
+"""Where columns are the fields of records, so many bytes lie between two items of one: a cache line has all fields of a record."""
+RecordInt64s = Annotated[NDArray[np.int64], f"int64/{RECORD_BYTES}"]
+RecordInt32s = Annotated[NDArray[np.int32], f"int32/{RECORD_BYTES}"]
+RecordUint8s = Annotated[NDArray[np.uint8], f"uint8/{RECORD_BYTES}"]
 Values = Annotated[NDArray[Any], "values"]  # of whichever type the values of a loop are
 
 
@@ -47,23 +60,65 @@ def columns_constructor(columns: type, *, values: str = "float64") -> str:
     return f"@inner\ndef {name}_at(addresses):\n    return columns_at(addresses, {layout!r})"
 
 
+class _Strided(types.CPointer):
+    """A pointer to items that do not follow each other, but are so many bytes apart."""
+
+    def __init__(self, item: types.Type, stride: int) -> None:
+        super().__init__(item)  # type: ignore[no-untyped-call]
+        self.stride = stride
+        self.name = f"{item}/{stride}*"
+
+    @property
+    def key(self) -> Any:
+        """By what two of them are the same."""
+        return self.dtype, self.stride
+
+
+register_model(_Strided)(models.PointerModel)
+
+
+def _item(
+    context: Any, builder: ir.IRBuilder, column: _Strided, pointer: ir.Value, index: ir.Value
+) -> ir.Value:
+    """Where an item is."""
+    offset = builder.mul(index, ir.Constant(index.type, column.stride))
+    first = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+    return builder.bitcast(builder.gep(first, [offset]), context.get_value_type(column))
+
+
+@lower_builtin(operator.getitem, _Strided, types.Integer)  # type: ignore[no-untyped-call,untyped-decorator]
+def _get_item(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+    return builder.load(_item(context, builder, signature.args[0], *arguments))
+
+
+@lower_builtin(operator.setitem, _Strided, types.Integer, types.Any)  # type: ignore[no-untyped-call,untyped-decorator]
+def _set_item(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+    pointer, index, value = arguments
+    builder.store(value, _item(context, builder, signature.args[0], pointer, index))
+    return context.get_dummy_value()
+
+
 class _Columns(types.Type):
     """Columns, as compiled code has them: where their addresses begin.
 
     Parameters
     ----------
     layout
-        ``name:type`` of each, in the order of the addresses.
+        ``name:type`` of each, in the order of the addresses; ``name:type/bytes`` where its items are so many bytes apart.
     """
 
     def __init__(self, layout: str) -> None:
         fields = [field.split(":") for field in layout.split()]
         self.places = {name: place for place, (name, _) in enumerate(fields)}
-        self.pointers = {
-            name: types.CPointer(getattr(types, item))  # type: ignore[no-untyped-call]
-            for name, item in fields
-        }
+        self.pointers = {name: _pointer(kind) for name, kind in fields}
         super().__init__(f"Columns({layout})")
+
+
+def _pointer(kind: str) -> types.CPointer:
+    item, _, stride = kind.partition("/")
+    if stride:
+        return _Strided(getattr(types, item), int(stride))
+    return types.CPointer(getattr(types, item))  # type: ignore[no-untyped-call]
 
 
 register_model(_Columns)(models.OpaqueModel)
@@ -106,3 +161,24 @@ def columns_like(_typing_context: Any, columns: Any, addresses: Any) -> Any:
         return builder.bitcast(arguments[1], context.get_value_type(signature.return_type))
 
     return columns(columns, addresses), make
+
+
+@intrinsic
+def prefetch(_typing_context: Any, column: Any, index: Any) -> Any:  # noqa: ARG001  # any whole number
+    """Have the cache line of an item fetched, which is to be read or written soon; any index will do."""
+
+    def make(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        kind, pointer = signature.args[0], arguments[0]
+        byte = ir.IntType(8).as_pointer()
+        if isinstance(kind, _Strided):
+            item = _item(context, builder, kind, pointer, arguments[1])
+        else:
+            item = builder.gep(pointer, [arguments[1]])
+        number = ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        )
+        builder.call(function, [builder.bitcast(item, byte), number(1), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.none(column, types.intp), make

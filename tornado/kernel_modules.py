@@ -36,7 +36,7 @@ _IMPORTS = f"""\
 import math
 import numba as nb
 import numpy as np
-from {__package__}.columns import columns_at, columns_like
+from {__package__}.columns import columns_at, columns_like, prefetch
 from {__package__}.inner_functions import inner
 """
 

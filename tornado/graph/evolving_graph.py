@@ -14,16 +14,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..columns import addresses_of
+from ..columns import RECORD_BYTES, addresses_of
 from ..errors import GraphTooLarge
 from . import graph_columns as names
 from .arena import advise_huge_pages, release_pages, reserve
-from .graph_columns import ANY_VERSION, GRAPH_COUNTERS, MOST_DELTAS, SIZE_CLASSES, GraphColumns
+from .graph_columns import (
+    AHEAD,
+    ANY_VERSION,
+    GRAPH_COUNTERS,
+    MOST_DELTAS,
+    SIZE_CLASSES,
+    GraphColumns,
+)
 from .graph_module import graph_module
 from .partition import PartitionMap
 
 MOST_ROWS = 1 << 29
 MOST_EDGE_SLOTS = 1 << 31
+# What the columns of a row's record are fields of: a cache line.
+ROW_RECORD = np.dtype(
+    {
+        "names": [
+            *("ids", "out_start", "out_length", "out_capacity", "in_start", "in_length", "in_capacity"),
+            *("owner", "is_known", "buried_out", "buried_in"),
+        ],
+        "formats": ["<i8", "<i8", "<i4", "<i4", "<i8", "<i4", "<i4", "u1", "u1", "<i8", "<i8"],
+        "offsets": [0, 8, 16, 20, 24, 32, 36, 40, 41, 48, 56],
+        "itemsize": RECORD_BYTES,
+    }
+)
 _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
 _SLIDE_FUEL = 60_000
@@ -58,17 +77,11 @@ class EvolvingGraph:
         self._kernel = graph_module()
         rows, slots = MOST_ROWS, MOST_EDGE_SLOTS
         ring = _FIRST_GRAVES
+        self._rows = reserve(rows, ROW_RECORD)
         self.columns = GraphColumns(
-            ids=reserve(rows, np.int64),
-            owner=reserve(rows, np.uint8),
+            **{name: self._rows[name] for name in ROW_RECORD.names or ()},
             known_as=reserve(rows, np.int32),
             table=reserve(_FIRST_TABLE, np.int32),
-            out_start=reserve(rows, np.int64),
-            out_length=reserve(rows, np.int32),
-            out_capacity=reserve(rows, np.int32),
-            in_start=reserve(rows, np.int64),
-            in_length=reserve(rows, np.int32),
-            in_capacity=reserve(rows, np.int32),
             edge_consumer=reserve(slots, np.int32),
             edge_weight=reserve(slots, np.float64),
             edge_born=reserve(slots, np.int64),
@@ -77,9 +90,9 @@ class EvolvingGraph:
             in_position=reserve(slots, np.int32),
             out_idle=np.zeros(SIZE_CLASSES, np.int64),
             in_idle=np.zeros(SIZE_CLASSES, np.int64),
-            buried_out=reserve(rows, np.int64),
-            buried_in=reserve(rows, np.int64),
             **_graves(ring),
+            ahead_producer=np.zeros(AHEAD, np.int32),
+            ahead_consumer=np.zeros(AHEAD, np.int32),
             delta_sign=np.zeros(MOST_DELTAS, np.int8),
             delta_producer=np.zeros(MOST_DELTAS, np.int32),
             delta_consumer=np.zeros(MOST_DELTAS, np.int32),
@@ -355,7 +368,7 @@ class EvolvingGraph:
     def statistics(self) -> GraphStatistics:
         """Sizes, for people and for metrics."""
         counters = self.columns.counters
-        row_bytes = 8 * 3 + 4 * 4 + 8 * 2 + 4 + 1
+        row_bytes = ROW_RECORD.itemsize + self.columns.known_as.itemsize
         reverse_bytes = 0 if self._reverse is None else self._reverse.statistics().size_bytes
         size_bytes = (
             reverse_bytes
@@ -407,17 +420,8 @@ class EvolvingGraph:
         rows = self.rows
         if rows > self._advised_rows:
             self._advised_rows = max(2 * rows, 1 << 21)
-            for name in (
-                "ids",
-                "known_as",
-                "out_start",
-                "out_length",
-                "out_capacity",
-                "in_start",
-                "in_length",
-                "in_capacity",
-            ):
-                advise_huge_pages(getattr(self.columns, name), rows)
+            for column in (self._rows, self.columns.known_as):
+                advise_huge_pages(column, rows)
         slots = int(max(counters[names.OUT_END], counters[names.IN_END]))
         if slots > self._advised_slots:
             self._advised_slots = slots + max(slots // 4, 1 << 21)

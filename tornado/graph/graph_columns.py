@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns import Float64s, Int8s, Int32s, Int64s, Uint8s
+from ..columns import (
+    Float64s,
+    Int8s,
+    Int32s,
+    Int64s,
+    RecordInt32s,
+    RecordInt64s,
+    RecordUint8s,
+    Uint8s,
+)
 
 ROWS = 0  # rows in use
 SEQUENCE = 1  # records applied so far; a version of the graph is a value of this counter
@@ -37,6 +46,7 @@ SIZE_CLASSES = 80
 BUCKETS = 1 << 12  # of a partition map
 BUCKET_SHIFT = 64 - 12  # the highest bits of the hash of an id are its bucket
 MOST_DELTAS = 1 << 14
+AHEAD = 64  # records whose rows are looked up before the first of them is applied, so that memory is waited for once
 REVERSE = 4  # the operation of a record that only the reverse lists lack
 ANY_VERSION = np.iinfo(np.int64).max  # reads the newest state: every edge in the lists, no graves
 
@@ -49,18 +59,20 @@ class GraphColumns(NamedTuple):
     A removed edge that a lease may still read is *buried*: it moves to a ring of graves, chained newest first from both rows.
     """
 
-    ids: Int64s  # int64[rows]
-    owner: Uint8s  # uint8[rows], the worker that the vertex belongs to
+    # Fields of one record a row, so that a record of an edge touches a cache line for each end.
+    ids: RecordInt64s  # int64[rows]
+    owner: RecordUint8s  # uint8[rows], the worker that the vertex belongs to
+    is_known: RecordUint8s  # uint8[rows], 1: has a number in `known_as`
     known_as: (
         Int32s  # int32[rows], which of the vertices that records have named, from 1; 0: none, or a ghost
     )
     table: Int32s  # int32[power of two], open addressing: row + 1, 0 is free
-    out_start: Int64s  # int64[rows], into the edge_* columns
-    out_length: Int32s  # int32[rows]
-    out_capacity: Int32s  # int32[rows]
-    in_start: Int64s  # int64[rows], into the in_* columns
-    in_length: Int32s  # int32[rows]
-    in_capacity: Int32s  # int32[rows]
+    out_start: RecordInt64s  # int64[rows], into the edge_* columns
+    out_length: RecordInt32s  # int32[rows]
+    out_capacity: RecordInt32s  # int32[rows]
+    in_start: RecordInt64s  # int64[rows], into the in_* columns
+    in_length: RecordInt32s  # int32[rows]
+    in_capacity: RecordInt32s  # int32[rows]
     edge_consumer: Int32s  # int32[slots], row
     edge_weight: Float64s  # float64[slots]
     edge_born: (
@@ -71,8 +83,8 @@ class GraphColumns(NamedTuple):
     in_position: Int32s  # int32[slots], position in the producer's out-list
     out_idle: Int64s  # int64[SIZE_CLASSES], first idle block of each size class + 1
     in_idle: Int64s  # int64[SIZE_CLASSES]
-    buried_out: Int64s  # int64[rows], number of the producer's newest grave + 1, 0 is none
-    buried_in: Int64s  # int64[rows], likewise of the consumer
+    buried_out: RecordInt64s  # int64[rows], number of the producer's newest grave + 1, 0 is none
+    buried_in: RecordInt64s  # int64[rows], likewise of the consumer
     grave_producer: Int32s  # int32[ring, a power of two]
     grave_consumer: Int32s  # int32[ring]
     grave_weight: Float64s  # float64[ring]
@@ -80,6 +92,8 @@ class GraphColumns(NamedTuple):
     grave_died: Int64s  # int64[ring]
     grave_next_out: Int64s  # int64[ring], number of the producer's next older grave + 1
     grave_next_in: Int64s  # int64[ring]
+    ahead_producer: Int32s  # int32[AHEAD], rows of the records that are applied next
+    ahead_consumer: Int32s  # int32[AHEAD]
     delta_sign: Int8s  # int8[MOST_DELTAS], 1: the edge came, -1: it went
     delta_producer: Int32s  # int32[MOST_DELTAS], row
     delta_consumer: Int32s  # int32[MOST_DELTAS], row

@@ -15,7 +15,9 @@ The kernels are plain functions over arrays (see `graph_columns`), compiled once
 import numba as nb
 import numpy as np
 
+from ..columns import prefetch
 from .graph_columns import (
+    AHEAD,
     BUCKET_SHIFT,
     BURIED_FIRST,
     BURIED_NEXT,
@@ -37,6 +39,7 @@ from .graph_columns import (
     ROWS,
     SEQUENCE,
     SIZE_CLASSES,
+    TABLE_MASK,
 )
 from .rows_kernel import find_row, hash_id, place_row, reverse_of, row_of
 
@@ -445,7 +448,8 @@ def pages_of(identifiers, pages, places):
 @nb.njit(cache=True)
 def note_known(graph, row):
     """A record names a vertex: from now on it was seen, if it lives here."""
-    if graph.known_as[row] == 0 and graph.owner[row] == graph.counters[PART]:
+    if graph.is_known[row] == 0 and graph.owner[row] == graph.counters[PART]:
+        graph.is_known[row] = 1
         graph.counters[KNOWN_ROWS] += 1
         graph.known_as[row] = graph.counters[KNOWN_ROWS]
 
@@ -515,6 +519,34 @@ def change_edge(graph, producer, consumer, weight, operation):
     return True
 
 
+@nb.njit(cache=True)
+def look_ahead(graph, sources, targets, first, stop):
+    """Look up the rows of the next records, as many as there is room for, and have fetched what applying them touches.
+
+    Each pass asks memory for what the one behind it needs, of all records at once.
+    """
+    stop = min(stop, first + AHEAD)
+    mask = np.uint64(graph.counters[TABLE_MASK])
+    for i in range(first, stop):
+        prefetch(graph.table, np.int64(hash_id(sources[i]) & mask))
+        prefetch(graph.table, np.int64(hash_id(targets[i]) & mask))
+    for i in range(first, stop):
+        prefetch(graph.ids, max(0, np.int64(graph.table[np.int64(hash_id(sources[i]) & mask)]) - 1))
+        prefetch(graph.ids, max(0, np.int64(graph.table[np.int64(hash_id(targets[i]) & mask)]) - 1))
+    for i in range(first, stop):
+        producer, consumer = row_of(graph, sources[i]), row_of(graph, targets[i])
+        graph.ahead_producer[i - first], graph.ahead_consumer[i - first] = producer, consumer
+        slot = graph.out_start[producer] + graph.out_length[producer]
+        prefetch(graph.edge_consumer, slot)
+        prefetch(graph.edge_weight, slot)
+        prefetch(graph.edge_born, slot)
+        prefetch(graph.edge_back, slot)
+        slot = graph.in_start[consumer] + graph.in_length[consumer]
+        prefetch(graph.in_producer, slot)
+        prefetch(graph.in_position, slot)
+    return stop
+
+
 @nb.njit(cache=True, nogil=True)
 def apply_records(graph, sources, targets, weights, operations, first, stop):
     """Apply records ``first .. stop`` of an admission batch and write what changed into the delta columns.
@@ -523,11 +555,15 @@ def apply_records(graph, sources, targets, weights, operations, first, stop):
     graves is (the caller enlarges it). No scan of any loop may be under way, and every loop has consumed the deltas before.
     """
     graph.counters[DELTAS] = 0
+    begun = known = first
     for i in range(first, stop):
         if is_full(graph):
             return i
-        consumer = row_of(graph, targets[i])
-        producer = row_of(graph, sources[i])
+        if i == known:
+            begun = known
+            known = look_ahead(graph, sources, targets, i, stop)
+        consumer = np.int64(graph.ahead_consumer[i - begun])
+        producer = np.int64(graph.ahead_producer[i - begun])
         graph.counters[SEQUENCE] += 1
         note_known(graph, consumer)
         note_known(graph, producer)
@@ -550,11 +586,15 @@ def apply_both_ways(graph, sources, targets, weights, operations, first, stop):
     if is_reversed:
         reverse.counters[DELTAS] = 0
     part = graph.counters[PART]
+    begun = known = first
     for i in range(first, stop):
         if is_full(graph) or (is_reversed and is_full(reverse)):
             return i
-        consumer = row_of(graph, targets[i])
-        producer = row_of(graph, sources[i])
+        if i == known:
+            begun = known
+            known = look_ahead(graph, sources, targets, i, stop)
+        consumer = np.int64(graph.ahead_consumer[i - begun])
+        producer = np.int64(graph.ahead_producer[i - begun])
         graph.counters[SEQUENCE] += 1
         note_known(graph, consumer)
         note_known(graph, producer)

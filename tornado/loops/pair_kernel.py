@@ -3,6 +3,8 @@
 import numba as nb
 import numpy as np
 
+from ..columns import prefetch
+
 
 @nb.njit(cache=True)
 def value_at(column, place):
@@ -15,6 +17,12 @@ def put_value(column, place, value):
     """Write a value to a place of a column."""
     column[2 * place] = value[0]
     column[2 * place + 1] = value[1]
+
+
+@nb.njit(cache=True)
+def prefetch_value(column, place):
+    """Have a value fetched that is to be read or written soon."""
+    prefetch(column, 2 * place)
 
 
 @nb.njit(cache=True)

@@ -3,6 +3,7 @@
 import numba as nb
 import numpy as np
 
+from ..columns import prefetch
 from ..graph.graph_columns import ANY_VERSION, DELTAS, ROWS, SEQUENCE
 from ..graph.rows_kernel import reverse_of
 from ..protocol.session_kernel import CLOCK, OPEN_RECORDS, open_session, push_if_ready, withdraw
@@ -32,7 +33,7 @@ from .loop_columns import (
 from .queue_kernel import least_pending, outbox_is_full, send
 from .scan_kernel import answer_subscription, drain, offer_to_all, settle_producer
 from .selective_program import WORST
-from .value_kernel import put_value, value_of_message
+from .value_kernel import prefetch_value, put_value, value_of_message
 from .vertex_kernel import (
     admit_rows,
     consider_input,
@@ -43,6 +44,7 @@ from .vertex_kernel import (
     set_cursor,
 )
 
+_DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
 RECORD_COST = 8  # fuel for a record or a message, beside the edges it makes the loop visit
 
 
@@ -81,7 +83,13 @@ def unsubscribe(graph, loop, row):
 @nb.njit(cache=True)
 def hear_deltas(graph, lists, session, loop):
     """Take in what came into some lists of the graph and what went."""
-    for i in range(lists.counters[DELTAS]):
+    count = lists.counters[DELTAS]
+    for i in range(count):
+        ahead = min(i + _DELTAS_AHEAD, count - 1)
+        prefetch(loop.flags, np.int64(lists.delta_producer[ahead]))
+        prefetch_value(loop.value, np.int64(lists.delta_producer[ahead]))
+        prefetch(loop.parent, np.int64(lists.delta_consumer[ahead]))
+        prefetch_value(loop.candidate, np.int64(lists.delta_consumer[ahead]))
         producer, consumer = np.int64(lists.delta_producer[i]), np.int64(lists.delta_consumer[i])
         if lists.delta_sign[i] > 0:
             hear_new_edge(graph, session, loop, producer, consumer, lists.delta_weight[i])

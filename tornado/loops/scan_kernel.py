@@ -7,6 +7,7 @@ ends in a choice, a reading pass in a commit or a PREPARE, a PREPARE in readines
 import numba as nb
 import numpy as np
 
+from ..columns import prefetch
 from ..graph.graph_columns import ANY_VERSION, BURIED_FIRST, GRAVE_MASK, SEQUENCE
 from ..graph.rows_kernel import reverse_of
 from ..protocol.session_kernel import (
@@ -65,7 +66,7 @@ from .loop_columns import (
 )
 from .queue_kernel import note_history, outbox_is_full, push_heap, send, send_all
 from .selective_program import WORST, better, initial, offer, priority
-from .value_kernel import change, put_value, size_of, value_at
+from .value_kernel import change, prefetch_value, put_value, size_of, value_at
 from .vertex_kernel import (
     consider,
     consider_input,
@@ -79,6 +80,7 @@ from .vertex_kernel import (
 )
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
+_EDGES_AHEAD = 8  # edges that memory is asked for before their turn
 
 
 @nb.njit(cache=True)
@@ -168,6 +170,10 @@ def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
     synchronous = loop.counters[DELAY_BOUND] == 1
     version = loop.counters[VERSION]
     for slot in range(first, stop):
+        # Behind the end of the list stands something else, which does no harm.
+        following = np.int64(graph.edge_consumer[slot + _EDGES_AHEAD])
+        prefetch(loop.reached, following)
+        prefetch_value(loop.candidate, following)
         if latest or graph.edge_born[slot] <= version:
             consumer = np.int64(graph.edge_consumer[slot])
             if not synchronous and consumer != producer:
@@ -199,12 +205,16 @@ def reached_by_consumers(graph, loop, row, iteration):
     """The greatest iteration of those who hear of a vertex here, or the one that is given."""
     first = graph.out_start[row]
     for slot in range(first, first + graph.out_length[row]):
-        iteration = max(iteration, loop.reached[graph.edge_consumer[slot]])
+        consumer = np.int64(graph.edge_consumer[slot])
+        prefetch_value(loop.candidate, consumer)
+        iteration = max(iteration, loop.reached[consumer])
     if hears_back(loop):
         reverse = reverse_of(graph)
         first = reverse.out_start[row]
         for slot in range(first, first + reverse.out_length[row]):
-            iteration = max(iteration, loop.reached[reverse.edge_consumer[slot]])
+            consumer = np.int64(reverse.edge_consumer[slot])
+            prefetch_value(loop.candidate, consumer)
+            iteration = max(iteration, loop.reached[consumer])
     return iteration
 
 

@@ -91,7 +91,7 @@ class SnapshotPages:
     def _arranged(self, pages: int) -> Iterator[None]:
         page_of_row = np.empty(self._rows, np.uint16)
         for stretch in _stretches(self._rows):
-            page_of_row[stretch] = pages_of(self._ids[stretch], pages)
+            page_of_row[stretch] = pages_of(np.ascontiguousarray(self._ids[stretch]), pages)
             yield
         self._vertices_by_page = yield from self._by_page(page_of_row, self._vertices, pages)
         if self._edges is not None:

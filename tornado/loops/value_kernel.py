@@ -5,6 +5,8 @@ A column of values is a plain column of numbers to NumPy; which number belongs t
 
 import numba as nb
 
+from ..columns import prefetch
+
 
 @nb.njit(cache=True)
 def value_at(column, place):
@@ -16,6 +18,12 @@ def value_at(column, place):
 def put_value(column, place, value):
     """Write a value to a place of a column."""
     column[place] = value
+
+
+@nb.njit(cache=True)
+def prefetch_value(column, place):
+    """Have a value fetched that is to be read or written soon."""
+    prefetch(column, place)
 
 
 @nb.njit(cache=True)
