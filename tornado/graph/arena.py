@@ -18,9 +18,8 @@ _RESERVE_WITHOUT_COMMIT = (
     0x4000 if sys.platform.startswith("linux") else 0
 )  # MAP_NORESERVE; other systems need no flag
 _HUGE_PAGE_BYTES = 2 << 20
-_HUGE_PAGES_FROM_BYTES = (
-    16 << 20
-)  # below that, rounding up to huge pages would cost more memory than it saves time
+# Below that, rounding up to huge pages would cost more memory than it saves time.
+_HUGE_PAGES_FROM_BYTES = 4 << 20
 
 
 def reserve(length: int, dtype: type | str) -> NDArray[Any]:

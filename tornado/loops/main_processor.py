@@ -179,6 +179,7 @@ class MainProcessor(SelectiveProcessor):
     def hear(self) -> None:
         """Take in the rows and edges that the last records changed."""
         self._set_floor()
+        self.state.expect(self.graph.rows)
         self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, self.arguments)
 
     def fail(self, error: Exception) -> None:
@@ -256,7 +257,7 @@ class MainProcessor(SelectiveProcessor):
                 return state
         self._spare.clear()
         room = 1.5  # so that the columns fit the next branches too while the graph grows
-        return LoopState(
+        state = LoopState(
             worker=self.worker,
             workers=self.workers,
             delay_bound=self.state.delay_bound,
@@ -266,6 +267,8 @@ class MainProcessor(SelectiveProcessor):
             rows=int(rows * room) + 1,
             edges=int(edges * room),
         )
+        state.expect(rows)
+        return state
 
     def _held_least(self) -> int:
         return min(super()._held_least(), self._forks.held_least())

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns import addresses_of
-from ..graph.arena import reserve
+from ..graph.arena import advise_huge_pages, reserve
 from ..graph.evolving_graph import MOST_ROWS
 from ..graph.graph_columns import ANY_VERSION
 from ..protocol.session_kernel import SESSION_COUNTERS, SessionColumns
@@ -54,6 +54,7 @@ class LoopState:
         edges: int = MOST_ROWS,
     ) -> None:
         self.rows, self.edges = rows, edges
+        self._advised = 0
         self._worst = worst
         self._per_value = per_value = np.size(worst)
         value_type = np.int64 if isinstance(worst, tuple) else np.float64
@@ -115,6 +116,15 @@ class LoopState:
         self._hears_back = hears_back
         self._reset_counters(worker, workers, delay_bound)
         self.addresses = addresses_of(self.session), addresses_of(self.columns)
+
+    def expect(self, rows: int) -> None:
+        """Have huge pages under the columns that are read at random, where they are large: for so many rows, and some to come."""
+        if rows <= self._advised:
+            return
+        self._advised = min(2 * rows, self.rows)
+        columns = self.columns
+        for column in (columns.value, columns.candidate, columns.parent, columns.reached, columns.flags):
+            advise_huge_pages(column, len(column) // self.rows * rows)
 
     def fits(self, rows: int, edges: int) -> bool:
         """Whether a branch over so much of a graph has room here."""
