@@ -124,7 +124,7 @@ class LoopState:
         self._advised = min(2 * rows, self.rows)
         columns = self.columns
         for column in (columns.value, columns.candidate, columns.parent, columns.reached, columns.flags):
-            advise_huge_pages(column, len(column) // self.rows * rows)
+            advise_huge_pages(column, len(column) // self.rows * self._advised)
 
     def fits(self, rows: int, edges: int) -> bool:
         """Whether a branch over so much of a graph has room here."""
