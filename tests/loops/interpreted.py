@@ -29,7 +29,7 @@ _REACH = 1 << 26  # entries; more than the address of any outbox, and no kernel 
 _REPLACED = (
     "import numba as nb\n",
     "import numpy as np\n",
-    "from tornado.columns import columns_at, columns_like\n",
+    "from tornado.columns import columns_at, columns_like, prefetch\n",
     "from tornado.inner_functions import inner\n",
 )
 
@@ -65,8 +65,10 @@ def _columns_at(addresses, layout):
     columns = {}
     for address, field in zip(addresses, layout.split(), strict=True):
         name, kind = field.split(":")
+        kind, _, stride = kind.partition("/")
         item, code = _ITEMS[kind]
-        columns[name] = memoryview((item * _REACH).from_address(int(address))).cast("B").cast(code)
+        column = memoryview((item * _REACH).from_address(int(address))).cast("B").cast(code)
+        columns[name] = column[:: int(stride) // ctypes.sizeof(item)] if stride else column
     return types.SimpleNamespace(**columns)
 
 
@@ -90,6 +92,7 @@ def interpreted(*changes, program=LeastSums):
     module = types.ModuleType("interpreted_kernel")
     module.nb, module.np = _Numba, np
     module.inner, module.columns_at = _Numba.njit, _columns_at
+    module.prefetch = lambda _column, _index: None
     layout = " ".join(f"{name}:{get_args(kind)[1]}" for name, kind in GraphColumns.__annotations__.items())
     module.columns_like = _Reverse(layout)
     exec(compile(text, "interpreted kernel", "exec"), module.__dict__)
