@@ -7,6 +7,7 @@ optimiser is told that addresses do not change during a call, and keeps those th
 """
 
 import operator
+from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
 import numpy as np
@@ -34,7 +35,12 @@ RECORD_BYTES = 64
 RecordInt64s = Annotated[NDArray[np.int64], f"int64/{RECORD_BYTES}"]
 RecordInt32s = Annotated[NDArray[np.int32], f"int32/{RECORD_BYTES}"]
 RecordUint8s = Annotated[NDArray[np.uint8], f"uint8/{RECORD_BYTES}"]
-Values = Annotated[NDArray[Any], "values"]  # of whichever type the values of a loop are
+# Of a loop: values of whichever type its values have, and the fields of records of whichever size its rows have.
+Values = Annotated[NDArray[Any], "values"]
+RowValues = Annotated[NDArray[Any], "values/row"]
+RowInt64s = Annotated[NDArray[np.int64], "int64/row"]
+RowInt32s = Annotated[NDArray[np.int32], "int32/row"]
+RowUint8s = Annotated[NDArray[np.uint8], "uint8/row"]
 
 
 def addresses_of(columns: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
@@ -42,7 +48,37 @@ def addresses_of(columns: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
     return np.array([column.ctypes.data for column in columns], np.int64)
 
 
-def columns_constructor(columns: type, *, values: str = "float64") -> str:
+@dataclass(frozen=True, slots=True)
+class ValueLayout:
+    """How values are kept.
+
+    Attributes
+    ----------
+    values
+        The type of numbers in columns of `Values`.
+    row_values
+        The type of a column of `RowValues`, see `_Columns`.
+    row_bytes
+        What a row's record takes.
+    """
+
+    values: str
+    row_values: str
+    row_bytes: int
+
+    def of(self, kind: str) -> str:
+        """Return the type of a column by its annotation."""
+        named = {"values": self.values, "values/row": self.row_values}
+        return named.get(kind, kind.replace("/row", f"/{self.row_bytes}"))
+
+
+NUMBERS = ValueLayout("float64", "float64/32", 32)
+"""A value is one number."""
+PAIRS = ValueLayout("int64", "int64", 64)
+"""A value is a pair of whole numbers, one after the other; `pair_kernel` knows how far apart those of two rows are."""
+
+
+def columns_constructor(columns: type, *, layout: ValueLayout = NUMBERS) -> str:
     """The text of a compiled function that makes columns of an array of addresses.
 
     It has their names and types in it: a module that is named by the hash of its text is another one where columns change.
@@ -51,13 +87,13 @@ def columns_constructor(columns: type, *, values: str = "float64") -> str:
     ----------
     columns
         A tuple of columns.
-    values
-        The type of numbers in columns of `Values`.
+    layout
+        How values are kept.
     """
     kinds = {name: get_args(annotation)[1] for name, annotation in columns.__annotations__.items()}
-    layout = " ".join(f"{name}:{values if kind == 'values' else kind}" for name, kind in kinds.items())
+    text = " ".join(f"{name}:{layout.of(kind)}" for name, kind in kinds.items())
     name = columns.__name__
-    return f"@inner\ndef {name}_at(addresses):\n    return columns_at(addresses, {layout!r})"
+    return f"@inner\ndef {name}_at(addresses):\n    return columns_at(addresses, {text!r})"
 
 
 class _Strided(types.CPointer):

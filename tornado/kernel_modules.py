@@ -27,7 +27,7 @@ from numba.core import event
 
 from . import columns as columns_module
 from . import inner_functions
-from .columns import columns_constructor
+from .columns import NUMBERS, ValueLayout, columns_constructor
 from .config import cache_dir
 
 _PREFIX = "tornado_kernel_"
@@ -95,7 +95,7 @@ def module_text(
     columns: Mapping[str, type],
     *,
     functions: str = "",
-    values: str = "float64",
+    layout: ValueLayout = NUMBERS,
 ) -> str:
     """The text of a generated module.
 
@@ -109,10 +109,10 @@ def module_text(
         For a name of an argument, the tuple of columns that entry points get the addresses of under this name.
     functions
         Text that comes before the parts: functions and constants that they count on.
-    values
-        The type of numbers that values are kept as.
+    layout
+        How values are kept.
     """
-    constructors = [columns_constructor(kind, values=values) for kind in dict.fromkeys(columns.values())]
+    constructors = [columns_constructor(kind, layout=layout) for kind in dict.fromkeys(columns.values())]
     kernels = [_kernel_text(part, columns) for part in parts]
     return "\n\n".join([repr(title), _IMPORTS, functions, *constructors, *kernels]) + "\n"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..columns import NUMBERS, PAIRS
 from ..errors import InvalidArgument
 from ..graph import graph_columns, rows_kernel
 from ..graph.graph_columns import GraphColumns
@@ -87,12 +88,8 @@ def generated_source(
     """The text of the module that holds a program's loop; see `load_kernel`."""
     sources = [program_source(name, function) for name, function in functions.items()]
     own = "\n\n".join([f"WORST = {_text_of(worst)}", f"BOTH_WAYS = {bool(both_ways)}", *sources])
-    of_values, type_of_values = (
-        (pair_kernel, "int64") if isinstance(worst, tuple) else (value_kernel, "float64")
-    )
-    return module_text(
-        "the program's loop", [of_values, *_PARTS], _COLUMNS, functions=own, values=type_of_values
-    )
+    of_values, layout = (pair_kernel, PAIRS) if isinstance(worst, tuple) else (value_kernel, NUMBERS)
+    return module_text("the program's loop", [of_values, *_PARTS], _COLUMNS, functions=own, layout=layout)
 
 
 def _text_of(worst: float | tuple[int, int]) -> str:

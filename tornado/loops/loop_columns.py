@@ -4,7 +4,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns import Float64s, Int32s, Int64s, Uint8s, Uint64s, Values
+from ..columns import (
+    Float64s,
+    Int32s,
+    Int64s,
+    RowInt32s,
+    RowInt64s,
+    RowUint8s,
+    RowValues,
+    Uint8s,
+    Uint64s,
+    Values,
+)
 
 # Flags of a row.
 OWN = 1  # a vertex of this worker; otherwise a ghost
@@ -79,13 +90,14 @@ class LoopColumns(NamedTuple):
     `value` while it is DIRTY.
     """
 
-    value: Values  # values[rows], what the producer announced last (own vertices and ghosts)
-    parent: Int32s  # int32[rows], row of the producer that the candidate (or value) came from
-    reached: Int64s  # int64[rows], greatest iteration of a commit that the vertex made or gathered
-    flags: Uint8s  # uint8[rows]
+    # Fields of one record a row, so that an edge touches one cache line for each end.
+    value: RowValues  # values[rows], what the producer announced last (own vertices and ghosts)
+    candidate: RowValues  # values[rows], what the vertex would commit now
+    parent: RowInt32s  # int32[rows], row of the producer that the candidate (or value) came from
+    reached: RowInt64s  # int64[rows], greatest iteration of a commit that the vertex made or gathered
+    flags: RowUint8s  # uint8[rows]
     subscribers: Uint64s  # uint64[rows], bit set of the other workers that hold a ghost of this vertex
 
-    candidate: Values  # values[rows], what the vertex would commit now
     least: Values  # values[rows], best value announced since it was last settled (DUAL's feasible distance)
     wave: Int64s  # int64[rows], the last wave that made it worse
 

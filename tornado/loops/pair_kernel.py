@@ -3,26 +3,33 @@
 import numba as nb
 import numpy as np
 
-from ..columns import prefetch
+_ROW = 8  # numbers from the value of a row to that of the next one
+
+
+@nb.njit(cache=True)
+def row_value_at(column, row):
+    """The value of a row."""
+    return column[_ROW * row], column[_ROW * row + 1]
+
+
+@nb.njit(cache=True)
+def put_row_value(column, row, value):
+    """Write the value of a row."""
+    column[_ROW * row] = value[0]
+    column[_ROW * row + 1] = value[1]
 
 
 @nb.njit(cache=True)
 def value_at(column, place):
-    """The value at a place of a column, which has two numbers for each."""
+    """The value at a place of a column of its own, which has two numbers for each."""
     return column[2 * place], column[2 * place + 1]
 
 
 @nb.njit(cache=True)
 def put_value(column, place, value):
-    """Write a value to a place of a column."""
+    """Write a value to a place of a column of its own."""
     column[2 * place] = value[0]
     column[2 * place + 1] = value[1]
-
-
-@nb.njit(cache=True)
-def prefetch_value(column, place):
-    """Have a value fetched that is to be read or written soon."""
-    prefetch(column, 2 * place)
 
 
 @nb.njit(cache=True)

@@ -33,7 +33,7 @@ from .loop_columns import (
 from .queue_kernel import least_pending, outbox_is_full, send
 from .scan_kernel import answer_subscription, drain, offer_to_all, settle_producer
 from .selective_program import WORST
-from .value_kernel import prefetch_value, put_value, value_of_message
+from .value_kernel import put_row_value, value_of_message
 from .vertex_kernel import (
     admit_rows,
     consider_input,
@@ -76,7 +76,7 @@ def hear_lost_edge(graph, session, loop, producer, consumer, born):
 def unsubscribe(graph, loop, row):
     """A ghost has no edges left."""
     loop.flags[row] &= ~np.uint8(SUBSCRIBED)
-    put_value(loop.value, row, WORST)
+    put_row_value(loop.value, row, WORST)
     send(loop, np.int64(graph.owner[row]), UNSUBSCRIBE, graph.ids[row], WORST, 0)
 
 
@@ -87,9 +87,7 @@ def hear_deltas(graph, lists, session, loop):
     for i in range(count):
         ahead = min(i + _DELTAS_AHEAD, count - 1)
         prefetch(loop.flags, np.int64(lists.delta_producer[ahead]))
-        prefetch_value(loop.value, np.int64(lists.delta_producer[ahead]))
-        prefetch(loop.parent, np.int64(lists.delta_consumer[ahead]))
-        prefetch_value(loop.candidate, np.int64(lists.delta_consumer[ahead]))
+        prefetch(loop.flags, np.int64(lists.delta_consumer[ahead]))
         producer, consumer = np.int64(lists.delta_producer[i]), np.int64(lists.delta_consumer[i])
         if lists.delta_sign[i] > 0:
             hear_new_edge(graph, session, loop, producer, consumer, lists.delta_weight[i])
@@ -130,7 +128,7 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
     row = row_for(graph, session, loop, identifier, parameters)
     if kind == UPDATE:
         if loop.flags[row] & SUBSCRIBED:
-            put_value(loop.value, row, value)
+            put_row_value(loop.value, row, value)
         set_cursor(loop, SCAN_COMMIT, row, number)
     elif kind == PREPARE:
         session.counters[CLOCK] = max(session.counters[CLOCK], number)
@@ -146,7 +144,7 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
         push_if_ready(session, row)
     elif kind == INVALIDATE:
         if loop.flags[row] & SUBSCRIBED:
-            put_value(loop.value, row, value)
+            put_row_value(loop.value, row, value)
             loop.spread_row[loop.counters[SPREADS]] = row
             loop.spread_wave[loop.counters[SPREADS]] = number
             loop.counters[SPREADS] += 1
@@ -162,7 +160,7 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
     elif kind == SUBSCRIBED_REPLY:
         loop.flags[row] &= ~np.uint8(ASKED)
         loop.flags[row] |= SUBSCRIBED
-        put_value(loop.value, row, value)
+        put_row_value(loop.value, row, value)
         if consumers_here(graph, loop, row) == 0 and loop.counters[VERSION] == ANY_VERSION:
             unsubscribe(graph, loop, row)
         else:
@@ -181,7 +179,7 @@ def take_short_update(graph, session, loop, parameters, identifier, value, itera
     if length >= fuel:
         return np.int64(-1)
     if loop.flags[row] & SUBSCRIBED:
-        put_value(loop.value, row, value)
+        put_row_value(loop.value, row, value)
     offer_to_all(graph, session, loop, row, iteration)
     loop.counters[EDGES_VISITED] += length
     return length

@@ -66,7 +66,7 @@ from .loop_columns import (
 )
 from .queue_kernel import note_history, outbox_is_full, push_heap, send, send_all
 from .selective_program import WORST, better, initial, offer, priority
-from .value_kernel import change, prefetch_value, put_value, size_of, value_at
+from .value_kernel import change, put_row_value, put_value, row_value_at, size_of, value_at
 from .vertex_kernel import (
     consider,
     consider_input,
@@ -119,9 +119,9 @@ def visit_commit(session, loop, producer, entry, iteration, consumer, weight, bo
         return
     if loop.counters[DELAY_BOUND] != 1:
         raise_reached(loop, consumer, iteration)
-    producer_value = value_at(loop.value, producer)
+    producer_value = row_value_at(loop.value, producer)
     candidate = offer(producer_value, weight)
-    if better(candidate, value_at(loop.candidate, consumer)):
+    if better(candidate, row_value_at(loop.candidate, consumer)):
         raise_reached(loop, consumer, iteration)
         consider(session, loop, consumer, producer, candidate, producer_value)
 
@@ -131,7 +131,7 @@ def visit_gather(loop, row, producer, weight):
     """An offer is weighed in a gather."""
     if producer == row:
         return
-    producer_value = value_at(loop.value, producer)
+    producer_value = row_value_at(loop.value, producer)
     if not better(producer_value, WORST):
         return
     candidate = offer(producer_value, weight)
@@ -166,14 +166,13 @@ def visit_out_edge(session, loop, kind, producer, entry, number, consumer, weigh
 @nb.njit(cache=True)
 def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
     """A commit without a session arrives at the consumers of a stretch of the list: the loop that most time is spent in."""
-    producer_value = value_at(loop.value, producer)
+    producer_value = row_value_at(loop.value, producer)
     synchronous = loop.counters[DELAY_BOUND] == 1
     version = loop.counters[VERSION]
     for slot in range(first, stop):
         # Behind the end of the list stands something else, which does no harm.
         following = np.int64(graph.edge_consumer[slot + _EDGES_AHEAD])
-        prefetch(loop.reached, following)
-        prefetch_value(loop.candidate, following)
+        prefetch(loop.flags, following)
         if latest or graph.edge_born[slot] <= version:
             consumer = np.int64(graph.edge_consumer[slot])
             if not synchronous and consumer != producer:
@@ -182,7 +181,7 @@ def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
                 elif loop.reached[consumer] > iteration:
                     loop.counters[OVERTAKEN] += 1
             candidate = offer(producer_value, graph.edge_weight[slot])
-            if better(candidate, value_at(loop.candidate, consumer)) and consumer != producer:
+            if better(candidate, row_value_at(loop.candidate, consumer)) and consumer != producer:
                 raise_reached(loop, consumer, iteration)
                 consider(session, loop, consumer, producer, candidate, producer_value)
 
@@ -205,16 +204,12 @@ def reached_by_consumers(graph, loop, row, iteration):
     """The greatest iteration of those who hear of a vertex here, or the one that is given."""
     first = graph.out_start[row]
     for slot in range(first, first + graph.out_length[row]):
-        consumer = np.int64(graph.edge_consumer[slot])
-        prefetch_value(loop.candidate, consumer)
-        iteration = max(iteration, loop.reached[consumer])
+        iteration = max(iteration, loop.reached[graph.edge_consumer[slot]])
     if hears_back(loop):
         reverse = reverse_of(graph)
         first = reverse.out_start[row]
         for slot in range(first, first + reverse.out_length[row]):
-            consumer = np.int64(reverse.edge_consumer[slot])
-            prefetch_value(loop.candidate, consumer)
-            iteration = max(iteration, loop.reached[consumer])
+            iteration = max(iteration, loop.reached[reverse.edge_consumer[slot]])
     return iteration
 
 
@@ -321,7 +316,7 @@ def finish_gather(graph, session, loop):
     row = loop.counters[CURSOR_ROW]
     wave = loop.counters[CURSOR_NUMBER]
     loop.counters[CURSOR_KIND] = IDLE
-    current = value_at(loop.candidate, row)
+    current = row_value_at(loop.candidate, row)
     chosen = value_at(loop.best, 0)
     parent = loop.counters[CURSOR_PARENT]
     supported = value_at(loop.best, 1)
@@ -330,13 +325,13 @@ def finish_gather(graph, session, loop):
         parent = np.int64(loop.parent[row])
     loop.parent[row] = parent
     if better(chosen, current):
-        put_value(loop.candidate, row, chosen)
+        put_row_value(loop.candidate, row, chosen)
         mark_dirty(session, loop, row)
         return
     if not better(current, chosen):
         return
-    announced = value_at(loop.value, row)
-    put_value(loop.candidate, row, chosen)
+    announced = row_value_at(loop.value, row)
+    put_row_value(loop.candidate, row, chosen)
     if better(announced, chosen):
         if loop.flags[row] & MARKED == 0:
             loop.flags[row] |= MARKED
@@ -345,7 +340,7 @@ def finish_gather(graph, session, loop):
             loop.marks[loop.counters[MARKS]] = row
             loop.counters[MARKS] += 1
         loop.wave[row] = max(loop.wave[row], wave)
-        put_value(loop.value, row, chosen)
+        put_row_value(loop.value, row, chosen)
         loop.counters[INVALIDATIONS] += 1
         if session.record[row] == 0:
             mark_clean(loop, row)
@@ -425,22 +420,22 @@ def commit(graph, session, loop, row, iteration):
     """Announce the candidate at an iteration, to the other workers at once and to the consumers here by a scan."""
     residual = 0.0
     if loop.flags[row] & DIRTY:
-        if better(value_at(loop.candidate, row), value_at(loop.value, row)):
-            if better(value_at(loop.value, row), WORST):
-                residual = change(value_at(loop.value, row), value_at(loop.candidate, row))
+        if better(row_value_at(loop.candidate, row), row_value_at(loop.value, row)):
+            if better(row_value_at(loop.value, row), WORST):
+                residual = change(row_value_at(loop.value, row), row_value_at(loop.candidate, row))
             else:
-                residual = size_of(value_at(loop.candidate, row))
-            put_value(loop.value, row, value_at(loop.candidate, row))
+                residual = size_of(row_value_at(loop.candidate, row))
+            put_row_value(loop.value, row, row_value_at(loop.candidate, row))
         mark_clean(loop, row)
-    if loop.flags[row] & MARKED and better(value_at(loop.value, row), value_at(loop.least, row)):
-        put_value(loop.least, row, value_at(loop.value, row))
+    if loop.flags[row] & MARKED and better(row_value_at(loop.value, row), value_at(loop.least, row)):
+        put_value(loop.least, row, row_value_at(loop.value, row))
     loop.reached[row] = iteration
     entry = np.int64(session.record[row]) - 1
     workers = loop.subscribers[row]
     if entry >= 0:
         workers |= session.asked[entry]
     if workers != np.uint64(0):
-        send_all(loop, workers, UPDATE, graph.ids[row], value_at(loop.value, row), iteration)
+        send_all(loop, workers, UPDATE, graph.ids[row], row_value_at(loop.value, row), iteration)
     loop.counters[UPDATES] += 1
     loop.counters[ITERATION] = max(loop.counters[ITERATION], iteration)
     note_history(loop, iteration, 1, 0, residual)
@@ -493,7 +488,7 @@ def answer_held(graph, loop, row):
 def answer_subscription(graph, loop, row, worker):
     """From now on the worker hears of this vertex, beginning with what it announced last."""
     loop.subscribers[row] |= np.uint64(1) << np.uint64(worker)
-    send(loop, worker, SUBSCRIBED_REPLY, graph.ids[row], value_at(loop.value, row), loop.reached[row])
+    send(loop, worker, SUBSCRIBED_REPLY, graph.ids[row], row_value_at(loop.value, row), loop.reached[row])
 
 
 @nb.njit(cache=True)

@@ -64,7 +64,7 @@ from .scan_kernel import (
     settle,
 )
 from .selective_program import WORST, better, initial, priority
-from .value_kernel import put_value, value_at
+from .value_kernel import put_row_value, put_value, row_value_at, value_at
 from .vertex_kernel import consumers_here, mark_dirty, raise_reached, recheck, set_cursor
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
@@ -194,7 +194,7 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
                     loop.heap_key,
                     loop.heap_row,
                     loop.counters[HEAP],
-                    priority(value_at(loop.candidate, row)),
+                    priority(row_value_at(loop.candidate, row)),
                     row,
                 )
         if loop.counters[HEAP] == 0:
@@ -205,7 +205,7 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
         if (
             loop.flags[row] & DIRTY == 0
             or session.record[row] != 0
-            or priority(value_at(loop.candidate, row)) != key
+            or priority(row_value_at(loop.candidate, row)) != key
         ):
             continue
         if loop.reached[row] + 1 >= limit:
@@ -273,31 +273,35 @@ def fork(loop, branch_session, branch):
     wave 1, the only one that the branch has.
     """
     rows = loop.counters[ROWS_SEEN]
+    count = 0
     for row in range(rows):
-        put_value(branch.value, row, value_at(loop.value, row))
-        put_value(branch.candidate, row, value_at(loop.value, row))
-    for row in range(rows):
+        value = row_value_at(loop.value, row)
+        put_row_value(branch.value, row, value)
+        put_row_value(branch.candidate, row, value)
         branch.parent[row] = loop.parent[row]
-    for row in range(rows):
         branch.reached[row] = loop.reached[row]
+        flags = loop.flags[row]
+        branch.flags[row] = flags & ~np.uint8(DIRTY | REGATHER)
+        if flags & (DIRTY | MARKED | REGATHER):
+            branch.round_row[count] = row
+            count += 1
     if loop.counters[WORKERS] > 1:
         for row in range(rows):
             branch.subscribers[row] = loop.subscribers[row]
     branch.counters[ROWS_SEEN] = rows
-    for row in range(rows):
+    for place in range(count):
+        row = np.int64(branch.round_row[place])
         flags = loop.flags[row]
-        branch.flags[row] = flags & ~np.uint8(DIRTY | REGATHER)
-        if flags & (DIRTY | MARKED | REGATHER):
-            if flags & MARKED:
-                put_value(branch.least, row, value_at(loop.least, row))
-                branch.wave[row] = 1
-                branch.marks[branch.counters[MARKS]] = row
-                branch.counters[MARKS] += 1
-            if flags & DIRTY:
-                put_value(branch.candidate, row, value_at(loop.candidate, row))
-                mark_dirty(branch_session, branch, row)
-            if flags & REGATHER:
-                recheck(branch, np.int64(row), 1)
+        if flags & MARKED:
+            put_value(branch.least, row, value_at(loop.least, row))
+            branch.wave[row] = 1
+            branch.marks[branch.counters[MARKS]] = row
+            branch.counters[MARKS] += 1
+        if flags & DIRTY:
+            put_row_value(branch.candidate, row, row_value_at(loop.candidate, row))
+            mark_dirty(branch_session, branch, row)
+        if flags & REGATHER:
+            recheck(branch, row, 1)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -308,8 +312,8 @@ def fork_fresh(graph, loop, branch_session, branch, parameters):
     for row in range(rows):
         flags = loop.flags[row] & np.uint8(OWN | SUBSCRIBED | ASKED)
         branch.flags[row] = flags
-        put_value(branch.value, row, WORST)
-        put_value(branch.candidate, row, WORST)
+        put_row_value(branch.value, row, WORST)
+        put_row_value(branch.candidate, row, WORST)
         branch.parent[row] = NO_PARENT
         branch.reached[row] = branch.counters[FLOOR]
         if loop.counters[WORKERS] > 1:
@@ -317,6 +321,6 @@ def fork_fresh(graph, loop, branch_session, branch, parameters):
         if flags & OWN:
             value = initial(graph.ids[row], *parameters)
             if better(value, WORST):
-                put_value(branch.candidate, row, value)
+                put_row_value(branch.candidate, row, value)
                 branch.parent[row] = SELF_PARENT
                 mark_dirty(branch_session, branch, row)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..columns import addresses_of
+from ..columns import NUMBERS, PAIRS, addresses_of
 from ..graph.arena import advise_huge_pages, reserve
 from ..graph.evolving_graph import MOST_ROWS
 from ..graph.graph_columns import ANY_VERSION
@@ -20,6 +20,24 @@ from .part import PartStatistics
 
 _MOST_QUEUED = 1 << 30
 _SLACK = 1 << 16
+# What there is of a row in one place: see `LoopColumns`, and `columns.ValueLayout` for their sizes.
+_FIELDS = ["value", "candidate", "reached", "parent", "flags"]
+_NUMBER_RECORD = np.dtype(
+    {
+        "names": _FIELDS,
+        "formats": ["<f8", "<f8", "<i8", "<i4", "u1"],
+        "offsets": [0, 8, 16, 24, 28],
+        "itemsize": NUMBERS.row_bytes,
+    }
+)
+_PAIR_RECORD = np.dtype(
+    {
+        "names": _FIELDS,
+        "formats": [("<i8", (2,)), ("<i8", (2,)), "<i8", "<i4", "u1"],
+        "offsets": [0, 16, 32, 40, 44],
+        "itemsize": PAIRS.row_bytes,
+    }
+)
 
 
 class LoopState:
@@ -56,8 +74,9 @@ class LoopState:
         self.rows, self.edges = rows, edges
         self._advised = 0
         self._worst = worst
-        self._per_value = per_value = np.size(worst)
+        per_value = np.size(worst)
         value_type = np.int64 if isinstance(worst, tuple) else np.float64
+        self._records = reserve(rows, _PAIR_RECORD if isinstance(worst, tuple) else _NUMBER_RECORD)
         queue = min(_MOST_QUEUED, 2 * (rows + edges) + _SLACK)
         self.session = SessionColumns(
             record=reserve(rows, np.int32),
@@ -78,12 +97,8 @@ class LoopState:
             counters=np.zeros(SESSION_COUNTERS, np.int64),
         )
         self.columns = LoopColumns(
-            value=reserve(per_value * rows, value_type),
-            parent=reserve(rows, np.int32),
-            reached=reserve(rows, np.int64),
-            flags=reserve(rows, np.uint8),
+            **{name: self._records[name] for name in self._records.dtype.names or ()},
             subscribers=reserve(rows, np.uint64),
-            candidate=reserve(per_value * rows, value_type),
             least=reserve(per_value * rows, value_type),
             wave=reserve(rows, np.int64),
             heap_key=reserve(queue, np.float64),
@@ -122,9 +137,7 @@ class LoopState:
         if rows <= self._advised:
             return
         self._advised = min(2 * rows, self.rows)
-        columns = self.columns
-        for column in (columns.value, columns.candidate, columns.parent, columns.reached, columns.flags):
-            advise_huge_pages(column, len(column) // self.rows * self._advised)
+        advise_huge_pages(self._records, self._advised)
 
     def fits(self, rows: int, edges: int) -> bool:
         """Whether a branch over so much of a graph has room here."""
@@ -187,23 +200,22 @@ class LoopState:
     def size_bytes(self) -> int:
         """Bytes of the columns by row that are in use."""
         several = int(self.counters[names.WORKERS] > 1)
-        return int(self.counters[names.ROWS_SEEN]) * (
-            3 * 8 * self._per_value + 4 + 8 + 1 + 8 * several + 8 + 4 * several + 4 * several
-        )
+        per_row = self._records.itemsize + 8 * several + 8 * several
+        return int(self.counters[names.ROWS_SEEN]) * per_row
 
     @property
     def values(self) -> NDArray[Any]:
         """What every row announced last: float64[rows], or int64[rows, 2]."""
-        return self._by_row(self.columns.value)
+        return self.columns.value
 
     def place_values(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
         """Have rows stand at values, with nothing better to announce."""
         self.values[rows] = values
-        self._by_row(self.columns.candidate)[rows] = values
+        self.columns.candidate[rows] = values
 
     def no_values(self, count: int) -> NDArray[Any]:
         """So many values of vertices that no offer has reached."""
-        return np.full((count, 2) if self._per_value == 2 else count, self._worst, self.columns.value.dtype)
+        return np.full((count, *self.values.shape[1:]), self._worst, self.values.dtype)
 
     def outbox(self, worker: int) -> Messages:
         """What there is for another worker: copies."""
@@ -212,12 +224,9 @@ class LoopState:
         return Messages(
             columns.out_kind[sent].copy(),
             columns.out_id[sent].copy(),
-            self._by_row(columns.out_value)[sent].copy(),
+            columns.out_value.reshape(-1, *self.values.shape[1:])[sent].copy(),
             columns.out_number[sent].copy(),
         )
-
-    def _by_row(self, column: NDArray[Any]) -> NDArray[Any]:
-        return column.reshape(-1, 2) if self._per_value == 2 else column
 
     @property
     def rows_seen(self) -> int:

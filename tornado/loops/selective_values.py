@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph import EvolvingGraph
-from ..value_types import INT64, Ids, Mask, ValueArray, Worst, best_of, reached_of
+from ..value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of, shown
 from .selective_state import LoopState
 
 
@@ -61,6 +61,5 @@ class LocalValues:
 
 
 def _shown_of(state: LoopState, rows: Ids) -> ValueArray:
-    """What is shown of the values in these rows: a column of int64 has a pair in each, of which it is the first."""
-    column: ValueArray = state.columns.value
-    return column[2 * rows] if column.dtype == INT64 else column[rows]
+    """What is shown of the values in these rows."""
+    return shown(state.values[rows])

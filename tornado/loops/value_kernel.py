@@ -1,29 +1,34 @@
 """How a compiled loop keeps its values where a value is one number. Where it is a pair, `pair_kernel` takes the place of this.
 
-A column of values is a plain column of numbers to NumPy; which number belongs to which row is known here only.
+Those of rows are fields of the rows' records; others stand in columns of their own. Which number belongs to which row is known here
+only.
 """
 
 import numba as nb
 
-from ..columns import prefetch
+
+@nb.njit(cache=True)
+def row_value_at(column, row):
+    """The value of a row."""
+    return column[row]
+
+
+@nb.njit(cache=True)
+def put_row_value(column, row, value):
+    """Write the value of a row."""
+    column[row] = value
 
 
 @nb.njit(cache=True)
 def value_at(column, place):
-    """The value at a place of a column."""
+    """The value at a place of a column of its own."""
     return column[place]
 
 
 @nb.njit(cache=True)
 def put_value(column, place, value):
-    """Write a value to a place of a column."""
+    """Write a value to a place of a column of its own."""
     column[place] = value
-
-
-@nb.njit(cache=True)
-def prefetch_value(column, place):
-    """Have a value fetched that is to be read or written soon."""
-    prefetch(column, place)
 
 
 @nb.njit(cache=True)

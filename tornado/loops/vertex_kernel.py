@@ -5,6 +5,7 @@ import numpy as np
 
 from ..graph.graph_columns import ROWS
 from ..graph.rows_kernel import reverse_of, row_of
+from ..protocol.session_kernel import OPEN_RECORDS
 from .loop_columns import (
     CURSOR_BACK,
     CURSOR_KIND,
@@ -27,15 +28,15 @@ from .loop_columns import (
 )
 from .queue_kernel import count_pending, discount_pending, push_heap
 from .selective_program import BOTH_WAYS, WORST, better, initial, offer, priority
-from .value_kernel import put_value, value_at
+from .value_kernel import put_row_value, row_value_at, value_at
 
 
 @nb.njit(cache=True)
 def admit_rows(graph, session, loop, parameters):
     """Initialise the columns of rows that are new in the graph."""
     for row in range(loop.counters[ROWS_SEEN], graph.counters[ROWS]):
-        put_value(loop.value, row, WORST)
-        put_value(loop.candidate, row, WORST)
+        put_row_value(loop.value, row, WORST)
+        put_row_value(loop.candidate, row, WORST)
         loop.parent[row] = NO_PARENT
         loop.reached[row] = loop.counters[FLOOR]
         loop.flags[row] = 0
@@ -47,7 +48,7 @@ def admit_rows(graph, session, loop, parameters):
             loop.flags[row] = OWN
             value = initial(graph.ids[row], *parameters)
             if better(value, WORST):
-                put_value(loop.candidate, row, value)
+                put_row_value(loop.candidate, row, value)
                 loop.parent[row] = SELF_PARENT
                 mark_dirty(session, loop, row)
 
@@ -75,7 +76,11 @@ def mark_dirty(session, loop, row):
             loop.counters[HEAP] += 1
     elif session.record[row] == 0:
         loop.counters[HEAP] = push_heap(
-            loop.heap_key, loop.heap_row, loop.counters[HEAP], priority(value_at(loop.candidate, row)), row
+            loop.heap_key,
+            loop.heap_row,
+            loop.counters[HEAP],
+            priority(row_value_at(loop.candidate, row)),
+            row,
         )
 
 
@@ -104,17 +109,17 @@ def feasible_below(loop, row):
     """A producer's value must be strictly better than this to be chosen after a loss (DUAL's feasible distance)."""
     if loop.flags[row] & MARKED:
         return value_at(loop.least, row)
-    return value_at(loop.value, row)
+    return row_value_at(loop.value, row)
 
 
 @nb.njit(cache=True)
 def consider(session, loop, row, producer, candidate, producer_value):
     """Take an offer if it is better than what the vertex has. It has raised `reached` already."""
-    if not better(candidate, value_at(loop.candidate, row)):
+    if not better(candidate, row_value_at(loop.candidate, row)):
         return
     if loop.flags[row] & MARKED and not better(producer_value, value_at(loop.least, row)):
         return
-    put_value(loop.candidate, row, candidate)
+    put_row_value(loop.candidate, row, candidate)
     loop.parent[row] = producer
     mark_dirty(session, loop, row)
 
@@ -122,10 +127,10 @@ def consider(session, loop, row, producer, candidate, producer_value):
 @nb.njit(cache=True)
 def consider_input(session, loop, row, producer, weight):
     """An offer that comes from a new edge. A vertex gathers no input while it prepares (trap 5)."""
-    if session.record[row] != 0:
+    if session.counters[OPEN_RECORDS] != 0 and session.record[row] != 0:
         loop.flags[row] |= REGATHER
         return
-    producer_value = value_at(loop.value, producer)
+    producer_value = row_value_at(loop.value, producer)
     if better(producer_value, WORST):
         consider(session, loop, row, producer, offer(producer_value, weight), producer_value)
 
