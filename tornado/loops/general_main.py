@@ -82,7 +82,7 @@ class GeneralMain(GeneralProcessor):
         self.operator.activate()
 
     def traffic(self) -> Traffic:
-        """See `MainView`."""
+        """See `MainPartView`."""
         received = self.bundles_received  # first: a receipt that follows shows as one that is missing
         return Traffic(self.is_idle, received, self.bundles_sent)
 

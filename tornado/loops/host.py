@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..timely import Dataflow, Fabric, Worker
-from .part import BranchPart, BranchView, MainPart, MainView, StreamView
+from .part import BranchPart, BranchPartView, MainPart, MainPartView, StreamView
 from .share import Share
 
 
@@ -73,8 +73,8 @@ class Fork:
     arguments: tuple[Any, ...]
     fresh: bool
     max_iterations: int | None
-    on_recorded: Callable[[int, BranchView], None]
-    on_finished: Callable[[int, BranchView], None]
+    on_recorded: Callable[[int, BranchPartView], None]
+    on_finished: Callable[[int, BranchPartView], None]
     reads_edges: bool = False  # for a snapshot to be stored: read the edges before the version is given up
 
 
@@ -136,7 +136,7 @@ class LoopHost(Protocol):
         """Hand over a command; from any thread, under the master's lock where order matters."""
         ...
 
-    def loop(self, number: int) -> MainView | None:
+    def loop(self, number: int) -> MainPartView | None:
         """A loop's part on this worker, when it is installed."""
         ...
 

@@ -119,7 +119,7 @@ class MainProcessor(SelectiveProcessor):
         )
 
     def traffic(self) -> Traffic:
-        """See `MainView`."""
+        """See `MainPartView`."""
         received = self.bundles_received  # first: a receipt that follows shows as one that is missing
         return Traffic(self.is_idle, received, self.bundles_sent)
 
@@ -157,12 +157,12 @@ class MainProcessor(SelectiveProcessor):
     # The stream
 
     def is_behind(self) -> bool:
-        """Whether more records should wait; see `Reader`."""
+        """Whether more records should wait; see `ReadingPart`."""
         # What the sender of a marker sent since waits for the fork, which waits for the records before it.
         return not self._forks.is_awaited and self._pends_more_than(_PENDING_LIMIT, 1)
 
     def is_catching_up(self) -> bool:
-        """Whether records should not wait for it; see `Reader`."""
+        """Whether records should not wait for it; see `ReadingPart`."""
         return self._following_row is not None or self._pends_more_than(_PENDING_LIMIT, _FAR_BEHIND)
 
     def _pends_more_than(self, limit: int, times: int) -> bool:

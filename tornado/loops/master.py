@@ -34,7 +34,7 @@ from .remote_host import RemoteHost
 from .restoration import Restoration
 from .stored_loop import StoredLoop
 from .stored_snapshot import StoredSnapshot, identity_of
-from .stream import Checkpointed, Stream
+from .stream import Checkpointed, EdgeStream
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 
@@ -113,7 +113,7 @@ class Master:
             which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
             nothing.
         is_undirected
-            Whether every record of a stream of its own comes with the same one the other way round, which `Stream.is_undirected`
+            Whether every record of a stream of its own comes with the same one the other way round, which `EdgeStream.is_undirected`
             then says of all that was ever in it.
         app
             The name of the app by which it is started on a running stream, which its snapshots then have.
@@ -235,7 +235,7 @@ class Master:
         return loops
 
     def _begin_with(
-        self, stored: StoredSnapshot, stream: Stream, loops: Sequence[MainLoop]
+        self, stored: StoredSnapshot, stream: EdgeStream, loops: Sequence[MainLoop]
     ) -> dict[MainLoop, CallerError]:
         """Let a stream and its loops, which have nothing yet, begin where a stored snapshot ended.
 
@@ -268,7 +268,7 @@ class Master:
             loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
         }
 
-    def _start_beside(self, stream: Stream, wanted: NewLoop) -> MainLoop:
+    def _start_beside(self, stream: EdgeStream, wanted: NewLoop) -> MainLoop:
         keeper = stream.keeper()
         kind = type(wanted.program).__name__
         if not isinstance(wanted.program, SelectiveProgram) or isinstance(keeper, GeneralLoop):
@@ -287,7 +287,7 @@ class Master:
                     return self._start_both_ways(stream, keeper, wanted)
             return self._installed(MainLoop, stream, wanted)
 
-    def _start_both_ways(self, stream: Stream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
+    def _start_both_ways(self, stream: EdgeStream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
         """Start a loop whose vertices hear along both directions where the graph has lists of one."""
         losses = self.engine.await_workers()
         with stream.standing_still(lambda condition: keeper.await_parts(condition, losses)):
@@ -302,7 +302,7 @@ class Master:
                 raise
         return loop
 
-    def _installed(self, kind: type[MainLoop], stream: Stream, wanted: NewLoop) -> MainLoop:
+    def _installed(self, kind: type[MainLoop], stream: EdgeStream, wanted: NewLoop) -> MainLoop:
         """A loop that the workers have.
 
         Raises
@@ -400,7 +400,7 @@ class Master:
         for loop, refusal in refused.items():
             loop.fail(refusal)
 
-    def _put_back(self, stream: Stream, refused: dict[MainLoop, CallerError]) -> list[Branch]:
+    def _put_back(self, stream: EdgeStream, refused: dict[MainLoop, CallerError]) -> list[Branch]:
         """Put the loops of a stream on workers that have nothing, and have them go through its sequence again.
 
         Returns
@@ -466,8 +466,8 @@ class Master:
             "fork_stored": self._fork_stored,
         }
 
-    def _new_stream(self, name: str, store: VersionedStore) -> Stream:
-        return Stream(
+    def _new_stream(self, name: str, store: VersionedStore) -> EdgeStream:
+        return EdgeStream(
             number=next(self._stream_numbers),
             name=name,
             hosts=self._hosts,
@@ -476,7 +476,7 @@ class Master:
             store=store,
         )
 
-    def _stream_named(self, name: str) -> Stream:
+    def _stream_named(self, name: str) -> EdgeStream:
         for loop in list(self.loops.values()):
             if loop.stream.name == name:
                 return loop.stream
@@ -484,7 +484,7 @@ class Master:
         raise UnknownStream(f"no stream is called {name!r}; streams: {known}")
 
     @property
-    def _streams(self) -> list[Stream]:
+    def _streams(self) -> list[EdgeStream]:
         """Those that are read."""
         return list({loop.stream.number: loop.stream for loop in list(self._running.values())}.values())
 

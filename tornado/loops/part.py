@@ -63,7 +63,7 @@ class PartView(Protocol):
         ...
 
 
-class MainView(PartView, Protocol):
+class MainPartView(PartView, Protocol):
     """One worker's part of a main loop, as anybody may ask it."""
 
     def traffic(self) -> Traffic:
@@ -71,7 +71,7 @@ class MainView(PartView, Protocol):
         ...
 
 
-class BranchView(PartView, Protocol):
+class BranchPartView(PartView, Protocol):
     """One worker's part of a branch that has recorded its state, as anybody may ask it.
 
     Attributes
@@ -117,7 +117,7 @@ class PagesView(Protocol):
         ...
 
 
-class StorableView(BranchView, Protocol):
+class StorableView(BranchPartView, Protocol):
     """One worker's part of a branch whose snapshot can be stored."""
 
     def pages(self) -> PagesView:
@@ -125,7 +125,7 @@ class StorableView(BranchView, Protocol):
         ...
 
 
-class BranchPart(BranchView, Protocol):
+class BranchPart(BranchPartView, Protocol):
     """One worker's part of a branch, as the worker's host runs it.
 
     Attributes
@@ -174,7 +174,7 @@ class StreamView(Protocol):
         ...
 
 
-class MainPart(MainView, Protocol):
+class MainPart(MainPartView, Protocol):
     """One worker's part of a main loop, as the worker's host runs it.
 
     Attributes

@@ -9,8 +9,8 @@ from typing import TypeVar
 from ..engine import Engine
 from ..errors import TornadoError, WorkerLost
 from .host import Command, LoopHost, PartPlan, StartLoop
-from .part import MainView
-from .stream import Stream
+from .part import MainPartView
+from .stream import EdgeStream
 
 _RESTORED_WITHIN_S = 60.0
 _MOST_ASKED = 3
@@ -43,7 +43,7 @@ class Parts:
         number: int,
         name: str,
         plan: PartPlan,
-        stream: Stream,
+        stream: EdgeStream,
         hosts: Sequence[LoopHost],
         engine: Engine,
     ) -> None:
@@ -95,12 +95,12 @@ class Parts:
 
     # Asking
 
-    def installed(self) -> list[MainView]:
+    def installed(self) -> list[MainPartView]:
         """The part of every worker that has one."""
         found = [host.loop(self._number) for host in self._hosts]
         return [part for part in found if part is not None]
 
-    def views(self) -> list[MainView]:
+    def views(self) -> list[MainPartView]:
         """The part of every worker, when the loop is whole.
 
         Raises
@@ -116,7 +116,7 @@ class Parts:
             self.raise_failure()  # it was removed
         return found
 
-    def asked(self, ask: Callable[[Sequence[MainView]], Asked]) -> Asked:
+    def asked(self, ask: Callable[[Sequence[MainPartView]], Asked]) -> Asked:
         """What `ask` says of the parts; where workers are lost meanwhile, of those that take their place."""
         for _ in range(_MOST_ASKED):
             try:

@@ -105,10 +105,10 @@ class RemotePart:
 
 
 class RemoteMain(RemotePart):
-    """One worker's part of a main loop; see `MainView`."""
+    """One worker's part of a main loop; see `MainPartView`."""
 
     def traffic(self) -> Traffic:
-        """See `MainView`."""
+        """See `MainPartView`."""
         return Traffic(*self._ask("traffic"))
 
     def held_values(self) -> RemoteValues:
@@ -122,7 +122,7 @@ class RemoteBranch(RemotePart):
     Parameters
     ----------
     first_iteration
-        See `BranchView`.
+        See `BranchPartView`.
     """
 
     def __init__(self, host: RemoteHost, number: int, first_iteration: int) -> None:

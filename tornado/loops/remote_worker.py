@@ -17,7 +17,7 @@ from .bundle import Bundle, Messages
 from .general_main import GeneralMain
 from .general_wire import LETTER_TYPES
 from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost
-from .part import BranchPart, BranchView
+from .part import BranchPart, BranchPartView
 from .program_modules import Programs
 from .restoration import RestorableProcessor
 from .share import Share
@@ -159,7 +159,7 @@ class RemoteWorker:
         self._branches[number] = part
         self._member.report("recorded", number, part.first_iteration)
 
-    def _finished(self, number: int, part: BranchView) -> None:
+    def _finished(self, number: int, part: BranchPartView) -> None:
         last, history = astuple(part.progress()), part.history().ravel()
         self._member.report("finished", number, part.is_converged, last, history)
 

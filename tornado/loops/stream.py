@@ -42,7 +42,7 @@ class Checkpointed(NamedTuple):
     loops: frozenset[int]
 
 
-class Reader(Protocol):
+class ReadingLoop(Protocol):
     """A main loop that reads a stream."""
 
     @property
@@ -104,7 +104,7 @@ class Reader(Protocol):
         ...
 
 
-class Stream:
+class EdgeStream:
     """See the module.
 
     Attributes
@@ -165,7 +165,7 @@ class Stream:
         self.versions_in_use: Callable[[], Collection[int]] = tuple
         self._hosts = hosts
         self._engine = engine
-        self._loops: dict[int, Reader] = {}
+        self._loops: dict[int, ReadingLoop] = {}
         self._posted = [0] * len(hosts)
         self._applied = [0] * len(hosts)
         # Inside the order, and held for a moment: version, offsets and count of records change as one.
@@ -182,20 +182,20 @@ class Stream:
     # Loops
 
     @property
-    def loops(self) -> list[Reader]:
+    def loops(self) -> list[ReadingLoop]:
         """Those that read it, in the order in which they were started."""
         return list(self._loops.values())
 
-    def keeper(self) -> Reader | None:
+    def keeper(self) -> ReadingLoop | None:
         """The first of its loops that has not failed: through it the graph is looked at."""
         return next(iter(self.running), None)
 
     @property
-    def running(self) -> list[Reader]:
+    def running(self) -> list[ReadingLoop]:
         """Those of its loops that are in the sequence and have not failed."""
         return [loop for loop in self.loops if loop.is_installed and loop.error is None]
 
-    def join(self, loop: Reader) -> None:
+    def join(self, loop: ReadingLoop) -> None:
         """A loop reads it from now on: what its program cannot take is refused."""
         self._loops[loop.number] = loop
 
@@ -208,7 +208,7 @@ class Stream:
         finally:
             self._expected.remove(program)
 
-    def leave(self, loop: Reader) -> None:
+    def leave(self, loop: ReadingLoop) -> None:
         """A loop was removed; with the last one the stream ends."""
         self._loops.pop(loop.number, None)
         self._is_closed = self._is_closed or not self._loops

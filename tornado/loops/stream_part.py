@@ -26,7 +26,7 @@ _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle stream compacts them
 
 
-class Reader(Protocol):
+class ReadingPart(Protocol):
     """A main loop on the stream.
 
     Attributes
@@ -77,7 +77,7 @@ class Reader(Protocol):
 class _Record:
     """A fork in the sequence."""
 
-    reader: Reader
+    reader: ReadingPart
     branch: Any
 
 
@@ -102,11 +102,11 @@ class StreamPart:
     def __init__(self, partition: PartitionMap, worker: int, on_applied: Callable[[int], None]) -> None:
         self.graph = EvolvingGraph(partition, worker)
         self._on_applied = on_applied
-        self._readers: list[Reader] = []
+        self._readers: list[ReadingPart] = []
         self._commands: deque[Share | _Record] = deque()
         self._reverse = 0  # which reverse lists the graph has, or had last
 
-    def join(self, reader: Reader) -> None:
+    def join(self, reader: ReadingPart) -> None:
         """A loop hears of every change from now on; what is there already it reads itself."""
         if (
             reader.hears_back > self._reverse
@@ -115,7 +115,7 @@ class StreamPart:
             self._reverse = reader.hears_back
         self._readers.append(reader)
 
-    def leave(self, reader: Reader) -> None:
+    def leave(self, reader: ReadingPart) -> None:
         """A loop has failed or ends: the others go on without it."""
         if reader in self._readers:
             self._readers.remove(reader)
@@ -126,7 +126,7 @@ class StreamPart:
         )
         self._wake()
 
-    def let_go(self, reader: Reader) -> None:
+    def let_go(self, reader: ReadingPart) -> None:
         """A loop and all of its branches are over."""
         self.leave(reader)
         wanted = {other.hears_back for other in self._readers}
@@ -143,13 +143,13 @@ class StreamPart:
         self._commands.append(share)
         self._wake()
 
-    def fork(self, reader: Reader, branch: Any) -> None:
+    def fork(self, reader: ReadingPart, branch: Any) -> None:
         """Put a fork of a loop into the sequence."""
         if reader in self._readers:  # of one that has failed nothing can be recorded
             self._commands.append(_Record(reader, branch))
             reader.activate()
 
-    def obey(self, reader: Reader) -> bool:
+    def obey(self, reader: ReadingPart) -> bool:
         """Go on in the sequence, in the step of one of the loops; whether there is more that can be done at once."""
         records_left = (
             _RECORDS_BESIDE_BRANCHES if any(each.branches for each in self._readers) else _RECORDS_ALONE

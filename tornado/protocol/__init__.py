@@ -26,7 +26,7 @@ from .messages import (
     work_at,
 )
 from .program import SessionProgram
-from .session import Session
+from .session import ThreePhaseSession
 
 __all__ = [
     "Acknowledge",
@@ -39,7 +39,7 @@ __all__ = [
     "Prepare",
     "RemoveEdge",
     "Send",
-    "Session",
+    "ThreePhaseSession",
     "SessionProgram",
     "Stamp",
     "Start",

@@ -94,7 +94,7 @@ class Bodies:
         return self._taken
 
     @contextlib.contextmanager
-    def place(self) -> Iterator[Place]:
+    def place(self) -> Iterator[BodyPermit]:
         """Hold a place for one body, until the end or, where the place was lent to a call, until that of the call.
 
         Raises
@@ -110,7 +110,7 @@ class Bodies:
                     retry_after_s=1.0,
                 )
             self._taken += 1
-        place = Place(self._give_back)
+        place = BodyPermit(self._give_back)
         try:
             yield place
         finally:
@@ -122,7 +122,7 @@ class Bodies:
             self._taken -= 1
 
 
-class Place:
+class BodyPermit:
     """One body's place among those that are in memory at once.
 
     Attributes
