@@ -1,4 +1,4 @@
-"""The compiled session behind the interface of the plain one: one event at a time, for `tornado.protocol.simulation`.
+"""The compiled session behind the interface of the plain one: one event at a time, for `tornado.protocol.random_schedules`.
 
 Each worker owns one vertex, so (producer, worker) granularity is that of the paper. Vertex ids of the setting are replaced by
 ids of the same order that the partition gives to the right worker. A touch is an edge of the weight of its distance from a

@@ -30,9 +30,9 @@ from tests.loops.kernel_session import (
 from tornado.errors import LawBroken, ProtocolViolation
 from tornado.protocol.laws import Laws
 from tornado.protocol.messages import AddEdge, Touch
+from tornado.protocol.random_schedules import replay, simulate
 from tornado.protocol.sample_programs import MinPlusProgram
 from tornado.protocol.session import ThreePhaseSession
-from tornado.protocol.simulation import replay, simulate
 from tornado.protocol.world import Setting
 
 BOUNDS = [1, 2, 4, None]

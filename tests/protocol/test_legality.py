@@ -16,12 +16,12 @@ from tornado.protocol import (
     GhostPhase,
     Input,
     Prepare,
-    ThreePhaseSession,
     Stamp,
     Start,
     Step,
     Subscribe,
     Subscribed,
+    ThreePhaseSession,
     Touch,
     Unsubscribe,
     Update,
@@ -31,8 +31,8 @@ from tornado.protocol.diagram import BEGIN, diagram, refreshed
 from tornado.protocol.exploration import explore
 from tornado.protocol.legality import LEGAL, Phase, confirm, is_legal, require
 from tornado.protocol.messages import Event, RemoveEdge
+from tornado.protocol.random_schedules import random_script, simulate
 from tornado.protocol.sample_programs import CountProgram
-from tornado.protocol.simulation import random_script, simulate
 from tornado.protocol.world import Setting
 
 ME, CONSUMER, PRODUCER, OTHER = 5, 6, 4, 3

@@ -11,12 +11,12 @@ from itertools import islice
 import pytest
 
 from tornado.errors import InternalError, LawBroken, ProtocolViolation
-from tornado.protocol import AddEdge, Prepare, ThreePhaseSession, Stamp, Touch, Update
+from tornado.protocol import AddEdge, Prepare, Stamp, ThreePhaseSession, Touch, Update
 from tornado.protocol.exploration import Counterexample, explore
 from tornado.protocol.legality import GhostPhase
 from tornado.protocol.messages import Acknowledge, Change, Message
+from tornado.protocol.random_schedules import random_script, replay, simulate
 from tornado.protocol.sample_programs import CountProgram
-from tornado.protocol.simulation import random_script, replay, simulate
 from tornado.protocol.vertex import Ghost, HeldValue, OwnedVertex
 from tornado.protocol.world import Setting
 

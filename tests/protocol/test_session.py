@@ -9,11 +9,11 @@ from tornado.protocol import (
     Prepare,
     RemoveEdge,
     Send,
-    ThreePhaseSession,
     Stamp,
     Start,
     Subscribe,
     Subscribed,
+    ThreePhaseSession,
     Touch,
     Unsubscribe,
     Update,
@@ -24,7 +24,9 @@ ME, CONSUMER, PRODUCER = 5, 6, 4
 SMALL, MINE, GREAT = Stamp(0, PRODUCER), Stamp(1, ME), Stamp(9, PRODUCER)
 
 
-def session_of(*, delay_bound: int | None = None, consumed: bool = True, dirty: bool = True) -> ThreePhaseSession:
+def session_of(
+    *, delay_bound: int | None = None, consumed: bool = True, dirty: bool = True
+) -> ThreePhaseSession:
     """Vertex 5 with a live edge from 4."""
     session = ThreePhaseSession(ME, CountProgram(appetite=None), delay_bound=delay_bound)
     session.receive(Input(0, AddEdge(PRODUCER, ME)))

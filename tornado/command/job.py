@@ -22,8 +22,8 @@ from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
-from ..query.contract import MainLoopView, ValuesView
 from ..query.formats import snapshot_dict
+from ..query.loop_views import MainLoopView, ValuesView
 from ..query.query import NamedSnapshot
 from ..value_types import Ids, reached_of
 from .deployment import Deployment, MakeProgram, Placement

@@ -23,8 +23,8 @@ from typing import Any, Protocol
 import zmq
 
 from ..errors import TornadoError
-from .contract import Host
 from .doorkeeper import Doorkeeper
+from .engine_contract import Host
 from .peers import PeerFabric
 from .sockets import Breaks, Context, Socket, connected, listening, receive, send
 from .wire import Wire, WireType, WrongFence

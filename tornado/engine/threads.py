@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ..timely import ThreadFabric
-from .contract import Host
+from .engine_contract import Host
 from .waiting import Waiting
 
 _WAIT_S = 0.5

@@ -16,7 +16,7 @@ from .part import StorableView
 from .program import SelectiveProgram
 from .statistics import BranchState
 from .stored_snapshot import LoopToStore
-from .stream import Checkpointed, ReadingLoop, EdgeStream
+from .stream import Checkpointed, EdgeStream, ReadingLoop
 
 
 class _Forked(NamedTuple):

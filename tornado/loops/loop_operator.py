@@ -13,7 +13,18 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from ..errors import ProtocolViolation
-from ..timely import Antichain, Context, InputPort, OperatorBuilder, OutputPort, Routed, Scope, Time, Token, Wake
+from ..timely import (
+    Antichain,
+    Context,
+    InputPort,
+    OperatorBuilder,
+    OutputPort,
+    Routed,
+    Scope,
+    Time,
+    Token,
+    Wake,
+)
 from .loop_columns import NEVER
 
 P = TypeVar("P")

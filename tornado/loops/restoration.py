@@ -28,7 +28,7 @@ from .main_processor import MainProcessor
 from .program import SelectiveProgram, first_refused
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshot, identity_of
-from .stream import ReadingLoop, EdgeStream
+from .stream import EdgeStream, ReadingLoop
 
 
 @dataclass(frozen=True, slots=True)

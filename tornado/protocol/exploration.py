@@ -46,7 +46,7 @@ class Counterexample(InternalError):
     cause : InternalError
         What broke.
     schedule : list of Action
-        How to get there; `simulation.replay` performs it again.
+        How to get there; `random_schedules.replay` performs it again.
     """
 
     code = "counterexample"

@@ -2,7 +2,7 @@
 
 `World` holds one session a worker, FIFO channels between them, an ingress with a script of graph changes, and an exact τ. At
 any moment it lists the actions that are enabled and performs the one it is told; the laws are judged after each. A random
-schedule (`simulation.simulate`), every schedule (`exploration.explore`) and a recorded one (`simulation.replay`) are three ways
+schedule (`random_schedules.simulate`), every schedule (`exploration.explore`) and a recorded one (`random_schedules.replay`) are three ways
 to choose.
 
 The progress rules are those of the architecture: a worker's token is the least iteration of its pending work, a commit at k in
@@ -203,7 +203,9 @@ class World:
             if others is not None and self.ingress <= others:
                 actions.append(AdvanceIngress())
         if self.setting.lag:
-            actions += [InformWorker(worker) for worker, known in self.informed.items() if known != self.frontier]
+            actions += [
+                InformWorker(worker) for worker, known in self.informed.items() if known != self.frontier
+            ]
         return actions
 
     def perform(self, action: Action) -> None:

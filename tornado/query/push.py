@@ -29,7 +29,7 @@ from ..ingest.quarantine import Quarantine
 from ..ingest.records import MENTION, SYMBOLS, EdgeBatch
 from ..ingest.source_names import SourceKind, kind_of
 from .batch_columns import BatchColumns
-from .contract import MainLoopView
+from .loop_views import MainLoopView
 from .pushed_sources import PushedSources, SenderReport
 
 

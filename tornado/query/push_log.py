@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import StoreCorrupt
 from ..ingest.records import EdgeBatch
-from ..storage.contract import VersionedStore
+from ..storage.versioned_store import VersionedStore
 from .batch_columns import BatchColumns
 from .stored_names import StoredNames
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import WorkerLost
 from .answers import Answer
-from .contract import ProgressView
+from .loop_views import ProgressView
 from .request import Mode, QueryRequest
 from .timer import Entry
 

@@ -19,7 +19,7 @@ from threading import Lock
 import numpy as np
 
 from ..errors import InvalidArgument, StoreCorrupt
-from ..storage.contract import VersionedStore
+from ..storage.versioned_store import VersionedStore
 from ..value_types import FLOAT64, INT64, Ids, ValueArray
 
 READERS = 16

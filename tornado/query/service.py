@@ -23,10 +23,10 @@ from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop,
 from ..ingest.ingester import IngesterState, IngesterStatistics
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
 from .checkpoints import Checkpoints
-from .contract import BranchView, MainLoopView, MasterView, ValuesView
 from .dispatch import Dispatcher
 from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
+from .loop_views import BranchView, MainLoopView, MasterView, ValuesView
 from .parameters import check_parameters, parameters_inside
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits

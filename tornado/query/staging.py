@@ -24,7 +24,7 @@ from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED, ParsedBatch, Rejection
 from ..ingest.records import EdgeBatch
-from .contract import MainLoopView
+from .loop_views import MainLoopView
 from .push import Pushed, Pusher
 
 LIMIT_BYTES = 1 << 30

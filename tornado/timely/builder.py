@@ -58,7 +58,9 @@ class OperatorBuilder:
         scope.dataflow.add_edge(stream.resolved, port, Pipeline() if pact is None else pact)
         return port
 
-    def output(self, connection: Connection | Mapping[int, Connection] = _UNCHANGED) -> tuple[OutputPort, Stream]:
+    def output(
+        self, connection: Connection | Mapping[int, Connection] = _UNCHANGED
+    ) -> tuple[OutputPort, Stream]:
         """Add an output port.
 
         Parameters

@@ -61,7 +61,9 @@ class _Broken(Exception):
         self.step = ConnectionStep(name, False, detail, remedy)
 
 
-def diagnose(settings: KafkaSettings, *, broker_only: bool = False, timeout_s: float = _ALL_S) -> list[ConnectionStep]:
+def diagnose(
+    settings: KafkaSettings, *, broker_only: bool = False, timeout_s: float = _ALL_S
+) -> list[ConnectionStep]:
     """Walk the way to a topic; the last step is the cause if it does not work.
 
     Parameters
@@ -287,7 +289,9 @@ def _check_records(settings: KafkaSettings, numbers: list[int]) -> ConnectionSte
     count = sum(end[place] - begin[place] for place in places)
     shown = ", ".join(f"{place.partition}: {begin[place]} to {end[place]}" for place in places[:8])
     more = ", …" if len(places) > 8 else ""
-    return ConnectionStep("records", works=True, detail=f"{_counted(count, 'record')} (offsets of {shown}{more})")
+    return ConnectionStep(
+        "records", works=True, detail=f"{_counted(count, 'record')} (offsets of {shown}{more})"
+    )
 
 
 def _quietly(action: Callable[[], object]) -> None:

@@ -11,7 +11,7 @@ from random import Random
 
 from ..errors import ProtocolViolation
 from ..timely import SimulatedFabric
-from .contract import Host
+from .engine_contract import Host
 
 _PATIENCE = 20_000
 
