@@ -56,7 +56,7 @@ class Launcher(Protocol):
         ...
 
     def close(self) -> None:
-        """Nothing will be started any more."""
+        """Free what starting workers takes; nothing is launched afterwards."""
         ...
 
 
@@ -236,7 +236,7 @@ class ClusterEngine:
         self._supervisor.start()
 
     def open(self) -> None:
-        """From now on commands are for the present set of workers: whoever owns the loops is ready to restore them there."""
+        """Send commands to the present set of workers from now on; whoever owns the loops calls it when ready to restore them."""
         self._is_open = True
 
     def await_workers(self) -> int:

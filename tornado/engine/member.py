@@ -62,12 +62,12 @@ class MemberConfig:
     interface: str = "127.0.0.1"
 
     def to_json(self) -> str:
-        """As one line."""
+        """Write it as one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def of_json(cls, text: str) -> MemberConfig:
-        """Of that line."""
+        """Read it from such a line."""
         return cls(**json.loads(text))
 
 

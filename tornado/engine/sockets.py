@@ -89,7 +89,7 @@ class Breaks:
         return found
 
     def close(self) -> None:
-        """Before the socket is closed."""
+        """Stop watching; to be called before the socket is closed."""
         self._socket.disable_monitor()
         self.events.close(linger=0)
 

@@ -47,7 +47,7 @@ class ThreadEngine:
             thread.start()
 
     def await_workers(self) -> int:
-        """They are always there."""
+        """Return at once: threads are never lost."""
         return self.losses
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:

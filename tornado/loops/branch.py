@@ -83,7 +83,7 @@ class Branch:
 
     @property
     def processors(self) -> list[BranchPartView]:
-        """Those that have recorded their state, by worker."""
+        """The parts that have recorded their state, by worker."""
         with self._lock:
             return [processor for _, processor in sorted(self._recorded.items())]
 
@@ -144,7 +144,7 @@ class Branch:
         return self._values
 
     def release(self) -> None:
-        """Give the columns back; `values` is not to be used any more."""
+        """Give the columns back; `values` must not be used any more."""
         with self._lock:
             if self._is_released or self._state is BranchState.RUNNING:
                 return
@@ -227,7 +227,7 @@ class Branch:
         return Progress(self._snapshot.iteration, 0, 0, 0.0, time.monotonic() - self._begun)
 
     def _let_go(self) -> None:
-        """Keep nothing of the workers: whoever keeps this object must not keep their memory."""
+        """Drop the references to the workers' parts, so that whoever keeps this object does not keep their memory."""
         with self._asking, self._lock:
             for processor in self._finished.values():
                 processor.free()

@@ -62,7 +62,7 @@ class GeneralMain(GeneralProcessor):
 
     @property
     def stream(self) -> GeneralMain:
-        """Itself: it has its vertices and edges for itself."""
+        """The part itself, which shares its vertices and edges with no other loop."""
         return self
 
     def tidy(self) -> None:
@@ -111,7 +111,7 @@ class GeneralMain(GeneralProcessor):
     def fork(
         self, *, number: int, arguments: tuple[GeneralProgram], fresh: bool, max_iterations: int | None
     ) -> GeneralBranch:
-        """The part of this worker of a new branch."""
+        """Make this worker's part of a new branch."""
         (program,) = arguments
         return GeneralBranch(
             number=number,

@@ -204,7 +204,7 @@ class WorkerHost:
         return bool(self._commands) or self._worker.wait(timeout_s)
 
     def idle(self) -> None:
-        """Nothing has come for a while."""
+        """Tidy up the streams; called when nothing has come for a while."""
         for stream in self._streams.values():
             stream.tidy()
 
@@ -213,7 +213,7 @@ class WorkerHost:
         self._worker.wake()
 
     def close(self) -> None:
-        """Give everything up."""
+        """Give up all dataflows."""
         for dataflow in list(self._worker.dataflows.values()):
             dataflow.cancel()
         self._worker.close()

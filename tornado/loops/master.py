@@ -163,7 +163,7 @@ class Master:
 
     @contextmanager
     def _reserved(self, name: str) -> Iterator[None]:
-        """A loop is being started under this name: no other is.
+        """Hold a name for a loop that is being started, while the context lasts.
 
         Raises
         ------
@@ -303,7 +303,7 @@ class Master:
         return loop
 
     def _installed(self, kind: type[MainLoop], stream: EdgeStream, wanted: NewLoop) -> MainLoop:
-        """A loop that the workers have.
+        """Make a loop and enter it among those that run; the workers have it once it is installed.
 
         Raises
         ------
@@ -320,7 +320,7 @@ class Master:
         return loop
 
     def _take_off(self, loop: MainLoop) -> None:
-        """Take off a loop that could not be started."""
+        """Remove a loop that could not be started."""
         loop.remove()
         self._forget(loop.number)
 
@@ -359,7 +359,7 @@ class Master:
         self.close()
 
     def _on_failure(self, worker: int, error: BaseException) -> None:
-        """A worker's step raised, or there are none any more.
+        """Fail what an error in a worker's step concerns, or all loops where no workers are left.
 
         Where no operator is to blame, the worker is not to be relied on, so every loop fails.
         """
@@ -372,7 +372,7 @@ class Master:
             stream.is_whole = False
 
     def _restart(self) -> None:
-        """Other workers have taken the place of those that were lost: put every loop there, as it was.
+        """Put every loop, as it was, on the workers that have taken the place of lost ones.
 
         Raises
         ------
@@ -440,7 +440,7 @@ class Master:
         return [branch for loop in loops for branch in loop.branches() if branch.id not in forked]
 
     def _look_for_failures(self, host: LoopHost) -> bool:
-        """Where an operator raised, fail the loop or the branch that it belongs to; whether there was any."""
+        """Fail the loops and branches whose operators raised; return whether any did."""
         running = list(self._running.values())
         failures = host.failures()
         for number, branch, failure in failures:

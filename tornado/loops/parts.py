@@ -101,7 +101,7 @@ class Parts:
         return [part for part in found if part is not None]
 
     def views(self) -> list[MainPartView]:
-        """The part of every worker, when the loop is whole.
+        """The parts of all workers; after a loss it waits until they are restored.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Parts:
         return found
 
     def asked(self, ask: Callable[[Sequence[MainPartView]], Asked]) -> Asked:
-        """What `ask` says of the parts; where workers are lost meanwhile, of those that take their place."""
+        """Return what `ask` returns of the parts; where workers are lost meanwhile, of those that take their place."""
         for _ in range(_MOST_ASKED):
             try:
                 return ask(self.views())
@@ -171,7 +171,7 @@ class Parts:
             raise WorkerLost(f"the workers were ended while loop {self._name} was put there", hint="")
 
     def raise_loss(self, losses: int) -> None:
-        """Raise, where the loop has failed or workers were lost."""
+        """Raise what made the loop fail, or `WorkerLost` where workers were lost."""
         self.raise_failure()
         if self._engine.losses != losses:
             raise WorkerLost(f"the workers were lost while loop {self._name} was put there")

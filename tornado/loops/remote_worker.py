@@ -167,7 +167,7 @@ class RemoteWorker:
         self._member.report("placed", ticket, None if error is None else described(error))
 
     def _report_failures(self) -> bool:
-        """Report what an operator of a dataflow raised; whether there was anything."""
+        """Report what operators of dataflows raised; return whether there was anything."""
         found = False
         for loop, branch, error in self._worker_host.failures():
             found = True
@@ -190,7 +190,7 @@ class ReportingHost:
         self.wait, self.idle, self.wake, self.close = host.wait, host.idle, host.wake, host.close
 
     def step(self) -> bool:
-        """Step it."""
+        """Step the host; report when it runs out of work, and what failed where it raises."""
         try:
             did = self._host.step()
         except Exception:

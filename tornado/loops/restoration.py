@@ -153,7 +153,7 @@ class Restoration:
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
 
     def load(self) -> dict[int, Restored]:
-        """Load it; blocks until the loops that have their fixed point are at rest with it.
+        """Load the snapshot; blocks until the loops that have their fixed point are at rest with it.
 
         Returns
         -------

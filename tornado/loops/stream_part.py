@@ -41,11 +41,11 @@ class ReadingPart(Protocol):
     hears_back: int
 
     def activate(self) -> None:
-        """Be stepped soon."""
+        """Have its step called soon."""
         ...
 
     def stop_scans(self) -> None:
-        """Finish what reads a list of the graph, which is to change."""
+        """Finish the scans under way, because the graph is about to change."""
         ...
 
     def hear(self) -> None:
@@ -65,7 +65,7 @@ class ReadingPart(Protocol):
         ...
 
     def drain(self) -> bool:
-        """Do some of what has to be done before the state can be recorded; whether it can be."""
+        """Do some of what has to be done before the state can be recorded; return whether it can be recorded now."""
         ...
 
     def record(self, branch: Any) -> None:
@@ -107,7 +107,7 @@ class StreamPart:
         self._reverse = 0  # which reverse lists the graph has, or had last
 
     def join(self, reader: ReadingPart) -> None:
-        """A loop hears of every change from now on; what is there already it reads itself."""
+        """Tell a loop of every change from now on; what is there already it reads itself."""
         if (
             reader.hears_back > self._reverse
         ):  # those before it were for loops that are over, and lack what came since
@@ -116,7 +116,7 @@ class StreamPart:
         self._readers.append(reader)
 
     def leave(self, reader: ReadingPart) -> None:
-        """A loop has failed or ends: the others go on without it."""
+        """Tell a loop of nothing more, and drop its forks from the sequence; the others go on."""
         if reader in self._readers:
             self._readers.remove(reader)
         self._commands = deque(
@@ -127,7 +127,7 @@ class StreamPart:
         self._wake()
 
     def let_go(self, reader: ReadingPart) -> None:
-        """A loop and all of its branches are over."""
+        """Leave, and end the reverse lists if only this loop heard along them; none of its branches may be left."""
         self.leave(reader)
         wanted = {other.hears_back for other in self._readers}
         if reader.hears_back == self._reverse and self._reverse not in wanted:
@@ -150,7 +150,7 @@ class StreamPart:
             reader.activate()
 
     def obey(self, reader: ReadingPart) -> bool:
-        """Go on in the sequence, in the step of one of the loops; whether there is more that can be done at once."""
+        """Go on in the sequence, in the step of one of the loops; return whether there is more that can be done at once."""
         records_left = (
             _RECORDS_BESIDE_BRANCHES if any(each.branches for each in self._readers) else _RECORDS_ALONE
         )
@@ -187,7 +187,7 @@ class StreamPart:
         return any(reader.is_behind() and not reader.is_catching_up() for reader in self._readers)
 
     def tidy(self) -> None:
-        """Nothing has come for a while: begin to compact the lists, where much has changed and it is worth it."""
+        """Begin to compact the lists, where much has changed and it is worth it; for when nothing has come for a while."""
         changed_much = self.graph.changed_since_compaction() > self.edge_count() // 8
         if changed_much and self.graph.waste() > _WASTE_IDLE and not self.graph.is_compacting:
             self.graph.compact(steps=_COMPACTION_STEPS)
@@ -204,7 +204,7 @@ class StreamPart:
         return int(self.graph.columns.counters[EDGES])
 
     def _apply(self, share: Share, records: int) -> bool:
-        """Apply up to so many records of a share; whether all of them are."""
+        """Apply up to so many records of a share; return whether all of them are applied."""
         self._stop_scans()
         first, stop = share.following, min(share.following + records, len(share.sources))
         mentions = share.records - len(share.sources)

@@ -118,7 +118,7 @@ class Gathering:
     # Decisions.
 
     def _limit(self) -> float:
-        """Work at this iteration and above waits."""
+        """The iteration from which on work waits: τ + B."""
         return math.inf if self.delay_bound is None else self.frontier.tau + self.delay_bound
 
     def _must_hold(self, vertex: OwnedVertex, value: HeldValue) -> bool:
@@ -142,7 +142,7 @@ class Gathering:
     # Values.
 
     def _arrived(self, ghost: Ghost, value: HeldValue) -> None:
-        """A commit of the producer is here. While edges are inert it is not theirs: the answer to SUBSCRIBE follows."""
+        """Gather or hold a commit of the producer over its live edges; inert ones get theirs with the answer to SUBSCRIBE."""
         if not ghost.is_subscribed:
             return
         ghost.iteration = committed_at(value)
@@ -167,7 +167,7 @@ class Gathering:
             self._holding.discard(vertex.id)
 
     def _gather(self, vertex: OwnedVertex, value: HeldValue) -> None:
-        """One consumer gathers a commit over all its edges from the producer."""
+        """Let one consumer gather a commit over all its edges from the producer."""
         before = vertex.phase
         require(before, Step.GATHER, f"vertex {vertex.id}")
         vertex.reached = max(vertex.reached, arrival(value) - 1)

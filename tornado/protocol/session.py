@@ -105,7 +105,7 @@ class ThreePhaseSession(Gathering):
     # What the worker asks and tells.
 
     def receive(self, event: Event) -> list[Effect]:
-        """Deal with one event.
+        """Take in one event and return its effects.
 
         Parameters
         ----------
@@ -147,11 +147,11 @@ class ThreePhaseSession(Gathering):
         return own < other
 
     def _may_commit(self, vertex: OwnedVertex) -> bool:
-        """Waiting list and prepare list are empty. Tested whenever one of them shrinks."""
+        """Whether its waiting list and its prepare list are empty. Tested whenever one of them shrinks."""
         return vertex.stamp is not None and not vertex.waiting and not vertex.prepare_list
 
     def _acknowledged(self, vertex: OwnedVertex, reached: int) -> None:
-        """Rule 3: the commit is not earlier than what a consumer has reached."""
+        """Raise the floor of the commit to what a consumer has reached (rule 3)."""
         vertex.floor = max(vertex.floor, reached)
 
     # Events.
@@ -214,7 +214,7 @@ class ThreePhaseSession(Gathering):
         confirm(before, Step.PREPARE, ghost.phase, f"ghost {ghost.producer}")
 
     def _on_acknowledge(self, message: Acknowledge) -> None:
-        """One consumer less to wait for."""
+        """Note what a consumer has reached, and commit if it was the last to wait for."""
         vertex = self._own(message.producer)
         before = vertex.phase
         require(before, Step.ACKNOWLEDGE, f"vertex {vertex.id}")
@@ -252,7 +252,7 @@ class ThreePhaseSession(Gathering):
         self._forget_if_unused(ghost)
 
     def _on_subscription(self, message: Subscribe | Unsubscribe) -> None:
-        """A consumer comes or goes: input of the producer."""
+        """Gather that a consumer comes or goes, which is input of the producer."""
         vertex = self._own(message.producer)
         begins = isinstance(message, Subscribe)
         require(vertex.phase, step_of(message), f"vertex {vertex.id}")
@@ -267,7 +267,7 @@ class ThreePhaseSession(Gathering):
             self._gather_input(vertex, message)
 
     def _on_subscribed(self, message: Subscribed) -> None:
-        """The edges of a ghost come alive with the answer to the last SUBSCRIBE."""
+        """Bring the edges of a ghost to life with the answer to the last SUBSCRIBE."""
         before = self._ghost_phase(message.producer)
         require(before, Step.SUBSCRIBED, f"ghost {message.producer}")
         ghost = self.ghosts.get(message.producer)
@@ -279,7 +279,7 @@ class ThreePhaseSession(Gathering):
         self._forget_if_unused(ghost)
 
     def _on_input(self, event: Input) -> None:
-        """A change of the graph, for the vertex that owns it: an edge belongs to its consumer."""
+        """Gather or hold a change of the graph, for the vertex that owns it: an edge belongs to its consumer."""
         change = event.change
         vertex = self._own(change.vertex if isinstance(change, Touch) else change.consumer)
         producer = None if isinstance(change, Touch) else change.producer
@@ -296,7 +296,7 @@ class ThreePhaseSession(Gathering):
             confirm(before, Step.INPUT, self._ghost_phase(producer), f"ghost {producer}")
 
     def _on_frontier(self, event: Frontier) -> None:
-        """Iterations have closed. With B=1 a round is over, and the next gathers what it committed."""
+        """Take over the frontier, which never moves back; with B=1 gather what the last round committed."""
         if event.tau < self.frontier.tau or event.closed < self.frontier.closed:
             raise ProtocolViolation(f"the frontier moves back from {self.frontier} to {event}")
         self.frontier = event

@@ -76,7 +76,7 @@ class SessionLike(Protocol):
     """What the world needs of a session; `ThreePhaseSession` has it, and so has whatever is compared with it."""
 
     def receive(self, event: Event) -> Sequence[Effect]:
-        """Deal with one event; see `ThreePhaseSession.receive`."""
+        """Take in one event and return its effects; see `ThreePhaseSession.receive`."""
         ...
 
     def startable(self) -> list[int]:
@@ -209,7 +209,7 @@ class World:
         return actions
 
     def perform(self, action: Action) -> None:
-        """Let an action happen, and judge it.
+        """Perform an action, and judge it by the laws.
 
         Raises
         ------

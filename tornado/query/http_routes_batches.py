@@ -188,7 +188,7 @@ def batch_routes(
 
     @router.delete("/{number}", status_code=204)
     async def drop(request: Request, name: LoopName, source: SourceName, number: Number) -> Response:
-        """Let go of the parts of a batch that will not be committed."""
+        """Drop the parts of a batch that will not be committed."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
         key = BatchKey(service.loop(name).stream_name, source, number)

@@ -106,7 +106,7 @@ class Staging:
 
     @property
     def size_bytes(self) -> int:
-        """How much lies here."""
+        """How many bytes are staged."""
         with self._lock:
             return self._lying_bytes
 
@@ -199,7 +199,7 @@ class Staging:
         return pushed
 
     def drop(self, key: BatchKey) -> None:
-        """Let go of the parts of a batch; what is committed stays so."""
+        """Drop the parts of a batch; what is committed stays so."""
         with self._lock:
             self._let_go(key)
 
@@ -223,7 +223,7 @@ class Staging:
 
 
 def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], _Chunk]) -> list[_Chunk]:
-    """The chunks of the parts, in their order. It costs what lies here, however many chunks are claimed."""
+    """The chunks of the parts, in their order. The cost follows what is staged, however many chunks are claimed."""
     claimed: dict[str, int] = {}
     for part in parts:
         if part.name in claimed:
