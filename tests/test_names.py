@@ -1,4 +1,4 @@
-"""A name stands for one thing: no two modules of the package define a public class of one name, and no module name is worn out."""
+"""A name stands for one thing: no two modules define a public class of one name, and no module name is worn out."""
 
 import ast
 from collections import Counter, defaultdict

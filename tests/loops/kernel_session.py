@@ -64,7 +64,7 @@ def identities(workers):
 
 
 class KernelSession:
-    """One worker with one vertex on the compiled kernel; parameters as for `ThreePhaseSession`, the names of all workers beside them.
+    """One vertex on the compiled kernel; parameters as for `ThreePhaseSession`, the names of all workers beside them.
 
     With `asks` it prepares everywhere; without, it commits at the last allowed iteration where it can, as loops do by default.
     """

@@ -236,7 +236,7 @@ class ClusterEngine:
         self._supervisor.start()
 
     def open(self) -> None:
-        """Send commands to the present set of workers from now on; whoever owns the loops calls it when ready to restore them."""
+        """Send commands to the present set of workers from now on; called when the loops can be restored there."""
         self._is_open = True
 
     def await_workers(self) -> int:

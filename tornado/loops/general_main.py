@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..errors import NotSupported
-from ..protocol.messages import AddEdge, RemoveEdge, Touch
-from ..protocol.messages import Input as EdgeInput
+from ..protocol.messages import AddEdge, Input, RemoveEdge, Touch
 from .forks import Forks
 from .general_branch import GeneralBranch
 from .general_edges import GeneralEdges
@@ -170,14 +169,14 @@ class GeneralMain(GeneralProcessor):
         for vertex, is_own in ((source, produces), (target, consumes)):
             if is_own and vertex not in self._named:
                 self._named.add(vertex)
-                self._tell(EdgeInput(iteration, Touch(vertex, Named())))
+                self._tell(Input(iteration, Touch(vertex, Named())))
         for begins, changed in self.edges.apply(source, target, weight, operation):
             if produces:
                 said = TargetAdded(target, changed) if begins else TargetRemoved(target, changed)
-                self._tell(EdgeInput(iteration, Touch(source, said)))
+                self._tell(Input(iteration, Touch(source, said)))
             if consumes:
                 kind = AddEdge if begins else RemoveEdge
-                self._tell(EdgeInput(iteration, kind(source, target, changed)))
+                self._tell(Input(iteration, kind(source, target, changed)))
 
     # Snapshots
 

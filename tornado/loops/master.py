@@ -113,8 +113,8 @@ class Master:
             which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
             nothing.
         is_undirected
-            Whether every record of a stream of its own comes with the same one the other way round, which `EdgeStream.is_undirected`
-            then says of all that was ever in it.
+            Whether every record of a stream of its own comes with the same one the other way round, which
+            `EdgeStream.is_undirected` then says of all that was ever in it.
         app
             The name of the app by which it is started on a running stream, which its snapshots then have.
         beside

@@ -1,8 +1,8 @@
 """What a session remembers of a vertex of its own, and of a producer that it hears.
 
-An `OwnedVertex` is a producer of updates and lives with the worker that owns it. A `Ghost` stands for a producer where it is heard,
-on every worker with an edge from it, its own included; edges live with their consumer, so they hang on the ghost. The three
-lists of the paper (Tornado, section 4.2) are `OwnedVertex.waiting`, `OwnedVertex.prepare_list` and `OwnedVertex.pending`.
+An `OwnedVertex` is a producer of updates and lives with the worker that owns it. A `Ghost` stands for a producer where it is
+heard, on every worker with an edge from it, its own included; edges live with their consumer, so they hang on the ghost. The
+three lists of the paper (Tornado, section 4.2) are `OwnedVertex.waiting`, `prepare_list` and `pending`.
 
 Plain records: the rules are in `session.py`.
 """

@@ -2,8 +2,8 @@
 
 `World` holds one session a worker, FIFO channels between them, an ingress with a script of graph changes, and an exact τ. At
 any moment it lists the actions that are enabled and performs the one it is told; the laws are judged after each. A random
-schedule (`random_schedules.simulate`), every schedule (`exploration.explore`) and a recorded one (`random_schedules.replay`) are three ways
-to choose.
+schedule (`random_schedules.simulate`), every schedule (`exploration.explore`) and a recorded one (`random_schedules.replay`)
+are three ways to choose.
 
 The progress rules are those of the architecture: a worker's token is the least iteration of its pending work, a commit at k in
 flight counts k + 1, the ingress holds the iteration it admits at, steps when it holds others up, and admits nothing at τ + B or

@@ -1,4 +1,4 @@
-"""Admission control of branches: which queries share a branch, which wait, and how many branches run. Decisions only, no threads.
+"""Admission control: which queries share a branch, which wait, and how many branches run. Decisions only, no threads.
 
 Queries that wait and want the same are a group and share one branch. A query may join until the cut is asked for, since
 the cut must hold everything that was admitted before the question; only a branch of a stored snapshot, whose cut is

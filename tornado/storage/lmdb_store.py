@@ -1,8 +1,8 @@
 """The store on disk, in LMDB: one version is one transaction.
 
-The laws of `versioned_store` are kept by the layout (`layout`) and by LMDB's transactions (`lmdb`, the doorway): a version shows when its
-transaction ends, which `kill -9` cannot do by halves. A page that is not what was written (length, CRC-32) is `StoreCorrupt`, not
-an answer.
+The laws of `versioned_store` are kept by the layout (`layout`) and by LMDB's transactions (`lmdb`, the doorway): a version shows
+when its transaction ends, which `kill -9` cannot do by halves. A page that is not what was written (length, CRC-32) is
+`StoreCorrupt`, not an answer.
 """
 
 from __future__ import annotations
