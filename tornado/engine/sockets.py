@@ -33,7 +33,7 @@ def listening(
     socket = context.socket(kind)
     socket.set_hwm(0)
     socket.maxmsgsize = FRAME_BYTES
-    socket.plain_server = True  # only who knows the fence gets in, see `Doorkeeper`
+    socket.plain_server = True  # only who knows the fence gets in, see `Authenticator`
     socket.zap_domain = b"tornado"
     if silent_s is not None:
         keep_alive(socket, silent_s)
