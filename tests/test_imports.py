@@ -291,7 +291,7 @@ def test_the_check_sees_a_broken_rule(path, source, rule):
     [
         ("tornado/query/x.py", "from ..loops.master import Master\nfrom ..storage import open_store"),
         ("tornado/query/deep/x.py", "from ...errors import StoreFull\nfrom ..service import QueryService"),
-        ("tornado/storage/lmdb.py", "import lmdb\nfrom .gate import Gate\nfrom . import contract"),
+        ("tornado/storage/lmdb.py", "import lmdb\nfrom .gate import Gate\nfrom . import versioned_store"),
         ("tornado/query/http_routes.py", "from fastapi import APIRouter"),
         ("tornado/command/x.py", "from .. import __version__, errors\nfrom ..testing import rmat"),
         ("tornado/__init__.py", "from .query.session import open"),
@@ -306,28 +306,31 @@ def test_the_check_lets_a_kept_rule_pass(path, source):
 
 
 STORE = {
-    "tornado/storage/__init__.py": "from .contract import Store",
-    "tornado/storage/contract.py": "from ..errors import StoreFull",
+    "tornado/storage/__init__.py": "from .versioned_store import Store",
+    "tornado/storage/versioned_store.py": "from ..errors import StoreFull",
     "tornado/errors.py": "",
 }
 PAGES = "tornado/storage/pages.py"
 CHECKED_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .pages import Page"
 LATE = "def pages():\n    from .pages import Page"
-CONTRACT = "tornado/storage/contract.py"
+CONTRACT = "tornado/storage/versioned_store.py"
 
 
 @pytest.mark.parametrize(
     ("changes", "circle"),
     [
-        ({CONTRACT: "from .pages import Page", PAGES: "from .contract import Store"}, {CONTRACT, PAGES}),
-        ({CONTRACT: CHECKED_TYPES, PAGES: "from . import contract"}, {CONTRACT, PAGES}),
-        ({CONTRACT: LATE, PAGES: "from ..storage.contract import Store"}, {CONTRACT, PAGES}),
+        (
+            {CONTRACT: "from .pages import Page", PAGES: "from .versioned_store import Store"},
+            {CONTRACT, PAGES},
+        ),
+        ({CONTRACT: CHECKED_TYPES, PAGES: "from . import versioned_store"}, {CONTRACT, PAGES}),
+        ({CONTRACT: LATE, PAGES: "from ..storage.versioned_store import Store"}, {CONTRACT, PAGES}),
         ({CONTRACT: "from . import Store"}, {CONTRACT, "tornado/storage/__init__.py"}),
         ({PAGES: "from .pages import Page"}, {PAGES}),
         (
             {
                 CONTRACT: "from .deep import x",
-                "tornado/storage/deep/__init__.py": "from ..contract import Store",
+                "tornado/storage/deep/__init__.py": "from ..versioned_store import Store",
             },
             {CONTRACT, "tornado/storage/deep/__init__.py"},
         ),

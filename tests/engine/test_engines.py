@@ -129,7 +129,7 @@ def test_a_seed_is_a_schedule():
 
 
 def test_a_simulation_that_is_stuck_names_its_seed(monkeypatch):
-    monkeypatch.setattr("tornado.engine.simulation._PATIENCE", 50)
+    monkeypatch.setattr("tornado.engine.simulation_engine._PATIENCE", 50)
     engine = SimulationEngine(2, seed=41)
     started(engine, [3, 3])
     with pytest.raises(ProtocolViolation, match="seed 41: 2 workers did not get there in 50 steps"):

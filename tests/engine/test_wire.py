@@ -20,7 +20,7 @@ from zmq.utils.monitor import recv_monitor_message
 from tests.bombs import little_memory
 from tests.engine.places import Placed, pids_of, runs, stream
 from tornado.engine import MemberConfig, WireType, wire
-from tornado.engine.doorkeeper import Doorkeeper
+from tornado.engine.authenticator import Authenticator
 from tornado.engine.peers import PeerFabric
 from tornado.engine.sockets import let_in
 from tornado.engine.wire import FENCE_BYTES, Wire, WrongFence
@@ -195,7 +195,7 @@ def test_nothing_is_unpickled():
 
 def test_workers_reach_each_other_in_order_and_drop_what_strangers_send():
     context = zmq.Context()
-    Doorkeeper(context, FENCE)
+    Authenticator(context, FENCE)
     fabrics = [PeerFabric(index, 2, Wire(FENCE, WIRE_TYPES), context, "127.0.0.1") for index in range(2)]
     stranger = context.socket(zmq.PUSH)
     let_in(stranger, FENCE)

@@ -1,4 +1,4 @@
-"""The compiled session behind the interface of the plain one: one event at a time, for `tornado.protocol.simulation`.
+"""The compiled session behind the interface of the plain one: one event at a time, for `tornado.protocol.random_schedules`.
 
 Each worker owns one vertex, so (producer, worker) granularity is that of the paper. Vertex ids of the setting are replaced by
 ids of the same order that the partition gives to the right worker. A touch is an edge of the weight of its distance from a
@@ -41,7 +41,7 @@ from tornado.protocol.messages import (
     Update,
     work_at,
 )
-from tornado.protocol.session import Session
+from tornado.protocol.session import ThreePhaseSession
 from tornado.protocol.session_kernel import CLOCK, OPEN_RECORDS
 
 LEAST_FUEL = 9  # a step costs 8, and an edge is visited with what is left
@@ -64,7 +64,7 @@ def identities(workers):
 
 
 class KernelSession:
-    """One worker with one vertex on the compiled kernel; parameters as for `Session`, the names of all workers beside them.
+    """One vertex on the compiled kernel; parameters as for `ThreePhaseSession`, the names of all workers beside them.
 
     With `asks` it prepares everywhere; without, it commits at the last allowed iteration where it can, as loops do by default.
     """
@@ -333,7 +333,7 @@ class KernelTwin(KernelSession):
         return min([*own, *self.arrivals, *self.held_inputs], default=None)
 
 
-class AdmitsAtItsToken(Session):
+class AdmitsAtItsToken(ThreePhaseSession):
     """The plain session with inputs as the compiled loop counts them."""
 
     def _on_input(self, event):

@@ -246,7 +246,7 @@ def drop_messages(kernel, kind, keep=0):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("tornado.engine.simulation._PATIENCE", PATIENCE)
+    monkeypatch.setattr("tornado.engine.simulation_engine._PATIENCE", PATIENCE)
 
 
 def first_conviction(program):

@@ -30,9 +30,9 @@ from tests.loops.kernel_session import (
 from tornado.errors import LawBroken, ProtocolViolation
 from tornado.protocol.laws import Laws
 from tornado.protocol.messages import AddEdge, Touch
+from tornado.protocol.random_schedules import replay, simulate
 from tornado.protocol.sample_programs import MinPlusProgram
-from tornado.protocol.session import Session
-from tornado.protocol.simulation import replay, simulate
+from tornado.protocol.session import ThreePhaseSession
 from tornado.protocol.world import Setting
 
 BOUNDS = [1, 2, 4, None]
@@ -176,7 +176,7 @@ def test_they_agree_where_every_scan_of_the_kernel_is_cut_short(delay_bound):
 def test_the_unchanged_plain_session_agrees_while_inputs_come_at_iteration_zero(delay_bound):
     equal = 0
     for seed in range(2000, 2100):
-        around = replace(setting(seed, delay_bound), session_type=Session)
+        around = replace(setting(seed, delay_bound), session_type=ThreePhaseSession)
         if not any(simulate(around, seed).admissions):
             is_equal, must_be = compared(around, seed)
             assert is_equal or not must_be, f"seed {seed}"

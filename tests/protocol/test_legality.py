@@ -16,12 +16,12 @@ from tornado.protocol import (
     GhostPhase,
     Input,
     Prepare,
-    Session,
     Stamp,
     Start,
     Step,
     Subscribe,
     Subscribed,
+    ThreePhaseSession,
     Touch,
     Unsubscribe,
     Update,
@@ -31,17 +31,17 @@ from tornado.protocol.diagram import BEGIN, diagram, refreshed
 from tornado.protocol.exploration import explore
 from tornado.protocol.legality import LEGAL, Phase, confirm, is_legal, require
 from tornado.protocol.messages import Event, RemoveEdge
+from tornado.protocol.random_schedules import random_script, simulate
 from tornado.protocol.sample_programs import CountProgram
-from tornado.protocol.simulation import random_script, simulate
 from tornado.protocol.world import Setting
 
 ME, CONSUMER, PRODUCER, OTHER = 5, 6, 4, 3
 EARLY, LATE = Stamp(0, PRODUCER), Stamp(9, PRODUCER)
 
 
-def resting(delay_bound: int | None = None) -> Session:
+def resting(delay_bound: int | None = None) -> ThreePhaseSession:
     """Vertex 5, consumed by 6, with live edges from 4 and 3."""
-    session = Session(ME, CountProgram(appetite=None), delay_bound=delay_bound)
+    session = ThreePhaseSession(ME, CountProgram(appetite=None), delay_bound=delay_bound)
     for producer in (PRODUCER, OTHER):
         session.receive(Input(0, AddEdge(producer, ME)))
         session.receive(Subscribed(producer, -1, None, 0))
@@ -49,7 +49,7 @@ def resting(delay_bound: int | None = None) -> Session:
     return session
 
 
-def in_phase(phase: Phase) -> Session:
+def in_phase(phase: Phase) -> ThreePhaseSession:
     """A session whose vertex 5, or whose ghost of 4, is in the phase."""
     session = resting(1 if phase is GhostPhase.SYNCHRONOUS else None)
     if phase in (VertexPhase.DIRTY, VertexPhase.WAITING, VertexPhase.COLLECTING, GhostPhase.PENDED):
@@ -66,15 +66,15 @@ def in_phase(phase: Phase) -> Session:
     return session
 
 
-def now(session: Session, phase: Phase) -> Phase:
+def now(session: ThreePhaseSession, phase: Phase) -> Phase:
     return session.vertices[ME].phase if isinstance(phase, VertexPhase) else session.ghosts[PRODUCER].phase
 
 
-def acknowledgement(session: Session) -> Acknowledge:
+def acknowledgement(session: ThreePhaseSession) -> Acknowledge:
     return Acknowledge(CONSUMER, ME, session.vertices[ME].stamp or Stamp(1, ME), reached=-1)
 
 
-VERTEX_EVENTS: dict[Step, Callable[[Session], list[Event]]] = {
+VERTEX_EVENTS: dict[Step, Callable[[ThreePhaseSession], list[Event]]] = {
     Step.INPUT: lambda _: [Input(0, Touch(ME))],
     Step.START: lambda _: [Start(ME)],
     Step.PREPARE: lambda _: [Prepare(OTHER, Stamp(0, OTHER))],
@@ -84,7 +84,7 @@ VERTEX_EVENTS: dict[Step, Callable[[Session], list[Event]]] = {
     Step.SUBSCRIBE: lambda _: [Subscribe(77, ME, 0)],
     Step.UNSUBSCRIBE: lambda _: [Unsubscribe(CONSUMER, ME, 0)],
 }
-GHOST_EVENTS: dict[Step, Callable[[Session], list[Event]]] = {
+GHOST_EVENTS: dict[Step, Callable[[ThreePhaseSession], list[Event]]] = {
     Step.INPUT: lambda _: [Input(0, AddEdge(PRODUCER, ME))],
     Step.PREPARE: lambda _: [Prepare(PRODUCER, LATE)],
     Step.RELEASE: lambda session: [acknowledgement(session)],
@@ -178,7 +178,7 @@ def test_a_legal_step_with_impossible_contents_raises_and_changes_nothing(case: 
 
 
 def test_a_frontier_that_moves_back_is_refused() -> None:
-    session = Session(ME, CountProgram(), delay_bound=2)
+    session = ThreePhaseSession(ME, CountProgram(), delay_bound=2)
     session.receive(Frontier(3, 4))
     with pytest.raises(ProtocolViolation, match="moves back"):
         session.receive(Frontier(3, 3))
@@ -208,7 +208,7 @@ def test_a_start_beyond_the_delay_bound_is_refused() -> None:
 @pytest.mark.parametrize("delay_bound", [0, -1])
 def test_a_delay_bound_below_one_is_refused(delay_bound: int) -> None:
     with pytest.raises(InvalidArgument, match=f"delay_bound is {delay_bound}"):
-        Session(ME, CountProgram(), delay_bound=delay_bound)
+        ThreePhaseSession(ME, CountProgram(), delay_bound=delay_bound)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 from tornado.errors import InternalError
 from tornado.protocol.messages import AddEdge, Committed, Touch
+from tornado.protocol.random_schedules import Run, random_script, replay, simulate
 from tornado.protocol.sample_programs import CountProgram, MinPlusProgram
-from tornado.protocol.simulation import Run, random_script, replay, simulate
 from tornado.protocol.world import Setting, World
 
 BOUNDS: list[int | None] = [1, 2, 3, 8, None]

@@ -11,52 +11,52 @@ from itertools import islice
 import pytest
 
 from tornado.errors import InternalError, LawBroken, ProtocolViolation
-from tornado.protocol import AddEdge, Prepare, Session, Stamp, Touch, Update
+from tornado.protocol import AddEdge, Prepare, Stamp, ThreePhaseSession, Touch, Update
 from tornado.protocol.exploration import Counterexample, explore
 from tornado.protocol.legality import GhostPhase
 from tornado.protocol.messages import Acknowledge, Change, Message
+from tornado.protocol.random_schedules import random_script, replay, simulate
 from tornado.protocol.sample_programs import CountProgram
-from tornado.protocol.simulation import random_script, replay, simulate
-from tornado.protocol.vertex import Ghost, HeldValue, Vertex
+from tornado.protocol.vertex import Ghost, HeldValue, OwnedVertex
 from tornado.protocol.world import Setting
 
 
-class CommitsEarly(Session):
+class CommitsEarly(ThreePhaseSession):
     """Ignores the prepare list."""
 
-    def _may_commit(self, vertex: Vertex) -> bool:
+    def _may_commit(self, vertex: OwnedVertex) -> bool:
         return vertex.stamp is not None and not vertex.waiting
 
 
-class ForgetsAPendedProducer(Session):
+class ForgetsAPendedProducer(ThreePhaseSession):
     """Clears the pending list without acknowledging."""
 
-    def _release_pended(self, vertex: Vertex) -> None:
+    def _release_pended(self, vertex: OwnedVertex) -> None:
         vertex.pending = []
 
 
-class IgnoresTheTieBreak(Session):
+class IgnoresTheTieBreak(ThreePhaseSession):
     """Compares stamps by clock only: of two equal ones neither goes first, and each lets the other."""
 
     def _goes_first(self, own: Stamp, other: Stamp) -> bool:
         return own.clock < other.clock
 
 
-class BreaksTiesBothWays(Session):
+class BreaksTiesBothWays(ThreePhaseSession):
     """Compares stamps by clock only: of two equal ones each goes first."""
 
     def _goes_first(self, own: Stamp, other: Stamp) -> bool:
         return own.clock <= other.clock
 
 
-class CommitsEarlierThanItsConsumers(Session):
+class CommitsEarlierThanItsConsumers(ThreePhaseSession):
     """Ignores the iteration in an ACKNOWLEDGE."""
 
-    def _acknowledged(self, vertex: Vertex, reached: int) -> None:
+    def _acknowledged(self, vertex: OwnedVertex, reached: int) -> None:
         pass
 
 
-class DoesNotWitnessStamps(Session):
+class DoesNotWitnessStamps(ThreePhaseSession):
     """Its clock is no Lamport clock: a later session may get a smaller stamp."""
 
     def _on_prepare(self, message: Prepare) -> None:
@@ -65,28 +65,28 @@ class DoesNotWitnessStamps(Session):
         self.clock.time = time
 
 
-class GathersBeyondTheBound(Session):
+class GathersBeyondTheBound(ThreePhaseSession):
     """Gathers a commit at the delay bound at once: lifted over the bound in the middle of a session."""
 
-    def _must_hold(self, vertex: Vertex, value: HeldValue) -> bool:
+    def _must_hold(self, vertex: OwnedVertex, value: HeldValue) -> bool:
         return False
 
 
 class HoldsTheCommitInstead(GathersBeyondTheBound):
     """As before, and then waits for τ with its own commit."""
 
-    def _may_commit(self, vertex: Vertex) -> bool:
+    def _may_commit(self, vertex: OwnedVertex) -> bool:
         return super()._may_commit(vertex) and vertex.next_iteration < self._limit()
 
 
-class StartsBeyondTheBound(Session):
+class StartsBeyondTheBound(ThreePhaseSession):
     """Ignores the delay bound when it starts."""
 
-    def _is_startable(self, vertex: Vertex) -> bool:
+    def _is_startable(self, vertex: OwnedVertex) -> bool:
         return vertex.dirty and vertex.stamp is None and not vertex.held
 
 
-class FollowsFigure3(Session):
+class FollowsFigure3(ThreePhaseSession):
     """Mixes the figure's reading in: a pended producer is in the prepare list already."""
 
     def _on_prepare(self, message: Prepare) -> None:
@@ -97,7 +97,7 @@ class FollowsFigure3(Session):
                 self.vertices[blocker].prepare_list.add(message.producer)
 
 
-class NeverRetests(Session):
+class NeverRetests(ThreePhaseSession):
     """Tests for the commit when an ACKNOWLEDGE comes, not when the prepare list empties (Figure 3)."""
 
     def _on_update(self, message: Update) -> None:
@@ -109,21 +109,21 @@ class NeverRetests(Session):
             self.vertices[reader].waiting.discard(-1)
 
 
-class GathersInputsUnderASession(Session):
+class GathersInputsUnderASession(ThreePhaseSession):
     """Lets the consumers change while it prepares (trap 5)."""
 
-    def _must_wait(self, vertex: Vertex, producer: int | None) -> bool:
+    def _must_wait(self, vertex: OwnedVertex, producer: int | None) -> bool:
         return False
 
 
-class AddsEdgesOfPreparedProducers(Session):
+class AddsEdgesOfPreparedProducers(ThreePhaseSession):
     """Lets a worker get a new consumer of a producer that it has acknowledged (trap 5)."""
 
-    def _must_wait(self, vertex: Vertex, producer: int | None) -> bool:
+    def _must_wait(self, vertex: OwnedVertex, producer: int | None) -> bool:
         return super()._must_wait(vertex, None)
 
 
-class KeepsSilentWhenNothingChanged(Session):
+class KeepsSilentWhenNothingChanged(ThreePhaseSession):
     """Sends no UPDATE when the value is what it was (trap 3)."""
 
     def _send(self, worker: int, message: Message) -> None:
@@ -131,14 +131,14 @@ class KeepsSilentWhenNothingChanged(Session):
             super()._send(worker, message)
 
 
-class DoesNotWaitForTheRound(Session):
+class DoesNotWaitForTheRound(ThreePhaseSession):
     """B=1: starts at τ, although commits of the round before may still be on their way."""
 
-    def _is_startable(self, vertex: Vertex) -> bool:
+    def _is_startable(self, vertex: OwnedVertex) -> bool:
         return vertex.dirty and vertex.reached + 1 < self._limit()
 
 
-class AcknowledgesTheCommitOnly(Session):
+class AcknowledgesTheCommitOnly(ThreePhaseSession):
     """Acknowledges what it has committed, not what it has reached: legal, as long as nobody gathered more. See below."""
 
     def _send(self, worker: int, message: Message) -> None:
@@ -174,7 +174,7 @@ def setting(
 PINNED = setting(
     FORK, (0, 1, 2), Touch(0), delay_bound=2, appetite=2
 )  # 2 keeps tau at 0 while 0 commits at 1
-CASES: dict[type[Session], tuple[str, Setting]] = {
+CASES: dict[type[ThreePhaseSession], tuple[str, Setting]] = {
     CommitsEarly: ("R3", setting(EDGE, (0, 1), Touch(1), appetite=2)),
     ForgetsAPendedProducer: ("no deadlock", setting(PAIR, (0, 1))),
     IgnoresTheTieBreak: ("no deadlock", setting(PAIR, (0, 1))),
@@ -199,7 +199,7 @@ CASES: dict[type[Session], tuple[str, Setting]] = {
 
 
 @pytest.mark.parametrize("broken", CASES)
-def test_every_schedule_together_convict_a_broken_session(broken: type[Session]) -> None:
+def test_every_schedule_together_convict_a_broken_session(broken: type[ThreePhaseSession]) -> None:
     law, where = CASES[broken]
     explore(where)  # the honest session is innocent
     with pytest.raises(Counterexample) as caught:
@@ -228,7 +228,7 @@ RANDOM = [*CASES, GathersInputsUnderASession]
 
 
 @pytest.mark.parametrize("broken", RANDOM)
-def test_random_schedules_convict_a_broken_session(broken: type[Session]) -> None:
+def test_random_schedules_convict_a_broken_session(broken: type[ThreePhaseSession]) -> None:
     for seed, where in random_settings():
         try:
             simulate(replace(where, session_type=broken), seed)

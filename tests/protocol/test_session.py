@@ -9,11 +9,11 @@ from tornado.protocol import (
     Prepare,
     RemoveEdge,
     Send,
-    Session,
     Stamp,
     Start,
     Subscribe,
     Subscribed,
+    ThreePhaseSession,
     Touch,
     Unsubscribe,
     Update,
@@ -24,9 +24,11 @@ ME, CONSUMER, PRODUCER = 5, 6, 4
 SMALL, MINE, GREAT = Stamp(0, PRODUCER), Stamp(1, ME), Stamp(9, PRODUCER)
 
 
-def session_of(*, delay_bound: int | None = None, consumed: bool = True, dirty: bool = True) -> Session:
+def session_of(
+    *, delay_bound: int | None = None, consumed: bool = True, dirty: bool = True
+) -> ThreePhaseSession:
     """Vertex 5 with a live edge from 4."""
-    session = Session(ME, CountProgram(appetite=None), delay_bound=delay_bound)
+    session = ThreePhaseSession(ME, CountProgram(appetite=None), delay_bound=delay_bound)
     session.receive(Input(0, AddEdge(PRODUCER, ME)))
     session.receive(Subscribed(PRODUCER, -1, None, 0))
     if consumed:
@@ -99,7 +101,7 @@ def test_a_vertex_may_start_while_producers_are_in_its_prepare_list() -> None:
 
 
 def test_a_value_that_does_not_matter_makes_nobody_dirty() -> None:
-    session = Session(ME, MinPlusProgram(), delay_bound=None)
+    session = ThreePhaseSession(ME, MinPlusProgram(), delay_bound=None)
     session.receive(Input(0, AddEdge(PRODUCER, ME, 1.0)))
     session.receive(Subscribed(PRODUCER, 0, 1.0, 0))
     session.receive(Start(ME))
@@ -110,7 +112,7 @@ def test_a_value_that_does_not_matter_makes_nobody_dirty() -> None:
 
 
 def test_a_self_loop_waits_for_nobody_and_makes_the_vertex_dirty_again() -> None:
-    session = Session(ME, CountProgram(appetite=2), delay_bound=None)
+    session = ThreePhaseSession(ME, CountProgram(appetite=2), delay_bound=None)
     session.receive(Input(0, AddEdge(ME, ME)))
     session.receive(Input(0, Touch(ME)))
     assert session.receive(Start(ME)) == [Committed(ME, 0, 1)]
@@ -119,7 +121,7 @@ def test_a_self_loop_waits_for_nobody_and_makes_the_vertex_dirty_again() -> None
 
 
 def test_parallel_edges_are_one_consumer() -> None:
-    session = Session(ME, CountProgram(), delay_bound=None)
+    session = ThreePhaseSession(ME, CountProgram(), delay_bound=None)
     assert session.receive(Input(0, AddEdge(PRODUCER, ME, 1))) == [Send(PRODUCER, Subscribe(ME, PRODUCER, 0))]
     assert session.receive(Input(0, AddEdge(PRODUCER, ME, 2))) == []
     assert session.receive(Input(0, RemoveEdge(PRODUCER, ME, 2))) == []
@@ -203,7 +205,7 @@ def test_what_is_held_is_read_before_a_commit_that_an_acknowledgement_lifts_abov
 
 
 def test_a_worker_acknowledges_once_for_all_its_consumers_when_the_last_of_them_lets_it() -> None:
-    session = Session(
+    session = ThreePhaseSession(
         0, CountProgram(appetite=None), delay_bound=None, owner=lambda vertex: 0 if vertex < 10 else 1
     )
     for consumer in (1, 2, 3):

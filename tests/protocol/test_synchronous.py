@@ -5,8 +5,8 @@ import random
 import pytest
 
 from tornado.protocol.messages import AddEdge, RemoveEdge, Touch
+from tornado.protocol.random_schedules import Run, random_script, simulate
 from tornado.protocol.sample_programs import CountProgram, MinPlusProgram, SampleProgram
-from tornado.protocol.simulation import Run, random_script, simulate
 from tornado.protocol.world import Setting
 
 Rounds = dict[int, dict[int, object]]

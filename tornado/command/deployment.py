@@ -23,10 +23,10 @@ from ..ingest.source_names import SourceKind, check_file_name, kind_of
 from ..loops import Master
 from ..loops.general_program import GeneralProgram
 from ..loops.new_loop import NewLoop
-from ..query.contract import MainLoopView
 from ..query.handles import LoopHandle
 from ..query.ids import IdCodec, IntIds, StringIds
 from ..query.logged_admission import LoggedAdmission
+from ..query.loop_views import MainLoopView
 from ..query.push import Pusher
 from ..query.push_log import StorePushLog
 from ..query.service import QueryService

@@ -22,15 +22,15 @@ from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
-from ..query.contract import MainLoopView, ValuesView
 from ..query.formats import snapshot_dict
+from ..query.loop_views import MainLoopView, ValuesView
 from ..query.query import NamedSnapshot
 from ..value_types import Ids, reached_of
 from .deployment import Deployment, MakeProgram, Placement
 from .feed import Feed
 from .interruption import Interruption
 from .output import result_table, write_result
-from .pipeline import Pipeline, pipeline_folder
+from .pipeline import PipelineProcess, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
 from .presentation import ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter, show_compiling
@@ -133,7 +133,7 @@ class _Job:
             topic=topic,
         )
         deployment.service.watch_sources(plan.stream, self._feed.statistics)
-        self._pipeline: Pipeline | None = None
+        self._pipeline: PipelineProcess | None = None
 
     def run(self) -> int:
         """Read, write the result, stay: whatever the plan has of these."""
@@ -249,7 +249,7 @@ class _Job:
         server = self._deployment.server
         if self._plan.pipeline is None or server is None:
             return
-        self._pipeline = Pipeline(
+        self._pipeline = PipelineProcess(
             self._plan.pipeline,
             url=server.url,
             loop=self._plan.loop,

@@ -43,7 +43,7 @@ class PipelineSettings:
     arguments: tuple[str, ...]
 
 
-class Pipeline:
+class PipelineProcess:
     """One pipeline. It runs from the start, until it ends or is stopped.
 
     Parameters

@@ -89,8 +89,8 @@ def simulate_protocol(seed: int) -> tuple[str, int, int]:
     LawBroken
         A law of the protocol, or the right answer, does not hold.
     """
+    from ..protocol.random_schedules import random_script, simulate
     from ..protocol.sample_programs import CountProgram, MinPlusProgram
-    from ..protocol.simulation import random_script, simulate
     from ..protocol.world import Setting
 
     rng = random.Random(seed)

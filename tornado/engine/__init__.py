@@ -1,10 +1,10 @@
 """Where workers run: as threads, as processes, or in one thread under a seed that chooses every interleaving."""
 
 from .cluster import ClusterEngine, Launcher, error_of
-from .contract import Engine, Host
+from .engine_contract import Engine, Host
 from .member import Member, MemberConfig, described
 from .processes import ProcessLauncher
-from .simulation import SimulationEngine
+from .simulation_engine import SimulationEngine
 from .threads import ThreadEngine
 from .wire import ARRAY_TYPES, FENCE_BYTES, Wire, WireType
 

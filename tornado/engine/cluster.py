@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import zmq
 
 from ..errors import InternalError, TornadoError, WorkerLost
-from .doorkeeper import Doorkeeper
+from .authenticator import Authenticator
 from .member import MemberConfig
 from .sockets import Breaks, Context, connected, keep_alive, let_in, listening, receive, send
 from .waiting import Waiting
@@ -56,7 +56,7 @@ class Launcher(Protocol):
         ...
 
     def close(self) -> None:
-        """Nothing will be started any more."""
+        """Free what starting workers takes; nothing is launched afterwards."""
         ...
 
 
@@ -196,7 +196,7 @@ class ClusterEngine:
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
         self._waiting = Waiting()
         self._context: Context = zmq.Context()
-        self._doorkeeper = Doorkeeper(self._context, secrets.token_bytes(FENCE_BYTES))
+        self._authenticator = Authenticator(self._context, secrets.token_bytes(FENCE_BYTES))
         # Two, since a report may have workers asked, and whoever waits for their answer cannot see that they are gone.
         self._beats = _Inbox(self._context, interface, "tornado-monitor", self._take_beat, self._look)
         self._reports = _Inbox(self._context, interface, "tornado-receiver", self._take_report)
@@ -236,7 +236,7 @@ class ClusterEngine:
         self._supervisor.start()
 
     def open(self) -> None:
-        """From now on commands are for the present set of workers: whoever owns the loops is ready to restore them there."""
+        """Send commands to the present set of workers from now on; called when the loops can be restored there."""
         self._is_open = True
 
     def await_workers(self) -> int:
@@ -309,7 +309,7 @@ class ClusterEngine:
         fence = secrets.token_bytes(FENCE_BYTES)
         self._hellos.clear()
         self._wire = Wire(fence)
-        self._doorkeeper.fence = fence
+        self._authenticator.fence = fence
         self._is_open = False
         self._reason = None
         self._launcher.launch(

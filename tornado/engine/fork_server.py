@@ -83,7 +83,7 @@ class ForkServer:
             os._exit(status)
 
     def _reap(self) -> None:
-        """Say which workers have ended."""
+        """Report the workers that have ended."""
         for pid, index in list(self._workers.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:

@@ -23,8 +23,8 @@ from typing import Any, Protocol
 import zmq
 
 from ..errors import TornadoError
-from .contract import Host
-from .doorkeeper import Doorkeeper
+from .authenticator import Authenticator
+from .engine_contract import Host
 from .peers import PeerFabric
 from .sockets import Breaks, Context, Socket, connected, listening, receive, send
 from .wire import Wire, WireType, WrongFence
@@ -62,12 +62,12 @@ class MemberConfig:
     interface: str = "127.0.0.1"
 
     def to_json(self) -> str:
-        """As one line."""
+        """Write it as one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def of_json(cls, text: str) -> MemberConfig:
-        """Of that line."""
+        """Read it from such a line."""
         return cls(**json.loads(text))
 
 
@@ -103,7 +103,7 @@ class Member:
         self.config = config
         self._wire = Wire(bytes.fromhex(config.fence), types)
         self._context: Context = zmq.Context()
-        Doorkeeper(self._context, self._wire.fence)
+        Authenticator(self._context, self._wire.fence)
         self.fabric = PeerFabric(config.index, config.workers, self._wire, self._context, config.interface)
         self._commands, commands = listening(
             self._context, zmq.PULL, config.interface, silent_s=DRIVER_SILENT_S

@@ -95,10 +95,10 @@ class PeerFabric:
         self._waker.wake()
 
     def agree(self, dataflow: int, shape: object) -> None:
-        """All workers run the same program text on the same commands; there is no memory to compare in."""
+        """Check nothing: workers run the same program on the same commands, and have no memory in common to compare in."""
 
     def waiting(self) -> int:
-        """Not known: they wait in the system's buffers."""
+        """Return 0: what waits is in the system's buffers, and its number is not known."""
         return 0
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ def listening(
     socket = context.socket(kind)
     socket.set_hwm(0)
     socket.maxmsgsize = FRAME_BYTES
-    socket.plain_server = True  # only who knows the fence gets in, see `Doorkeeper`
+    socket.plain_server = True  # only who knows the fence gets in, see `Authenticator`
     socket.zap_domain = b"tornado"
     if silent_s is not None:
         keep_alive(socket, silent_s)
@@ -89,7 +89,7 @@ class Breaks:
         return found
 
     def close(self) -> None:
-        """Before the socket is closed."""
+        """Stop watching; to be called before the socket is closed."""
         self._socket.disable_monitor()
         self.events.close(linger=0)
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ..timely import ThreadFabric
-from .contract import Host
+from .engine_contract import Host
 from .waiting import Waiting
 
 _WAIT_S = 0.5
@@ -47,7 +47,7 @@ class ThreadEngine:
             thread.start()
 
     def await_workers(self) -> int:
-        """They are always there."""
+        """Return at once: threads are never lost."""
         return self.losses
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:

@@ -44,7 +44,7 @@ class Waiting:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Let everybody go."""
+        """End every wait."""
         self._is_closed = True
         self.notify()
 

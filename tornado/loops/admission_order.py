@@ -30,7 +30,7 @@ class AdmissionOrder:
 
     @contextmanager
     def until(self, instant_s: float | None) -> Iterator[None]:
-        """Hold it, when it can be had before an instant of the monotonic clock; None: as long as it takes.
+        """Hold the order if it can be had before an instant of the monotonic clock; None waits as long as it takes.
 
         Raises
         ------

@@ -10,7 +10,7 @@ from ..certificate import EXACT, Certificate, Side, stopped
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from .iterations import progress_of
-from .part import BranchView
+from .part import BranchPartView
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress
 from .values import Values
@@ -35,7 +35,7 @@ class Branch:
         workers: int,
         engine: Engine,
         stopped_side: Side | None,
-        values_of: Callable[[Sequence[BranchView]], Values],
+        values_of: Callable[[Sequence[BranchPartView]], Values],
         on_recorded: Callable[[Branch], None],
         on_stop: Callable[[Branch], None],
         on_cancel: Callable[[Branch], None],
@@ -50,8 +50,8 @@ class Branch:
         self._values_of = values_of
         self._on_recorded = on_recorded
         self._on_stop, self._on_cancel, self._on_release = on_stop, on_cancel, on_release
-        self._recorded: dict[int, BranchView] = {}
-        self._finished: dict[int, BranchView] = {}
+        self._recorded: dict[int, BranchPartView] = {}
+        self._finished: dict[int, BranchPartView] = {}
         self._state = BranchState.RUNNING
         self._begun = time.monotonic()
         self._lock = threading.Lock()  # held for a moment only: who takes what workers report needs it
@@ -82,8 +82,8 @@ class Branch:
         return stopped(self._stopped_side) if self._state is BranchState.STOPPED else None
 
     @property
-    def processors(self) -> list[BranchView]:
-        """Those that have recorded their state, by worker."""
+    def processors(self) -> list[BranchPartView]:
+        """The parts that have recorded their state, by worker."""
         with self._lock:
             return [processor for _, processor in sorted(self._recorded.items())]
 
@@ -144,7 +144,7 @@ class Branch:
         return self._values
 
     def release(self) -> None:
-        """Give the columns back; `values` is not to be used any more."""
+        """Give the columns back; `values` must not be used any more."""
         with self._lock:
             if self._is_released or self._state is BranchState.RUNNING:
                 return
@@ -171,7 +171,7 @@ class Branch:
         self._values = values
         self._end(BranchState.CONVERGED, self._no_progress())
 
-    def recorded(self, worker: int, processor: BranchView) -> None:
+    def recorded(self, worker: int, processor: BranchPartView) -> None:
         """Note the part of a worker that has recorded its state; the last one fixes the snapshot's iteration."""
         with self._lock:
             if self._state is not BranchState.RUNNING:
@@ -188,7 +188,7 @@ class Branch:
         self._on_recorded(self)
         self._engine.notify()
 
-    def finished(self, worker: int, processor: BranchView) -> None:
+    def finished(self, worker: int, processor: BranchPartView) -> None:
         """Note the part of a worker that is complete; the last one ends the branch, whose values can then be read."""
         with self._lock:
             if self._state is not BranchState.RUNNING:
@@ -211,7 +211,7 @@ class Branch:
             self._let_go()  # first: the workers free what this would read
             self._on_cancel(self)
 
-    def states(self) -> list[tuple[int, BranchView]]:
+    def states(self) -> list[tuple[int, BranchPartView]]:
         """Return (worker, processor) of every part, for taking the columns back."""
         return sorted(self._finished.items())
 
@@ -220,14 +220,14 @@ class Branch:
             last, parts = self._last, [part for _, part in sorted(self._recorded.items())]
         return self._progress_of(parts, converged=False) if last is None else last
 
-    def _progress_of(self, parts: Sequence[BranchView], *, converged: bool) -> Progress:
+    def _progress_of(self, parts: Sequence[BranchPartView], *, converged: bool) -> Progress:
         return progress_of(parts, elapsed_s=time.monotonic() - self._begun, converged=converged)
 
     def _no_progress(self) -> Progress:
         return Progress(self._snapshot.iteration, 0, 0, 0.0, time.monotonic() - self._begun)
 
     def _let_go(self) -> None:
-        """Keep nothing of the workers: whoever keeps this object must not keep their memory."""
+        """Drop the references to the workers' parts, so that whoever keeps this object does not keep their memory."""
         with self._asking, self._lock:
             for processor in self._finished.values():
                 processor.free()

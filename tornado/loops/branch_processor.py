@@ -112,7 +112,7 @@ class BranchProcessor(SelectiveProcessor):
             self._start()
 
     def _start(self) -> None:
-        """Begin with what was kept. Workers that started earlier may have sent already: that comes after."""
+        """Begin with what was kept; what workers that started earlier have sent already comes after it."""
         for sender, parts in enumerate(self._kept):
             if parts:
                 messages = concatenated(parts)

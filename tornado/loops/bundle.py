@@ -25,7 +25,7 @@ class Messages(NamedTuple):
 
     @classmethod
     def of(cls, columns: Iterable[Any]) -> Messages:
-        """Of columns in the order of the fields."""
+        """Make messages of columns in the order of the fields."""
         return cls(*columns)
 
     def from_index(self, first: int) -> Messages:
@@ -33,18 +33,18 @@ class Messages(NamedTuple):
         return Messages.of(column[first:] for column in self)
 
     def for_snapshot(self) -> Messages:
-        """Without those of sessions under way, which a snapshot leaves behind."""
+        """The messages without those of sessions under way, which a snapshot leaves behind."""
         kept = _KEPT_BY_SNAPSHOTS[self.kinds]
         return self if kept.all() else Messages.of(column[kept] for column in self)
 
     def without_values(self, worst: float) -> Messages:
-        """For a branch that begins from the beginning: only who hears of whom."""
+        """The messages that say who hears of whom, for a branch that begins without values."""
         kept = (self.kinds != UPDATE) & (self.kinds != INVALIDATE)
         kinds, ids, values, numbers = (column[kept] for column in self)
         return Messages(kinds, ids, np.full_like(values, worst), np.full_like(numbers, -1))
 
     def in_first_wave(self) -> Messages:
-        """With every invalidation in wave 1, the only one of a branch."""
+        """The messages with every invalidation in wave 1, the only one of a branch."""
         numbers = np.where(self.kinds == INVALIDATE, 1, self.numbers)
         return self._replace(numbers=numbers)
 

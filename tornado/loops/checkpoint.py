@@ -16,17 +16,17 @@ from .part import StorableView
 from .program import SelectiveProgram
 from .statistics import BranchState
 from .stored_snapshot import LoopToStore
-from .stream import Checkpointed, Reader, Stream
+from .stream import Checkpointed, EdgeStream, ReadingLoop
 
 
 class _Forked(NamedTuple):
     """A loop, and its branch that is to be stored."""
 
-    loop: Reader
+    loop: ReadingLoop
     branch: Branch
 
 
-def store_checkpoint(stream: Stream, *, before_write: Callable[[], None] | None = None) -> int:
+def store_checkpoint(stream: EdgeStream, *, before_write: Callable[[], None] | None = None) -> int:
     """Write a snapshot of now to the store; see `MainLoop.checkpoint`.
 
     Where nothing came in since the newest one, and no loop began, there is none to write. Where only a loop began, the same
@@ -80,7 +80,7 @@ def store_checkpoint(stream: Stream, *, before_write: Callable[[], None] | None 
         return version
 
 
-def not_stored(loop: Reader, branch: Branch) -> Exception:
+def not_stored(loop: ReadingLoop, branch: Branch) -> Exception:
     """What to raise where the branch of a loop that was to be stored has not converged."""
     error = branch.error
     if isinstance(error, TornadoError):
@@ -90,7 +90,7 @@ def not_stored(loop: Reader, branch: Branch) -> Exception:
     return InvalidArgument(f"loop {loop.name!r} was closed before its snapshot was stored")
 
 
-def _forked(stream: Stream, loops: Sequence[Reader], *, instead_of: int | None) -> list[_Forked]:
+def _forked(stream: EdgeStream, loops: Sequence[ReadingLoop], *, instead_of: int | None) -> list[_Forked]:
     """Fork all loops at one version, which is another than `instead_of`; those that have failed meanwhile are left out."""
     forked: list[_Forked] = []
     try:
@@ -109,7 +109,7 @@ def _forked(stream: Stream, loops: Sequence[Reader], *, instead_of: int | None) 
     return forked
 
 
-def _to_store(loop: Reader, branch: Branch) -> LoopToStore:
+def _to_store(loop: ReadingLoop, branch: Branch) -> LoopToStore:
     return LoopToStore(
         name=loop.name,
         program=cast("SelectiveProgram", loop.program),

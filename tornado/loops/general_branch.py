@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..errors import NotSupported
 from ..protocol.messages import Message, Send
-from ..protocol.resumption import Cut, ResumableSession, is_of_a_cut
+from ..protocol.resumption import RecordedState, ResumableSession, is_of_a_cut
 from .general_edges import GeneralEdges
 from .general_processor import GeneralProcessor, Letter
 from .general_program import GeneralProgram, LoopView
@@ -54,7 +54,7 @@ class GeneralBranch(GeneralProcessor):
         self._is_resumed = False
         self._last = -1  # the greatest iteration that any worker committed before its record
         self._kept: list[Message] = []
-        self._cut: Cut | None = None
+        self._cut: RecordedState | None = None
         self._copies: GeneralVertices | None = None
         self._edges: GeneralEdges | None = None
         self._names: list[int] = []

@@ -46,7 +46,7 @@ class GeneralEdges:
             yield source, target, weights
 
     def apply(self, source: int, target: int, weight: float, operation: int) -> list[EdgeChange]:
-        """Apply a record; which edges begin and end, in this order.
+        """Apply a record; return which edges begin and end, in this order.
 
         A replacement begins before what it replaces ends, so that nobody hears of a moment without an edge.
         """

@@ -23,7 +23,7 @@ class GeneralLoop(MainLoop):
     """See the module and `MainLoop`. Its snapshots are copies in memory; none are stored."""
 
     def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
-        """Raise: what a state of a general program is written as is not defined.
+        """Raise `NotSupported`: how a state of a general program is written is not defined.
 
         Raises
         ------
@@ -34,7 +34,7 @@ class GeneralLoop(MainLoop):
         raise self._unsupported()
 
     def check_stored(self, stored: StoredSnapshot) -> None:
-        """Raise: a selective program left it.
+        """Raise `InvalidArgument`: a selective program left what is stored.
 
         Raises
         ------

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..errors import NotSupported
-from ..protocol.messages import AddEdge, RemoveEdge, Touch
-from ..protocol.messages import Input as EdgeInput
+from ..protocol.messages import AddEdge, Input, RemoveEdge, Touch
 from .forks import Forks
 from .general_branch import GeneralBranch
 from .general_edges import GeneralEdges
@@ -62,7 +61,7 @@ class GeneralMain(GeneralProcessor):
 
     @property
     def stream(self) -> GeneralMain:
-        """Itself: it has its vertices and edges for itself."""
+        """The part itself, which shares its vertices and edges with no other loop."""
         return self
 
     def tidy(self) -> None:
@@ -82,7 +81,7 @@ class GeneralMain(GeneralProcessor):
         self.operator.activate()
 
     def traffic(self) -> Traffic:
-        """See `MainView`."""
+        """See `MainPartView`."""
         received = self.bundles_received  # first: a receipt that follows shows as one that is missing
         return Traffic(self.is_idle, received, self.bundles_sent)
 
@@ -111,7 +110,7 @@ class GeneralMain(GeneralProcessor):
     def fork(
         self, *, number: int, arguments: tuple[GeneralProgram], fresh: bool, max_iterations: int | None
     ) -> GeneralBranch:
-        """The part of this worker of a new branch."""
+        """Make this worker's part of a new branch."""
         (program,) = arguments
         return GeneralBranch(
             number=number,
@@ -170,14 +169,14 @@ class GeneralMain(GeneralProcessor):
         for vertex, is_own in ((source, produces), (target, consumes)):
             if is_own and vertex not in self._named:
                 self._named.add(vertex)
-                self._tell(EdgeInput(iteration, Touch(vertex, Named())))
+                self._tell(Input(iteration, Touch(vertex, Named())))
         for begins, changed in self.edges.apply(source, target, weight, operation):
             if produces:
                 said = TargetAdded(target, changed) if begins else TargetRemoved(target, changed)
-                self._tell(EdgeInput(iteration, Touch(source, said)))
+                self._tell(Input(iteration, Touch(source, said)))
             if consumes:
                 kind = AddEdge if begins else RemoveEdge
-                self._tell(EdgeInput(iteration, kind(source, target, changed)))
+                self._tell(Input(iteration, kind(source, target, changed)))
 
     # Snapshots
 

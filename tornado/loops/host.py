@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..timely import Dataflow, Fabric, Worker
-from .part import BranchPart, BranchView, MainPart, MainView, StreamView
+from .part import BranchPart, BranchPartView, MainPart, MainPartView, StreamView
 from .share import Share
 
 
@@ -73,8 +73,8 @@ class Fork:
     arguments: tuple[Any, ...]
     fresh: bool
     max_iterations: int | None
-    on_recorded: Callable[[int, BranchView], None]
-    on_finished: Callable[[int, BranchView], None]
+    on_recorded: Callable[[int, BranchPartView], None]
+    on_finished: Callable[[int, BranchPartView], None]
     reads_edges: bool = False  # for a snapshot to be stored: read the edges before the version is given up
 
 
@@ -136,7 +136,7 @@ class LoopHost(Protocol):
         """Hand over a command; from any thread, under the master's lock where order matters."""
         ...
 
-    def loop(self, number: int) -> MainView | None:
+    def loop(self, number: int) -> MainPartView | None:
         """A loop's part on this worker, when it is installed."""
         ...
 
@@ -204,7 +204,7 @@ class WorkerHost:
         return bool(self._commands) or self._worker.wait(timeout_s)
 
     def idle(self) -> None:
-        """Nothing has come for a while."""
+        """Tidy up the streams; called when nothing has come for a while."""
         for stream in self._streams.values():
             stream.tidy()
 
@@ -213,7 +213,7 @@ class WorkerHost:
         self._worker.wake()
 
     def close(self) -> None:
-        """Give everything up."""
+        """Give up all dataflows."""
         for dataflow in list(self._worker.dataflows.values()):
             dataflow.cancel()
         self._worker.close()

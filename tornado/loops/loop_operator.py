@@ -13,7 +13,18 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from ..errors import ProtocolViolation
-from ..timely import Antichain, Context, Input, OperatorBuilder, Output, Routed, Scope, Time, Token, Wake
+from ..timely import (
+    Antichain,
+    Context,
+    InputPort,
+    OperatorBuilder,
+    OutputPort,
+    Routed,
+    Scope,
+    Time,
+    Token,
+    Wake,
+)
 from .loop_columns import NEVER
 
 P = TypeVar("P")
@@ -36,8 +47,8 @@ class LoopOperator(Generic[P]):
     """
 
     token: Token
-    outlet: Output
-    _inlet: Input
+    outlet: OutputPort
+    _inlet: InputPort
     _context: Context
 
     def __init__(self, worker: int, workers: int) -> None:

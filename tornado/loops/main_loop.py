@@ -19,7 +19,7 @@ from .checkpoint import not_stored, store_checkpoint
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, PartPlan, Release, Stop
 from .iterations import iterations_of, progress_of
 from .main_processor import MainProcessor
-from .part import MainView, PartView, StorableView
+from .part import MainPartView, PartView, StorableView
 from .parts import Parts
 from .program import SelectiveProgram, VertexProgram, first_refused
 from .restoration import RestorableProcessor, Restored
@@ -27,7 +27,7 @@ from .share import Share, reverse_shares_of, shares_of
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import StoredSnapshot, identity_of
-from .stream import BACKLOG_LIMIT_RECORDS, Stream
+from .stream import BACKLOG_LIMIT_RECORDS, EdgeStream
 from .values import ColumnValues, Values
 from .warm import warm
 
@@ -47,7 +47,7 @@ class MainLoop:
     stream
         What it reads.
     hears_back
-        Which reverse lists its vertices hear along, see `Stream`; 0: along none.
+        Which reverse lists its vertices hear along, see `EdgeStream`; 0: along none.
     app
         The name of the app by which it was started on the running stream, where it was.
     is_installed
@@ -65,7 +65,7 @@ class MainLoop:
         name: str,
         program: SelectiveProgram,
         delay_bound: int | None,
-        stream: Stream,
+        stream: EdgeStream,
         hosts: Sequence[LoopHost],
         engine: Engine,
         next_branch: Callable[[], int],
@@ -105,15 +105,15 @@ class MainLoop:
     # The stream
 
     def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
-        """Admit a batch to the stream; see `Stream.admit`."""
+        """Admit a batch to the stream; see `EdgeStream.admit`."""
         return self.stream.admit(batch, source, offset, timeout_s)
 
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
-        """Which records a program on the stream cannot take, and why; see `Stream.check`."""
+        """Which records a program on the stream cannot take, and why; see `EdgeStream.check`."""
         return self.stream.check(batch)
 
     def advance(self, source: str, offset: int) -> int:
-        """Move the offset of a source; see `Stream.advance`."""
+        """Move the offset of a source; see `EdgeStream.advance`."""
         return self.stream.advance(source, offset)
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
@@ -136,7 +136,7 @@ class MainLoop:
 
     @property
     def on_full_journal(self) -> Callable[[], object]:
-        """See `Stream`."""
+        """See `EdgeStream`."""
         return self.stream.on_full_journal
 
     @on_full_journal.setter
@@ -145,7 +145,7 @@ class MainLoop:
 
     @property
     def versions_in_use(self) -> Callable[[], Collection[int]]:
-        """See `Stream`."""
+        """See `EdgeStream`."""
         return self.stream.versions_in_use
 
     @versions_in_use.setter
@@ -394,7 +394,7 @@ class MainLoop:
         """Wait for what the workers bring about; see `Parts.wait`."""
         self._parts.wait(condition, losses)
 
-    def parts(self) -> list[MainView]:
+    def parts(self) -> list[MainPartView]:
         """Its part on every worker."""
         return self._parts.views()
 

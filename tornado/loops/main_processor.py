@@ -100,7 +100,7 @@ class MainProcessor(SelectiveProcessor):
         self.stream.fork(self, branch)
 
     def activate(self) -> None:
-        """Be stepped soon."""
+        """Have `step` called soon."""
         self.operator.activate()
 
     @property
@@ -119,7 +119,7 @@ class MainProcessor(SelectiveProcessor):
         )
 
     def traffic(self) -> Traffic:
-        """See `MainView`."""
+        """See `MainPartView`."""
         received = self.bundles_received  # first: a receipt that follows shows as one that is missing
         return Traffic(self.is_idle, received, self.bundles_sent)
 
@@ -157,12 +157,12 @@ class MainProcessor(SelectiveProcessor):
     # The stream
 
     def is_behind(self) -> bool:
-        """Whether more records should wait; see `Reader`."""
+        """Whether more records should wait; see `ReadingPart`."""
         # What the sender of a marker sent since waits for the fork, which waits for the records before it.
         return not self._forks.is_awaited and self._pends_more_than(_PENDING_LIMIT, 1)
 
     def is_catching_up(self) -> bool:
-        """Whether records should not wait for it; see `Reader`."""
+        """Whether records should not wait for it; see `ReadingPart`."""
         return self._following_row is not None or self._pends_more_than(_PENDING_LIMIT, _FAR_BEHIND)
 
     def _pends_more_than(self, limit: int, times: int) -> bool:
@@ -171,7 +171,7 @@ class MainProcessor(SelectiveProcessor):
         return bool(pending > times * limit and pending > times * (self.graph.rows // _PENDING_SHARE))
 
     def stop_scans(self) -> None:
-        """No scan may be under way in this loop or a branch of it while the graph changes."""
+        """Finish the scans under way in this loop and its branches: none may be while the graph changes."""
         for processor in (self, *self.branches):
             if processor.is_scanning():
                 processor.finish_cursor()
@@ -202,7 +202,7 @@ class MainProcessor(SelectiveProcessor):
     # Snapshots
 
     def drain(self) -> bool:
-        """Work off the invalidations on this worker, so that a snapshot need not hold them; whether none is left."""
+        """Work off the invalidations on this worker, so that a snapshot need not hold them; return whether none is left."""
         if self._following_row is not None:
             return False
         self._set_floor()
@@ -234,7 +234,7 @@ class MainProcessor(SelectiveProcessor):
     def fork(
         self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
     ) -> BranchProcessor:
-        """The part of this worker of a new branch."""
+        """Make this worker's part of a new branch."""
         return BranchProcessor(
             number=number,
             kernel=self.kernel,
@@ -276,7 +276,7 @@ class MainProcessor(SelectiveProcessor):
     # Leaving
 
     def take_back(self, reusable: LoopState) -> None:
-        """Columns of a branch that is over."""
+        """Keep the columns of a branch that is over, for the next ones."""
         if len(self._spare) < _SPARE_STATES:
             self._spare.append(reusable)
 
@@ -288,7 +288,7 @@ class MainProcessor(SelectiveProcessor):
         self.__dict__.pop("stream")
 
     def forget(self, branch: BranchProcessor) -> None:
-        """A branch is over: its lease ends."""
+        """End the lease of a branch that is over."""
         if branch in self.branches:
             self.branches.remove(branch)
         if branch.lease is not None:

@@ -34,7 +34,7 @@ from .remote_host import RemoteHost
 from .restoration import Restoration
 from .stored_loop import StoredLoop
 from .stored_snapshot import StoredSnapshot, identity_of
-from .stream import Checkpointed, Stream
+from .stream import Checkpointed, EdgeStream
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 
@@ -113,8 +113,8 @@ class Master:
             which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
             nothing.
         is_undirected
-            Whether every record of a stream of its own comes with the same one the other way round, which `Stream.is_undirected`
-            then says of all that was ever in it.
+            Whether every record of a stream of its own comes with the same one the other way round, which
+            `EdgeStream.is_undirected` then says of all that was ever in it.
         app
             The name of the app by which it is started on a running stream, which its snapshots then have.
         beside
@@ -163,7 +163,7 @@ class Master:
 
     @contextmanager
     def _reserved(self, name: str) -> Iterator[None]:
-        """A loop is being started under this name: no other is.
+        """Hold a name for a loop that is being started, while the context lasts.
 
         Raises
         ------
@@ -235,7 +235,7 @@ class Master:
         return loops
 
     def _begin_with(
-        self, stored: StoredSnapshot, stream: Stream, loops: Sequence[MainLoop]
+        self, stored: StoredSnapshot, stream: EdgeStream, loops: Sequence[MainLoop]
     ) -> dict[MainLoop, CallerError]:
         """Let a stream and its loops, which have nothing yet, begin where a stored snapshot ended.
 
@@ -268,7 +268,7 @@ class Master:
             loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
         }
 
-    def _start_beside(self, stream: Stream, wanted: NewLoop) -> MainLoop:
+    def _start_beside(self, stream: EdgeStream, wanted: NewLoop) -> MainLoop:
         keeper = stream.keeper()
         kind = type(wanted.program).__name__
         if not isinstance(wanted.program, SelectiveProgram) or isinstance(keeper, GeneralLoop):
@@ -287,7 +287,7 @@ class Master:
                     return self._start_both_ways(stream, keeper, wanted)
             return self._installed(MainLoop, stream, wanted)
 
-    def _start_both_ways(self, stream: Stream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
+    def _start_both_ways(self, stream: EdgeStream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
         """Start a loop whose vertices hear along both directions where the graph has lists of one."""
         losses = self.engine.await_workers()
         with stream.standing_still(lambda condition: keeper.await_parts(condition, losses)):
@@ -302,8 +302,8 @@ class Master:
                 raise
         return loop
 
-    def _installed(self, kind: type[MainLoop], stream: Stream, wanted: NewLoop) -> MainLoop:
-        """A loop that the workers have.
+    def _installed(self, kind: type[MainLoop], stream: EdgeStream, wanted: NewLoop) -> MainLoop:
+        """Make a loop and enter it among those that run; the workers have it once it is installed.
 
         Raises
         ------
@@ -320,7 +320,7 @@ class Master:
         return loop
 
     def _take_off(self, loop: MainLoop) -> None:
-        """Take off a loop that could not be started."""
+        """Remove a loop that could not be started."""
         loop.remove()
         self._forget(loop.number)
 
@@ -359,7 +359,7 @@ class Master:
         self.close()
 
     def _on_failure(self, worker: int, error: BaseException) -> None:
-        """A worker's step raised, or there are none any more.
+        """Fail what an error in a worker's step concerns, or all loops where no workers are left.
 
         Where no operator is to blame, the worker is not to be relied on, so every loop fails.
         """
@@ -372,7 +372,7 @@ class Master:
             stream.is_whole = False
 
     def _restart(self) -> None:
-        """Other workers have taken the place of those that were lost: put every loop there, as it was.
+        """Put every loop, as it was, on the workers that have taken the place of lost ones.
 
         Raises
         ------
@@ -400,7 +400,7 @@ class Master:
         for loop, refusal in refused.items():
             loop.fail(refusal)
 
-    def _put_back(self, stream: Stream, refused: dict[MainLoop, CallerError]) -> list[Branch]:
+    def _put_back(self, stream: EdgeStream, refused: dict[MainLoop, CallerError]) -> list[Branch]:
         """Put the loops of a stream on workers that have nothing, and have them go through its sequence again.
 
         Returns
@@ -440,7 +440,7 @@ class Master:
         return [branch for loop in loops for branch in loop.branches() if branch.id not in forked]
 
     def _look_for_failures(self, host: LoopHost) -> bool:
-        """Where an operator raised, fail the loop or the branch that it belongs to; whether there was any."""
+        """Fail the loops and branches whose operators raised; return whether any did."""
         running = list(self._running.values())
         failures = host.failures()
         for number, branch, failure in failures:
@@ -466,8 +466,8 @@ class Master:
             "fork_stored": self._fork_stored,
         }
 
-    def _new_stream(self, name: str, store: VersionedStore) -> Stream:
-        return Stream(
+    def _new_stream(self, name: str, store: VersionedStore) -> EdgeStream:
+        return EdgeStream(
             number=next(self._stream_numbers),
             name=name,
             hosts=self._hosts,
@@ -476,7 +476,7 @@ class Master:
             store=store,
         )
 
-    def _stream_named(self, name: str) -> Stream:
+    def _stream_named(self, name: str) -> EdgeStream:
         for loop in list(self.loops.values()):
             if loop.stream.name == name:
                 return loop.stream
@@ -484,7 +484,7 @@ class Master:
         raise UnknownStream(f"no stream is called {name!r}; streams: {known}")
 
     @property
-    def _streams(self) -> list[Stream]:
+    def _streams(self) -> list[EdgeStream]:
         """Those that are read."""
         return list({loop.stream.number: loop.stream for loop in list(self._running.values())}.values())
 

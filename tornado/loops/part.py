@@ -63,15 +63,15 @@ class PartView(Protocol):
         ...
 
 
-class MainView(PartView, Protocol):
+class MainPartView(PartView, Protocol):
     """One worker's part of a main loop, as anybody may ask it."""
 
     def traffic(self) -> Traffic:
-        """What tells whether the whole loop is idle."""
+        """The counts by which the owner knows whether the whole loop is idle."""
         ...
 
 
-class BranchView(PartView, Protocol):
+class BranchPartView(PartView, Protocol):
     """One worker's part of a branch that has recorded its state, as anybody may ask it.
 
     Attributes
@@ -105,7 +105,7 @@ class PagesView(Protocol):
         ...
 
     def arrange(self, pages: int) -> bool:
-        """Do some of the work of putting everything by page; whether that was all. Pages can be asked for then."""
+        """Put some of the entries into their pages; return whether that was all. Pages can be asked for then."""
         ...
 
     def page_vertices(self, page: int) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
@@ -117,7 +117,7 @@ class PagesView(Protocol):
         ...
 
 
-class StorableView(BranchView, Protocol):
+class StorableView(BranchPartView, Protocol):
     """One worker's part of a branch whose snapshot can be stored."""
 
     def pages(self) -> PagesView:
@@ -125,7 +125,7 @@ class StorableView(BranchView, Protocol):
         ...
 
 
-class BranchPart(BranchView, Protocol):
+class BranchPart(BranchPartView, Protocol):
     """One worker's part of a branch, as the worker's host runs it.
 
     Attributes
@@ -146,7 +146,7 @@ class BranchPart(BranchView, Protocol):
         ...
 
     def limit(self, iteration: int) -> None:
-        """The iteration of the snapshot, which a cap is counted from, is known."""
+        """Set the iteration of the snapshot, which a cap on iterations is counted from."""
         ...
 
     def stop(self) -> None:
@@ -154,11 +154,11 @@ class BranchPart(BranchView, Protocol):
         ...
 
     def cancel(self) -> None:
-        """Nobody wants it any more."""
+        """Give it up: it ends as soon as all of the snapshot is here."""
         ...
 
     def read_edges(self) -> bool:
-        """When it is over: read a stretch of the edges at its version, for `StorableView.edges`; whether that was all."""
+        """Read a stretch of the edges at its version, for `StorableView.pages`; return whether that was all. It must be over."""
         ...
 
 
@@ -174,7 +174,7 @@ class StreamView(Protocol):
         ...
 
 
-class MainPart(MainView, Protocol):
+class MainPart(MainPartView, Protocol):
     """One worker's part of a main loop, as the worker's host runs it.
 
     Attributes
@@ -185,7 +185,7 @@ class MainPart(MainView, Protocol):
 
     @property
     def stream(self) -> StreamView:
-        """See above."""
+        """Its part of the stream."""
         ...
 
     def build(self, scope: Scope) -> Any:
@@ -207,9 +207,9 @@ class MainPart(MainView, Protocol):
         ...
 
     def forget(self, branch: Any) -> None:
-        """A branch is over."""
+        """End the lease of a branch that is over."""
         ...
 
     def take_back(self, reusable: Any) -> None:
-        """What a branch that is over has left for later ones, its `reusable`."""
+        """Keep, for later branches, what one that is over has left: its `reusable`."""
         ...

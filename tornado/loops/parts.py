@@ -9,8 +9,8 @@ from typing import TypeVar
 from ..engine import Engine
 from ..errors import TornadoError, WorkerLost
 from .host import Command, LoopHost, PartPlan, StartLoop
-from .part import MainView
-from .stream import Stream
+from .part import MainPartView
+from .stream import EdgeStream
 
 _RESTORED_WITHIN_S = 60.0
 _MOST_ASKED = 3
@@ -43,7 +43,7 @@ class Parts:
         number: int,
         name: str,
         plan: PartPlan,
-        stream: Stream,
+        stream: EdgeStream,
         hosts: Sequence[LoopHost],
         engine: Engine,
     ) -> None:
@@ -95,13 +95,13 @@ class Parts:
 
     # Asking
 
-    def installed(self) -> list[MainView]:
+    def installed(self) -> list[MainPartView]:
         """The part of every worker that has one."""
         found = [host.loop(self._number) for host in self._hosts]
         return [part for part in found if part is not None]
 
-    def views(self) -> list[MainView]:
-        """The part of every worker, when the loop is whole.
+    def views(self) -> list[MainPartView]:
+        """The parts of all workers; after a loss it waits until they are restored.
 
         Raises
         ------
@@ -116,8 +116,8 @@ class Parts:
             self.raise_failure()  # it was removed
         return found
 
-    def asked(self, ask: Callable[[Sequence[MainView]], Asked]) -> Asked:
-        """What `ask` says of the parts; where workers are lost meanwhile, of those that take their place."""
+    def asked(self, ask: Callable[[Sequence[MainPartView]], Asked]) -> Asked:
+        """Return what `ask` returns of the parts; where workers are lost meanwhile, of those that take their place."""
         for _ in range(_MOST_ASKED):
             try:
                 return ask(self.views())
@@ -171,7 +171,7 @@ class Parts:
             raise WorkerLost(f"the workers were ended while loop {self._name} was put there", hint="")
 
     def raise_loss(self, losses: int) -> None:
-        """Raise, where the loop has failed or workers were lost."""
+        """Raise what made the loop fail, or `WorkerLost` where workers were lost."""
         self.raise_failure()
         if self._engine.losses != losses:
             raise WorkerLost(f"the workers were lost while loop {self._name} was put there")

@@ -172,7 +172,7 @@ class SelectiveProcessor:
         return min((arrived.iteration for arrived in self._arrived), default=NEVER)
 
     def _set_floor(self, iteration: int | None = None) -> None:
-        """The kernel must cause no work before an iteration for which this worker has a token."""
+        """Have the kernel cause no work before an iteration for which this worker has a token."""
         held = self.operator.timestamp if self.operator.token.is_live else iteration
         least = held if iteration is None else iteration if held is None else min(held, iteration)
         assert least is not None

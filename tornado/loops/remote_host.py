@@ -105,10 +105,10 @@ class RemotePart:
 
 
 class RemoteMain(RemotePart):
-    """One worker's part of a main loop; see `MainView`."""
+    """One worker's part of a main loop; see `MainPartView`."""
 
     def traffic(self) -> Traffic:
-        """See `MainView`."""
+        """See `MainPartView`."""
         return Traffic(*self._ask("traffic"))
 
     def held_values(self) -> RemoteValues:
@@ -122,7 +122,7 @@ class RemoteBranch(RemotePart):
     Parameters
     ----------
     first_iteration
-        See `BranchView`.
+        See `BranchPartView`.
     """
 
     def __init__(self, host: RemoteHost, number: int, first_iteration: int) -> None:
@@ -134,7 +134,7 @@ class RemoteBranch(RemotePart):
         self._history: NDArray[np.float64] | None = None
 
     def finish(self, *, is_converged: bool, last: PartStatistics, history: NDArray[np.float64]) -> None:
-        """It has come to its end: these are not asked for, as who hears of the end must not wait for a worker."""
+        """Keep what the end was like, so that whoever hears of the end need not ask, and wait for, a worker."""
         self.is_converged = is_converged
         self._last, self._history = last, history
 
@@ -155,7 +155,7 @@ class RemoteBranch(RemotePart):
         return RemotePages(self._ask)
 
     def free(self) -> None:
-        """Have the worker let go of it."""
+        """Have the worker free it."""
         self._host.send(("free", self.reusable))
 
 
@@ -182,7 +182,7 @@ class RemoteHost:
         self._failures: list[tuple[int | None, int | None, BaseException]] = []
 
     def forget_all(self) -> None:
-        """A new worker has taken the place of the one that was lost, and has nothing yet."""
+        """Forget what the lost worker had; the one in its place has nothing yet."""
         self._starts.clear()
         self._applied.clear()
         self._installed.clear()
@@ -258,7 +258,7 @@ class RemoteHost:
                 self.send(("end", loop, at_once))
 
     def take(self, report: tuple[Any, ...]) -> None:
-        """What the worker reports, on the receiver's thread."""
+        """Pass on a report of the worker; on the receiver's thread."""
         match report:
             case ("installed", loop):
                 start = self._starts.get(loop)

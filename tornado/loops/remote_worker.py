@@ -17,7 +17,7 @@ from .bundle import Bundle, Messages
 from .general_main import GeneralMain
 from .general_wire import LETTER_TYPES
 from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost
-from .part import BranchPart, BranchView
+from .part import BranchPart, BranchPartView
 from .program_modules import Programs
 from .restoration import RestorableProcessor
 from .share import Share
@@ -159,7 +159,7 @@ class RemoteWorker:
         self._branches[number] = part
         self._member.report("recorded", number, part.first_iteration)
 
-    def _finished(self, number: int, part: BranchView) -> None:
+    def _finished(self, number: int, part: BranchPartView) -> None:
         last, history = astuple(part.progress()), part.history().ravel()
         self._member.report("finished", number, part.is_converged, last, history)
 
@@ -167,7 +167,7 @@ class RemoteWorker:
         self._member.report("placed", ticket, None if error is None else described(error))
 
     def _report_failures(self) -> bool:
-        """Report what an operator of a dataflow raised; whether there was anything."""
+        """Report what operators of dataflows raised; return whether there was anything."""
         found = False
         for loop, branch, error in self._worker_host.failures():
             found = True
@@ -190,7 +190,7 @@ class ReportingHost:
         self.wait, self.idle, self.wake, self.close = host.wait, host.idle, host.wake, host.close
 
     def step(self) -> bool:
-        """Step it."""
+        """Step the host; report when it runs out of work, and what failed where it raises."""
         try:
             did = self._host.step()
         except Exception:

@@ -28,7 +28,7 @@ from .main_processor import MainProcessor
 from .program import SelectiveProgram, first_refused
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshot, identity_of
-from .stream import Reader, Stream
+from .stream import EdgeStream, ReadingLoop
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class Restoration:
     def __init__(
         self,
         stored: StoredSnapshot,
-        stream: Stream,
-        loops: Sequence[Reader],
+        stream: EdgeStream,
+        loops: Sequence[ReadingLoop],
         *,
         hosts: Sequence[LoopHost],
         engine: Engine,
@@ -153,7 +153,7 @@ class Restoration:
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
 
     def load(self) -> dict[int, Restored]:
-        """Load it; blocks until the loops that have their fixed point are at rest with it.
+        """Load the snapshot; blocks until the loops that have their fixed point are at rest with it.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class Restoration:
             self._wait(self._stream.has_room)
             self._stream.post_shares(self._stream.shares(batch), version)
 
-    def _refuse(self, loop: Reader, edge: str, reason: str) -> None:
+    def _refuse(self, loop: ReadingLoop, edge: str, reason: str) -> None:
         self.refused[loop.number] = InvalidArgument(
             f"loop {loop.name!r} cannot go on from its snapshot of version {self._stored.snapshot.version}, which "
             f"{self._stored.described(loop.name)} left: the edge {edge} is nothing for {type(loop.program).__name__}: {reason}",
@@ -206,7 +206,7 @@ class Restoration:
         )
         loop.withdraw()
 
-    def _left(self) -> list[Reader]:
+    def _left(self) -> list[ReadingLoop]:
         return [loop for loop in self._loops if loop.number not in self.refused and loop.error is None]
 
     def _place(self, method: str, columns: Mapping[int, NDArray[Any] | None]) -> None:

@@ -174,7 +174,7 @@ class LoopState:
         counters[names.HEARS_BACK] = int(self._hears_back)
 
     def always_prepare(self) -> None:
-        """From now on, see `always_prepares`; branches that are forked later do the same."""
+        """Set `always_prepares`, here and in branches that are forked later."""
         self.always_prepares = True
         self.columns.counters[names.ALWAYS_PREPARES] = 1
 
@@ -209,7 +209,7 @@ class LoopState:
         return self.columns.value
 
     def place_values(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
-        """Have rows stand at values, with nothing better to announce."""
+        """Set the values of rows, with nothing better to announce."""
         self.values[rows] = values
         self.columns.candidate[rows] = values
 

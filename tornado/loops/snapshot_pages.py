@@ -67,7 +67,7 @@ class SnapshotPages:
         return len(self._vertices), 0 if self._edges is None else len(self._edges[1])
 
     def arrange(self, pages: int) -> bool:
-        """Do some of the work of putting everything by page; return whether that was all. Pages can be asked for then."""
+        """Put some of the entries into their pages; return whether that was all. Pages can be asked for then."""
         if self._arranging is None:
             self._arranging = self._arranged(pages)
         return next(self._arranging, self) is self

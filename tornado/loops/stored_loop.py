@@ -30,7 +30,7 @@ class StoredProcessor(MainProcessor):
         self.state.counters[names.CAP] = -1
 
     def is_behind(self) -> bool:
-        """Never: records are taken in at once."""
+        """False: records are taken in at once."""
         return False  # what is pending here is for the branch to do
 
 
@@ -69,7 +69,7 @@ class StoredLoop(MainLoop):
             raise
 
     def end(self) -> None:
-        """Take it off the workers, when its branch is over there."""
+        """Remove it from the workers, when its branch is over there."""
         self._parts.post(EndLoop(self.number))
         self._on_end(self.number)
 

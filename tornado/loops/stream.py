@@ -42,17 +42,17 @@ class Checkpointed(NamedTuple):
     loops: frozenset[int]
 
 
-class Reader(Protocol):
+class ReadingLoop(Protocol):
     """A main loop that reads a stream."""
 
     @property
     def number(self) -> int:
-        """What it is told apart by on the workers."""
+        """What the workers tell it apart by."""
         ...
 
     @property
     def name(self) -> str:
-        """What it is told apart by for people."""
+        """What people tell it apart by."""
         ...
 
     @property
@@ -76,7 +76,7 @@ class Reader(Protocol):
         ...
 
     def raise_failure(self) -> None:
-        """Raise that."""
+        """Raise what made it fail, if anything did."""
         ...
 
     def shares(self, batch: EdgeBatch) -> list[Share]:
@@ -88,7 +88,7 @@ class Reader(Protocol):
         ...
 
     def branch_numbers(self) -> Collection[int]:
-        """Of the branches that run."""
+        """The numbers of its branches that run."""
         ...
 
     def fork_to_store(self, *, reads_edges: bool) -> Branch:
@@ -96,15 +96,15 @@ class Reader(Protocol):
         ...
 
     def is_at_rest(self) -> bool:
-        """Whether its parts, as they are, have applied everything and come to their end with it."""
+        """Whether its parts have applied everything that was posted and have converged on it."""
         ...
 
     def withdraw(self) -> None:
-        """Take what is there of it off the workers."""
+        """Remove its parts from the workers."""
         ...
 
 
-class Stream:
+class EdgeStream:
     """See the module.
 
     Attributes
@@ -165,7 +165,7 @@ class Stream:
         self.versions_in_use: Callable[[], Collection[int]] = tuple
         self._hosts = hosts
         self._engine = engine
-        self._loops: dict[int, Reader] = {}
+        self._loops: dict[int, ReadingLoop] = {}
         self._posted = [0] * len(hosts)
         self._applied = [0] * len(hosts)
         # Inside the order, and held for a moment: version, offsets and count of records change as one.
@@ -182,34 +182,34 @@ class Stream:
     # Loops
 
     @property
-    def loops(self) -> list[Reader]:
-        """Those that read it, in the order in which they were started."""
+    def loops(self) -> list[ReadingLoop]:
+        """The loops that read it, in the order in which they were started."""
         return list(self._loops.values())
 
-    def keeper(self) -> Reader | None:
+    def keeper(self) -> ReadingLoop | None:
         """The first of its loops that has not failed: through it the graph is looked at."""
         return next(iter(self.running), None)
 
     @property
-    def running(self) -> list[Reader]:
+    def running(self) -> list[ReadingLoop]:
         """Those of its loops that are in the sequence and have not failed."""
         return [loop for loop in self.loops if loop.is_installed and loop.error is None]
 
-    def join(self, loop: Reader) -> None:
-        """A loop reads it from now on: what its program cannot take is refused."""
+    def join(self, loop: ReadingLoop) -> None:
+        """Let a loop read it from now on, and refuse records that its program cannot take."""
         self._loops[loop.number] = loop
 
     @contextmanager
     def expecting(self, program: VertexProgram) -> Iterator[None]:
-        """A loop is about to join: what its program cannot take is refused already."""
+        """Refuse records that a program cannot take while the context lasts; for a loop that is about to join."""
         self._expected.append(program)
         try:
             yield
         finally:
             self._expected.remove(program)
 
-    def leave(self, loop: Reader) -> None:
-        """A loop was removed; with the last one the stream ends."""
+    def leave(self, loop: ReadingLoop) -> None:
+        """Forget a loop that was removed. Without the last one the stream is closed."""
         self._loops.pop(loop.number, None)
         self._is_closed = self._is_closed or not self._loops
         self.note_directions()
@@ -221,18 +221,18 @@ class Stream:
         return program.both_ways and not self.is_undirected and not self.is_both_ways
 
     def begin_reverse(self) -> None:
-        """Loops that are installed from now on have the workers begin reverse lists; nothing is under way to them."""
+        """Have the workers begin reverse lists when the next loop is installed; nothing may be under way to them."""
         self.reverse += 1
 
     def have_reverse(self) -> None:
-        """The reverse lists have all edges: from now on shares are of both directions, also those that are gone through again."""
+        """Make shares of both directions from now on, those in the journal included; the reverse lists must have all edges."""
         with self.order:
             self.is_both_ways = True
             if self._journal is not None:
                 self._journal.share_again(self.shares)
 
     def note_directions(self) -> None:
-        """A loop has failed or was removed: perhaps nobody hears along reverse lists any more."""
+        """Make shares of one direction again if no loop is left that hears along reverse lists."""
         self.is_both_ways = self.is_both_ways and any(
             loop.program.both_ways and loop.error is None for loop in self._loops.values()
         )
@@ -256,7 +256,7 @@ class Stream:
             self._engine.notify()
 
     def close(self) -> None:
-        """Nothing more is admitted."""
+        """Refuse whatever is admitted from now on."""
         self._is_closed = True
         self._engine.notify()
 
@@ -367,7 +367,7 @@ class Stream:
         return self._engine.wait_for(self.has_room, timeout_s)
 
     def has_room(self) -> bool:
-        """Whether more is taken at once, or never will be."""
+        """Whether `admit` would not wait: it has room, or raises at once."""
         room = not self._stands_still and self.backlog() <= BACKLOG_LIMIT_RECORDS
         return room or self._has_failed() or self._is_closed
 
@@ -425,13 +425,13 @@ class Stream:
     # Snapshots
 
     def begin(self, version: int, offsets: dict[str, int]) -> None:
-        """It begins with this prefix: what is stored of it was loaded."""
+        """Set the version and the offsets to those of a snapshot that was loaded."""
         with self.order, self._counting:
             self._version = version
             self._offsets = dict(offsets)
 
     def begin_version(self) -> None:
-        """Let the prefix as it is have another number, as other loops go into its snapshot; under the order.
+        """Give the present prefix a new version, so that a snapshot of it can have other loops; under the order.
 
         What is stored under the old one stays what it is.
         """
@@ -440,13 +440,13 @@ class Stream:
             self._version = version
 
     def was_stored(self, version: int) -> None:
-        """What led to a version need not be gone through again."""
+        """Forget, in the journal, what led to a version that is stored."""
         if self._journal is not None:
             with self.order:
                 self._journal.forget(version)
 
     def _store_snapshot(self) -> int:
-        """Store a snapshot, so that the journal can forget what led to it; how many edges it has."""
+        """Store a snapshot, so that the journal can forget what led to it; return how many edges the graph has."""
         self.on_full_journal()
         if not self.stored.is_durable:
             self.stored.forget(keep=1, in_use=self.versions_in_use())
@@ -471,16 +471,16 @@ class Stream:
             host.post(Admit(self.number, share))
 
     def count_applied(self, worker: int, records: int) -> None:
-        """A worker has applied so many records more."""
+        """Take records that a worker has applied off the backlog, and let those go on who wait for room."""
         self._applied[worker] += records
         self._engine.notify()
 
     def begin_again(self) -> None:
-        """The workers were lost, and with them what was posted to them."""
+        """Set the backlog to nothing, for workers that have taken the place of lost ones."""
         self._posted, self._applied = [0] * self.workers, [0] * self.workers
 
     def replay(self) -> Iterator[Fork]:
-        """Post what the journal has of batches again, and give back its forks when it is their turn; under the order."""
+        """Post the batches of the journal again, and yield its forks when it is their turn; under the order."""
         assert self._journal is not None
         for version, entry in list(self._journal):
             if isinstance(entry, Fork):
@@ -489,6 +489,6 @@ class Stream:
                 self.post_shares(entry, version)
 
     def forget_replayed(self, version: int) -> None:
-        """What led to a version was loaded; under the order."""
+        """Forget, in the journal, what led to a version that was loaded; under the order."""
         assert self._journal is not None
         self._journal.forget(version)  # whoever wrote it may not have come to that

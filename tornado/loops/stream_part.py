@@ -26,7 +26,7 @@ _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle stream compacts them
 
 
-class Reader(Protocol):
+class ReadingPart(Protocol):
     """A main loop on the stream.
 
     Attributes
@@ -41,11 +41,11 @@ class Reader(Protocol):
     hears_back: int
 
     def activate(self) -> None:
-        """Be stepped soon."""
+        """Have its step called soon."""
         ...
 
     def stop_scans(self) -> None:
-        """Finish what reads a list of the graph, which is to change."""
+        """Finish the scans under way, because the graph is about to change."""
         ...
 
     def hear(self) -> None:
@@ -65,7 +65,7 @@ class Reader(Protocol):
         ...
 
     def drain(self) -> bool:
-        """Do some of what has to be done before the state can be recorded; whether it can be."""
+        """Do some of what has to be done before the state can be recorded; return whether it can be recorded now."""
         ...
 
     def record(self, branch: Any) -> None:
@@ -77,7 +77,7 @@ class Reader(Protocol):
 class _Record:
     """A fork in the sequence."""
 
-    reader: Reader
+    reader: ReadingPart
     branch: Any
 
 
@@ -102,12 +102,12 @@ class StreamPart:
     def __init__(self, partition: PartitionMap, worker: int, on_applied: Callable[[int], None]) -> None:
         self.graph = EvolvingGraph(partition, worker)
         self._on_applied = on_applied
-        self._readers: list[Reader] = []
+        self._readers: list[ReadingPart] = []
         self._commands: deque[Share | _Record] = deque()
         self._reverse = 0  # which reverse lists the graph has, or had last
 
-    def join(self, reader: Reader) -> None:
-        """A loop hears of every change from now on; what is there already it reads itself."""
+    def join(self, reader: ReadingPart) -> None:
+        """Tell a loop of every change from now on; what is there already it reads itself."""
         if (
             reader.hears_back > self._reverse
         ):  # those before it were for loops that are over, and lack what came since
@@ -115,8 +115,8 @@ class StreamPart:
             self._reverse = reader.hears_back
         self._readers.append(reader)
 
-    def leave(self, reader: Reader) -> None:
-        """A loop has failed or ends: the others go on without it."""
+    def leave(self, reader: ReadingPart) -> None:
+        """Tell a loop of nothing more, and drop its forks from the sequence; the others go on."""
         if reader in self._readers:
             self._readers.remove(reader)
         self._commands = deque(
@@ -126,8 +126,8 @@ class StreamPart:
         )
         self._wake()
 
-    def let_go(self, reader: Reader) -> None:
-        """A loop and all of its branches are over."""
+    def let_go(self, reader: ReadingPart) -> None:
+        """Leave, and end the reverse lists if only this loop heard along them; none of its branches may be left."""
         self.leave(reader)
         wanted = {other.hears_back for other in self._readers}
         if reader.hears_back == self._reverse and self._reverse not in wanted:
@@ -143,14 +143,14 @@ class StreamPart:
         self._commands.append(share)
         self._wake()
 
-    def fork(self, reader: Reader, branch: Any) -> None:
+    def fork(self, reader: ReadingPart, branch: Any) -> None:
         """Put a fork of a loop into the sequence."""
         if reader in self._readers:  # of one that has failed nothing can be recorded
             self._commands.append(_Record(reader, branch))
             reader.activate()
 
-    def obey(self, reader: Reader) -> bool:
-        """Go on in the sequence, in the step of one of the loops; whether there is more that can be done at once."""
+    def obey(self, reader: ReadingPart) -> bool:
+        """Go on in the sequence, in the step of one of the loops; return whether there is more that can be done at once."""
         records_left = (
             _RECORDS_BESIDE_BRANCHES if any(each.branches for each in self._readers) else _RECORDS_ALONE
         )
@@ -187,7 +187,7 @@ class StreamPart:
         return any(reader.is_behind() and not reader.is_catching_up() for reader in self._readers)
 
     def tidy(self) -> None:
-        """Nothing has come for a while: begin to compact the lists, where much has changed and it is worth it."""
+        """Begin to compact the lists, where much has changed and it is worth it; for when nothing has come for a while."""
         changed_much = self.graph.changed_since_compaction() > self.edge_count() // 8
         if changed_much and self.graph.waste() > _WASTE_IDLE and not self.graph.is_compacting:
             self.graph.compact(steps=_COMPACTION_STEPS)
@@ -204,7 +204,7 @@ class StreamPart:
         return int(self.graph.columns.counters[EDGES])
 
     def _apply(self, share: Share, records: int) -> bool:
-        """Apply up to so many records of a share; whether all of them are."""
+        """Apply up to so many records of a share; return whether all of them are applied."""
         self._stop_scans()
         first, stop = share.following, min(share.following + records, len(share.sources))
         mentions = share.records - len(share.sources)

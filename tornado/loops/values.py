@@ -34,7 +34,7 @@ class PartValues(Protocol):
 
     @property
     def is_final(self) -> bool:
-        """Whether they do not change any more."""
+        """Whether the values do not change any more."""
         ...
 
     def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:

@@ -49,7 +49,7 @@ class VersionNumbers:
         self._ahead_below = BLOCK // 2
 
     def prepare(self) -> None:
-        """Let there be numbers to take; to be called where a write of the store may be waited for.
+        """Reserve numbers when few are left, so that `take` need not wait; called where a write of the store may be waited for.
 
         Raises
         ------

@@ -1,9 +1,9 @@
 """The session protocol: in which iteration a vertex commits, agreed between producers and consumers.
 
 Source: Tornado (SIGMOD 2016), sections 4.2 and 4.4. `session.py` is the plain, readable machine and states the laws;
-`session_kernel.py` is its compiled twin. `world.py`, `simulation.py` and `exploration.py` run whole graphs of sessions under
-random, recorded and all schedules; `laws.py` judges them. `cut.py` is the consistent cut that a branch begins from. Diagram and
-glossary: `docs/protocol.md`.
+`session_kernel.py` is its compiled twin. `world.py`, `random_schedules.py` and `exploration.py` run whole graphs of sessions
+under random, recorded and all schedules; `laws.py` judges them. `cut.py` is the consistent cut that a branch begins from.
+Diagram and glossary: `docs/protocol.md`.
 """
 
 from .clock import LamportClock, Stamp
@@ -26,7 +26,7 @@ from .messages import (
     work_at,
 )
 from .program import SessionProgram
-from .session import Session
+from .session import ThreePhaseSession
 
 __all__ = [
     "Acknowledge",
@@ -39,13 +39,13 @@ __all__ = [
     "Prepare",
     "RemoveEdge",
     "Send",
-    "Session",
     "SessionProgram",
     "Stamp",
     "Start",
     "Step",
     "Subscribe",
     "Subscribed",
+    "ThreePhaseSession",
     "Touch",
     "Unsubscribe",
     "Update",

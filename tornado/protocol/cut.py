@@ -112,7 +112,7 @@ class Cut(Generic[T]):
         self._open: deque[_Open[T]] = deque()  # recorded here, markers missing; ascending
 
     def arrive(self, sender: int, item: T, marker: int = NO_FORK) -> list[Effect[T]]:
-        """Something came from another worker.
+        """Take in what came from another worker; return what is to be done.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class Cut(Generic[T]):
         return marker > self.recorded
 
     def _must_hold(self, channel: _Channel[T], marker: int) -> bool:
-        """A channel stands still from a marker that comes too early until this worker's record."""
+        """Whether a marker must wait: its channel stands still from one that comes too early until this worker's record."""
         return bool(channel.held) or self._is_early(marker)
 
     def _awaits(self, channel: _Channel[T], fork: int) -> bool:
@@ -254,7 +254,7 @@ class Cut(Generic[T]):
         return channel
 
     def _require_next(self, sender: int, channel: _Channel[T], marker: int) -> None:
-        """The markers of a channel are the forks in their order; of those not recorded here, only the order is known."""
+        """Raise unless the markers of a channel are the forks in order; of forks not recorded here only the order is known."""
         if channel.held:
             before = max(held for held, _ in channel.held)
             is_next = marker > before

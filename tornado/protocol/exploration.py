@@ -15,7 +15,7 @@ from typing import cast
 
 from ..errors import InternalError, InvalidArgument, LawBroken
 from .laws import Witness
-from .session import Session
+from .session import ThreePhaseSession
 from .world import Action, Setting, World
 
 
@@ -46,7 +46,7 @@ class Counterexample(InternalError):
     cause : InternalError
         What broke.
     schedule : list of Action
-        How to get there; `simulation.replay` performs it again.
+        How to get there; `random_schedules.replay` performs it again.
     """
 
     code = "counterexample"
@@ -159,7 +159,7 @@ class _Branching(World):
         """The state as a tuple of small numbers, each the name of a part."""
         for worker, session in self.sessions.items():
             if worker not in self.session_names:
-                parts = (cast(Session, session).key(), self.programs[worker].key())
+                parts = (cast(ThreePhaseSession, session).key(), self.programs[worker].key())
                 self.session_names[worker] = self._name(parts)
         return (
             *(self.session_names[worker] for worker in self.sessions),
@@ -171,8 +171,8 @@ class _Branching(World):
     def _name(self, part: object) -> int:
         return self.names.setdefault(part, len(self.names))
 
-    def _session(self, worker: int) -> Session:
-        session = cast(Session, self.sessions[worker])
+    def _session(self, worker: int) -> ThreePhaseSession:
+        session = cast(ThreePhaseSession, self.sessions[worker])
         if worker not in self.own:
             program = self.programs[worker].copy()
             session = session.copy(Witness(program, self.notes))

@@ -37,7 +37,7 @@ from .messages import (
     committed_at,
 )
 from .program import SessionProgram
-from .vertex import Ghost, HeldInput, HeldValue, Vertex
+from .vertex import Ghost, HeldInput, HeldValue, OwnedVertex
 
 
 def _own_worker(vertex: int) -> int:
@@ -45,7 +45,7 @@ def _own_worker(vertex: int) -> int:
 
 
 class Gathering:
-    """The vertices and ghosts of one worker; parameters and errors as for `Session`."""
+    """The vertices and ghosts of one worker; parameters and errors as for `ThreePhaseSession`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Gathering:
         self.first_iteration = first_iteration
         self.clock = LamportClock()
         self.frontier = Frontier(first_iteration, first_iteration)
-        self.vertices: dict[int, Vertex] = {}
+        self.vertices: dict[int, OwnedVertex] = {}
         self.ghosts: dict[int, Ghost] = {}
         self.missing_removals = 0
         self._dirty: set[int] = set()
@@ -118,17 +118,17 @@ class Gathering:
     # Decisions.
 
     def _limit(self) -> float:
-        """Work at this iteration and above waits."""
+        """The iteration from which on work waits: τ + B."""
         return math.inf if self.delay_bound is None else self.frontier.tau + self.delay_bound
 
-    def _must_hold(self, vertex: Vertex, value: HeldValue) -> bool:
+    def _must_hold(self, vertex: OwnedVertex, value: HeldValue) -> bool:
         """Whether a commit lies at the delay bound and the vertex has to commit before it gathers that.
 
         With B=1 all commits of a round are at the bound, and nobody gathers one before the round is over.
         """
         return arrival(value) >= self._limit() and (vertex.stamp is not None or self.delay_bound == 1)
 
-    def _must_wait(self, vertex: Vertex, producer: int | None) -> bool:
+    def _must_wait(self, vertex: OwnedVertex, producer: int | None) -> bool:
         """Whether an input is held: nothing changes under a session.
 
         Neither that of the vertex itself (its consumers are fixed) nor that of a producer whose edge it is (the
@@ -142,7 +142,7 @@ class Gathering:
     # Values.
 
     def _arrived(self, ghost: Ghost, value: HeldValue) -> None:
-        """A commit of the producer is here. While edges are inert it is not theirs: the answer to SUBSCRIBE follows."""
+        """Gather or hold a commit of the producer over its live edges; inert ones get theirs with the answer to SUBSCRIBE."""
         if not ghost.is_subscribed:
             return
         ghost.iteration = committed_at(value)
@@ -155,7 +155,7 @@ class Gathering:
             else:
                 self._gather(vertex, value)
 
-    def _gather_held(self, vertex: Vertex, limit: float) -> None:
+    def _gather_held(self, vertex: OwnedVertex, limit: float) -> None:
         """Gather what is held as work below `limit`, in order of arrival."""
         held, vertex.held_values = vertex.held_values, []
         for value in held:
@@ -166,31 +166,31 @@ class Gathering:
         if not vertex.held_values:
             self._holding.discard(vertex.id)
 
-    def _gather(self, vertex: Vertex, value: HeldValue) -> None:
-        """One consumer gathers a commit over all its edges from the producer."""
+    def _gather(self, vertex: OwnedVertex, value: HeldValue) -> None:
+        """Let one consumer gather a commit over all its edges from the producer."""
         before = vertex.phase
         require(before, Step.GATHER, f"vertex {vertex.id}")
         vertex.reached = max(vertex.reached, arrival(value) - 1)
         self._offer(vertex, value.producer, value.value, committed_at(value))
         confirm(before, Step.GATHER, vertex.phase, f"vertex {vertex.id}")
 
-    def _offer(self, vertex: Vertex, producer: int, value: object, iteration: int) -> None:
+    def _offer(self, vertex: OwnedVertex, producer: int, value: object, iteration: int) -> None:
         edges = tuple(self.ghosts[producer].edges[vertex.id])
         self._mark(vertex, matters=self.program.gather(vertex.id, producer, value, iteration, edges))
 
-    def _mark(self, vertex: Vertex, *, matters: bool) -> None:
+    def _mark(self, vertex: OwnedVertex, *, matters: bool) -> None:
         if matters:
             vertex.dirty = True
             self._dirty.add(vertex.id)
 
     # Inputs.
 
-    def _park(self, vertex: Vertex, event: HeldInput) -> None:
+    def _park(self, vertex: OwnedVertex, event: HeldInput) -> None:
         vertex.held.append(event)
         self._parked.add(vertex.id)
         confirm(vertex.phase, step_of(event), vertex.phase, f"vertex {vertex.id}")
 
-    def _gather_inputs(self, vertex: Vertex) -> None:
+    def _gather_inputs(self, vertex: OwnedVertex) -> None:
         """Gather held inputs in order, up to the first that must still wait."""
         held, vertex.held = vertex.held, []
         while held and not self._must_wait(vertex, _edge_of(held[0])):
@@ -199,7 +199,7 @@ class Gathering:
         if not held:
             self._parked.discard(vertex.id)
 
-    def _gather_input(self, vertex: Vertex, event: HeldInput) -> None:
+    def _gather_input(self, vertex: OwnedVertex, event: HeldInput) -> None:
         before, step = vertex.phase, step_of(event)
         vertex.reached = max(vertex.reached, event.iteration - 1)
         match event:
@@ -217,7 +217,7 @@ class Gathering:
                 self._remove_edge(vertex, producer, data, event.iteration)
         confirm(before, step, vertex.phase, f"vertex {vertex.id}")
 
-    def _add_edge(self, vertex: Vertex, producer: int, data: object, iteration: int) -> None:
+    def _add_edge(self, vertex: OwnedVertex, producer: int, data: object, iteration: int) -> None:
         ghost = self._ghost(producer)
         if not ghost.edges:
             ghost.awaiting += 1
@@ -227,7 +227,7 @@ class Gathering:
             vertex.reached = max(vertex.reached, ghost.iteration)
             self._offer(vertex, producer, ghost.value, ghost.iteration)
 
-    def _remove_edge(self, vertex: Vertex, producer: int, data: object, iteration: int) -> None:
+    def _remove_edge(self, vertex: OwnedVertex, producer: int, data: object, iteration: int) -> None:
         ghost = self.ghosts.get(producer)
         edges = ghost.edges.get(vertex.id, []) if ghost is not None else []
         if ghost is None or not edges or (data is not None and data not in edges):
@@ -245,7 +245,7 @@ class Gathering:
             self._send(self.owner(producer), Unsubscribe(self.worker, producer, iteration))
             self._forget_if_unused(ghost)
 
-    def _will_consume(self, vertex: Vertex, worker: int) -> bool:
+    def _will_consume(self, vertex: OwnedVertex, worker: int) -> bool:
         """Whether `worker` consumes the vertex once all held inputs are gathered."""
         for held in reversed(vertex.held):
             if not isinstance(held, Input) and held.worker == worker:
@@ -254,14 +254,14 @@ class Gathering:
 
     # Records.
 
-    def _own(self, name: int) -> Vertex:
+    def _own(self, name: int) -> OwnedVertex:
         """A vertex that lives here; a new one is not kept before it has gathered an input."""
         vertex = self.vertices.get(name)
         if vertex is not None:
             return vertex
         if self.owner(name) != self.worker:
             raise ProtocolViolation(f"vertex {name} lives on worker {self.owner(name)}, not on {self.worker}")
-        return Vertex(name, self.first_iteration - 1)
+        return OwnedVertex(name, self.first_iteration - 1)
 
     def _resting_phase(self) -> GhostPhase:
         return GhostPhase.SYNCHRONOUS if self.delay_bound == 1 else GhostPhase.QUIET

@@ -60,24 +60,24 @@ class Witness:
         self.notes = notes
 
     def touch(self, vertex: int, data: object) -> bool:
-        """As the program."""
+        """Do what the program does."""
         return self.program.touch(vertex, data)
 
     def gather(
         self, vertex: int, producer: int, value: object, iteration: int, edges: Sequence[object]
     ) -> bool:
-        """As the program; noted."""
+        """Do what the program does, and note it."""
         self.notes.append(Gathered(vertex, producer, iteration))
         return self.program.gather(vertex, producer, value, iteration, edges)
 
     def drop(self, vertex: int, producer: int, data: object, edges: Sequence[object]) -> bool:
-        """As the program; noted when it was the last edge."""
+        """Do what the program does, and note it when it was the last edge."""
         if not edges:
             self.notes.append(Dropped(vertex, producer))
         return self.program.drop(vertex, producer, data, edges)
 
     def scatter(self, vertex: int) -> object:
-        """As the program; noted."""
+        """Do what the program does, and note it."""
         self.notes.append(Scattered(vertex))
         return self.program.scatter(vertex)
 
@@ -178,5 +178,5 @@ class Laws:
                 self.owed[reader, vertex] = (*self.owed.get((reader, vertex), ()), iteration)
 
     def _overtakes(self, message: str) -> None:
-        """R3 does not hold. Where nobody is asked it need not, and tests judge such sessions with another rule."""
+        """Raise that R3 is broken. Where nobody is asked it need not hold, and tests judge such sessions with another rule."""
         raise LawBroken("R3", message)

@@ -16,13 +16,13 @@ class SessionProgram(Protocol):
     """The vertices' side of a session. Each method answers for one vertex of the worker."""
 
     def touch(self, vertex: int, data: object) -> bool:
-        """Gather an input that is no edge. Whether it matters: the vertex must commit."""
+        """Gather an input that is no edge; return whether it matters, so that the vertex must commit."""
         ...
 
     def gather(
         self, vertex: int, producer: int, value: object, iteration: int, edges: Sequence[object]
     ) -> bool:
-        """Gather `producer`'s commit over all `edges` (their data) from it. Whether it matters.
+        """Gather `producer`'s commit over all `edges` (their data) from it; return whether it matters.
 
         The first gather of an edge is what the producer committed last; `value` is None where it never has.
         The value is absolute, so gathering the same commit again (a parallel edge was added) does no harm.
@@ -30,9 +30,9 @@ class SessionProgram(Protocol):
         ...
 
     def drop(self, vertex: int, producer: int, data: object, edges: Sequence[object]) -> bool:
-        """An edge with `data` went away, `edges` are left. Whether it matters."""
+        """Drop an edge with `data`, of which `edges` are left; return whether that matters."""
         ...
 
     def scatter(self, vertex: int) -> object:
-        """The value that the vertex commits now."""
+        """Return the value that the vertex commits now."""
         ...

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 from ..errors import ProtocolViolation
 from .messages import Acknowledge, Effect, Message, Prepare, Subscribe, Subscribed, Unsubscribe, Update
-from .session import Session
-from .vertex import Ghost, HeldInput, Vertex
+from .session import ThreePhaseSession
+from .vertex import Ghost, HeldInput, OwnedVertex
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RecordedState:
     """One worker's part of a consistent cut, without the messages that were under way.
 
     Attributes
@@ -31,7 +31,7 @@ class Cut:
         Copies, ascending by name.
     """
 
-    vertices: tuple[Vertex, ...]
+    vertices: tuple[OwnedVertex, ...]
     ghosts: tuple[Ghost, ...]
 
 
@@ -40,8 +40,8 @@ def is_of_a_cut(message: Message) -> bool:
     return not isinstance(message, Prepare | Acknowledge)
 
 
-class ResumableSession(Session):
-    """A session that can be recorded, and begin from a record; parameters as for `Session`."""
+class ResumableSession(ThreePhaseSession):
+    """A session that can be recorded, and begin from a record; parameters as for `ThreePhaseSession`."""
 
     def is_startable(self, name: int) -> bool:
         """Whether `Start(name)` is legal now."""
@@ -63,19 +63,19 @@ class ResumableSession(Session):
         work += [held.iteration for name in self._parked for held in self.vertices[name].held]
         return min(work, default=None)
 
-    def record(self) -> Cut:
+    def record(self) -> RecordedState:
         """A copy of what a cut holds of this worker; between events."""
-        return Cut(
+        return RecordedState(
             tuple(self.vertices[name].copy() for name in sorted(self.vertices)),
             tuple(self.ghosts[name].copy() for name in sorted(self.ghosts)),
         )
 
-    def resume(self, cut: Cut, under_way: Iterable[Message]) -> list[Effect]:
+    def resume(self, cut: RecordedState, under_way: Iterable[Message]) -> list[Effect]:
         """Begin from a cut: `self` is new, its program as it was at the cut.
 
         Parameters
         ----------
-        cut : Cut
+        cut : RecordedState
             As recorded on the same worker; only read.
         under_way : iterable of Message
             What was sent to this worker before the sender's record and came after ours, each channel's in its order.
@@ -96,7 +96,7 @@ class ResumableSession(Session):
         for ghost in cut.ghosts:
             self._resume_ghost(ghost, before)
         for vertex in cut.vertices:
-            twin = self.vertices[vertex.id] = Vertex(vertex.id, before)
+            twin = self.vertices[vertex.id] = OwnedVertex(vertex.id, before)
             twin.value, twin.consumers = vertex.value, vertex.consumers.copy()
             self._mark(twin, matters=vertex.dirty)
         # Held commits came before held inputs were gathered, and both before what was under way.
@@ -113,7 +113,7 @@ class ResumableSession(Session):
             effects += self._finish()
         return effects
 
-    def establish(self, vertices: Iterable[Vertex], ghosts: Iterable[Ghost]) -> None:
+    def establish(self, vertices: Iterable[OwnedVertex], ghosts: Iterable[Ghost]) -> None:
         """Begin with a graph of which nothing was ever committed: edges alive, everybody subscribed, all vertices dirty."""
         for vertex in vertices:
             self.vertices[vertex.id] = vertex
@@ -122,9 +122,9 @@ class ResumableSession(Session):
             ghost.iteration = self.first_iteration - 1
             self.ghosts[ghost.producer] = ghost
 
-    def new_vertex(self, name: int, consumers: Iterable[int]) -> Vertex:
+    def new_vertex(self, name: int, consumers: Iterable[int]) -> OwnedVertex:
         """For `establish`: a vertex that these workers consume."""
-        vertex = Vertex(name, self.first_iteration - 1)
+        vertex = OwnedVertex(name, self.first_iteration - 1)
         vertex.consumers.update(consumers)
         return vertex
 

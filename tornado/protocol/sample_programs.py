@@ -46,13 +46,13 @@ class MinPlusProgram:
         self.distance: dict[int, float] = {}
 
     def touch(self, vertex: int, data: object) -> bool:
-        """A path of length `data` (0 where None) begins here."""
+        """Let a path of length `data` (0 where None) begin here."""
         return self._offer(vertex, 0.0 if data is None else cast(float, data))
 
     def gather(
         self, vertex: int, producer: int, value: object, iteration: int, edges: Sequence[object]
     ) -> bool:
-        """Paths by way of `producer`. They matter where they are shorter."""
+        """Take paths by way of `producer`, which matter where they are shorter."""
         del producer, iteration
         if value is None:
             return False
@@ -60,7 +60,7 @@ class MinPlusProgram:
         return self._offer(vertex, cast(float, value) + lightest)
 
     def drop(self, vertex: int, producer: int, data: object, edges: Sequence[object]) -> bool:
-        """Not for this program: distances only fall."""
+        """Raise `NotImplementedError`: distances of this program only fall."""
         raise NotImplementedError(f"edge {producer} -> {vertex} ({data}) went away; {len(edges)} are left")
 
     def scatter(self, vertex: int) -> object:
@@ -118,7 +118,7 @@ class CountProgram:
         return self._matters(vertex)
 
     def drop(self, vertex: int, producer: int, data: object, edges: Sequence[object]) -> bool:
-        """Take the edge's share back. This always matters: whether its value had come yet is a matter of luck."""
+        """Take the edge's share back. It always matters, or it would depend on whether its value had come yet."""
         del data
         heard = self.heard.pop((vertex, producer), None)
         if heard is not None and edges:

@@ -61,10 +61,10 @@ from .messages import (
     Unsubscribe,
     Update,
 )
-from .vertex import Ghost, Vertex
+from .vertex import Ghost, OwnedVertex
 
 
-class Session(Gathering):
+class ThreePhaseSession(Gathering):
     """The sessions of one worker's vertices.
 
     Parameters
@@ -91,7 +91,7 @@ class Session(Gathering):
 
     >>> from tornado.protocol.messages import AddEdge
     >>> from tornado.protocol.sample_programs import CountProgram
-    >>> one, two = (Session(worker, CountProgram(), delay_bound=None) for worker in (1, 2))
+    >>> one, two = (ThreePhaseSession(worker, CountProgram(), delay_bound=None) for worker in (1, 2))
     >>> [subscribe] = two.receive(Input(0, AddEdge(producer=1, consumer=2)))
     >>> [subscribed] = one.receive(subscribe.message)
     >>> two.receive(subscribed.message), one.receive(Input(0, Touch(1)))
@@ -105,7 +105,7 @@ class Session(Gathering):
     # What the worker asks and tells.
 
     def receive(self, event: Event) -> list[Effect]:
-        """Deal with one event.
+        """Take in one event and return its effects.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Session(Gathering):
 
     # Decisions. Each is a rule of its own, and the tests break them one by one.
 
-    def _is_startable(self, vertex: Vertex) -> bool:
+    def _is_startable(self, vertex: OwnedVertex) -> bool:
         if not vertex.dirty or vertex.stamp is not None or vertex.held:
             return False
         return vertex.reached + 1 < (self.frontier.closed if self.delay_bound == 1 else self._limit())
@@ -146,12 +146,12 @@ class Session(Gathering):
         """Whether the own session comes before the other one."""
         return own < other
 
-    def _may_commit(self, vertex: Vertex) -> bool:
-        """Waiting list and prepare list are empty. Tested whenever one of them shrinks."""
+    def _may_commit(self, vertex: OwnedVertex) -> bool:
+        """Whether its waiting list and its prepare list are empty. Tested whenever one of them shrinks."""
         return vertex.stamp is not None and not vertex.waiting and not vertex.prepare_list
 
-    def _acknowledged(self, vertex: Vertex, reached: int) -> None:
-        """Rule 3: the commit is not earlier than what a consumer has reached."""
+    def _acknowledged(self, vertex: OwnedVertex, reached: int) -> None:
+        """Raise the floor of the commit to what a consumer has reached (rule 3)."""
         vertex.floor = max(vertex.floor, reached)
 
     # Events.
@@ -175,7 +175,7 @@ class Session(Gathering):
             case Frontier():
                 self._on_frontier(event)
 
-    def _on_start(self, vertex: Vertex) -> None:
+    def _on_start(self, vertex: OwnedVertex) -> None:
         """Take a stamp and ask all consumers; with nobody to ask or wait for, commit."""
         before = vertex.phase
         require(before, Step.START, f"vertex {vertex.id}")
@@ -214,7 +214,7 @@ class Session(Gathering):
         confirm(before, Step.PREPARE, ghost.phase, f"ghost {ghost.producer}")
 
     def _on_acknowledge(self, message: Acknowledge) -> None:
-        """One consumer less to wait for."""
+        """Note what a consumer has reached, and commit if it was the last to wait for."""
         vertex = self._own(message.producer)
         before = vertex.phase
         require(before, Step.ACKNOWLEDGE, f"vertex {vertex.id}")
@@ -252,7 +252,7 @@ class Session(Gathering):
         self._forget_if_unused(ghost)
 
     def _on_subscription(self, message: Subscribe | Unsubscribe) -> None:
-        """A consumer comes or goes: input of the producer."""
+        """Gather that a consumer comes or goes, which is input of the producer."""
         vertex = self._own(message.producer)
         begins = isinstance(message, Subscribe)
         require(vertex.phase, step_of(message), f"vertex {vertex.id}")
@@ -267,7 +267,7 @@ class Session(Gathering):
             self._gather_input(vertex, message)
 
     def _on_subscribed(self, message: Subscribed) -> None:
-        """The edges of a ghost come alive with the answer to the last SUBSCRIBE."""
+        """Bring the edges of a ghost to life with the answer to the last SUBSCRIBE."""
         before = self._ghost_phase(message.producer)
         require(before, Step.SUBSCRIBED, f"ghost {message.producer}")
         ghost = self.ghosts.get(message.producer)
@@ -279,7 +279,7 @@ class Session(Gathering):
         self._forget_if_unused(ghost)
 
     def _on_input(self, event: Input) -> None:
-        """A change of the graph, for the vertex that owns it: an edge belongs to its consumer."""
+        """Gather or hold a change of the graph, for the vertex that owns it: an edge belongs to its consumer."""
         change = event.change
         vertex = self._own(change.vertex if isinstance(change, Touch) else change.consumer)
         producer = None if isinstance(change, Touch) else change.producer
@@ -296,7 +296,7 @@ class Session(Gathering):
             confirm(before, Step.INPUT, self._ghost_phase(producer), f"ghost {producer}")
 
     def _on_frontier(self, event: Frontier) -> None:
-        """Iterations have closed. With B=1 a round is over, and the next gathers what it committed."""
+        """Take over the frontier, which never moves back; with B=1 gather what the last round committed."""
         if event.tau < self.frontier.tau or event.closed < self.frontier.closed:
             raise ProtocolViolation(f"the frontier moves back from {self.frontier} to {event}")
         self.frontier = event
@@ -322,11 +322,11 @@ class Session(Gathering):
             reached = max(reached, consumer.reached)
         self._send(self.owner(ghost.producer), Acknowledge(self.worker, ghost.producer, ghost.stamp, reached))
 
-    def _commit_if_ready(self, vertex: Vertex) -> None:
+    def _commit_if_ready(self, vertex: OwnedVertex) -> None:
         if self._may_commit(vertex):
             self._commit(vertex)
 
-    def _commit(self, vertex: Vertex) -> None:
+    def _commit(self, vertex: OwnedVertex) -> None:
         """Commit and tell everybody, changed or not; then comes what waited for the end of the session."""
         iteration = vertex.next_iteration
         # An acknowledgement may have lifted the commit above a held one, which R3 wants read: `reached` stays below `iteration`.
@@ -344,7 +344,7 @@ class Session(Gathering):
         self._gather_inputs(vertex)
         self._release_pended(vertex)
 
-    def _release_pended(self, vertex: Vertex) -> None:
+    def _release_pended(self, vertex: OwnedVertex) -> None:
         pending, vertex.pending = vertex.pending, []
         for producer in pending:
             ghost = self.ghosts[producer]

@@ -1,8 +1,8 @@
 """What a session remembers of a vertex of its own, and of a producer that it hears.
 
-A `Vertex` is a producer of updates and lives with the worker that owns it. A `Ghost` stands for a producer where it is heard,
-on every worker with an edge from it, its own included; edges live with their consumer, so they hang on the ghost. The three
-lists of the paper (Tornado, section 4.2) are `Vertex.waiting`, `Vertex.prepare_list` and `Vertex.pending`.
+An `OwnedVertex` is a producer of updates and lives with the worker that owns it. A `Ghost` stands for a producer where it is
+heard, on every worker with an edge from it, its own included; edges live with their consumer, so they hang on the ghost. The
+three lists of the paper (Tornado, section 4.2) are `OwnedVertex.waiting`, `prepare_list` and `pending`.
 
 Plain records: the rules are in `session.py`.
 """
@@ -17,7 +17,7 @@ HeldInput = Input | Subscribe | Unsubscribe
 HeldValue = Update | Subscribed
 
 
-class Vertex:
+class OwnedVertex:
     """A vertex where it lives.
 
     Attributes
@@ -91,9 +91,9 @@ class Vertex:
             return VertexPhase.WAITING if self.waiting else VertexPhase.COLLECTING
         return VertexPhase.DIRTY if self.dirty else VertexPhase.IDLE
 
-    def copy(self) -> Vertex:
+    def copy(self) -> OwnedVertex:
         """A copy that shares nothing that changes."""
-        twin = Vertex(self.id, self.reached)
+        twin = OwnedVertex(self.id, self.reached)
         twin.committed, twin.value = self.committed, self.value
         twin.floor, twin.dirty, twin.stamp = self.floor, self.dirty, self.stamp
         twin.waiting, twin.prepare_list = self.waiting.copy(), self.prepare_list.copy()

@@ -2,8 +2,8 @@
 
 `World` holds one session a worker, FIFO channels between them, an ingress with a script of graph changes, and an exact τ. At
 any moment it lists the actions that are enabled and performs the one it is told; the laws are judged after each. A random
-schedule (`simulation.simulate`), every schedule (`exploration.explore`) and a recorded one (`simulation.replay`) are three ways
-to choose.
+schedule (`random_schedules.simulate`), every schedule (`exploration.explore`) and a recorded one (`random_schedules.replay`)
+are three ways to choose.
 
 The progress rules are those of the architecture: a worker's token is the least iteration of its pending work, a commit at k in
 flight counts k + 1, the ingress holds the iteration it admits at, steps when it holds others up, and admits nothing at τ + B or
@@ -34,11 +34,11 @@ from .messages import (
 )
 from .program import SessionProgram
 from .sample_programs import SampleProgram
-from .session import Session
+from .session import ThreePhaseSession
 
 
 @dataclass(frozen=True, slots=True)
-class Deliver:
+class DeliverMessage:
     """The oldest message on the channel `sender -> receiver` arrives."""
 
     sender: int
@@ -46,49 +46,49 @@ class Deliver:
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class BeginSession:
     """`vertex` starts its session."""
 
     vertex: int
 
 
 @dataclass(frozen=True, slots=True)
-class Admit:
+class AdmitChange:
     """The next change of the script is admitted, at the ingress's iteration."""
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class AdvanceIngress:
     """The ingress, which holds τ while work is there, steps."""
 
 
 @dataclass(frozen=True, slots=True)
-class Inform:
+class InformWorker:
     """`worker` learns the frontier as it is now."""
 
     worker: int
 
 
-Action = Deliver | Begin | Admit | Advance | Inform
+Action = DeliverMessage | BeginSession | AdmitChange | AdvanceIngress | InformWorker
 
 
 class SessionLike(Protocol):
-    """What the world needs of a session; `Session` has it, and so has whatever is compared with it."""
+    """What the world needs of a session; `ThreePhaseSession` has it, and so has whatever is compared with it."""
 
     def receive(self, event: Event) -> Sequence[Effect]:
-        """Deal with one event; see `Session.receive`."""
+        """Take in one event and return its effects; see `ThreePhaseSession.receive`."""
         ...
 
     def startable(self) -> list[int]:
-        """Vertices that may start, ascending; see `Session.startable`."""
+        """Vertices that may start, ascending; see `ThreePhaseSession.startable`."""
         ...
 
     def pending(self) -> int | None:
-        """The least iteration of pending work; see `Session.pending`."""
+        """The least iteration of pending work; see `ThreePhaseSession.pending`."""
         ...
 
     def is_at_rest(self) -> bool:
-        """Whether nothing is left to do; see `Session.is_at_rest`."""
+        """Whether nothing is left to do; see `ThreePhaseSession.is_at_rest`."""
         ...
 
 
@@ -113,7 +113,7 @@ class Setting:
         Changes that have been dealt with when the run begins.
     lag : bool, default False
         Whether workers learn of τ late. Otherwise all know it at once.
-    session_type : type, default Session
+    session_type : type, default ThreePhaseSession
         What plays the session. Tests put sessions in that break a rule.
     law_type : type, default Laws
         What judges them.
@@ -125,14 +125,14 @@ class Setting:
     workers: int | None = None
     established: tuple[Change, ...] = ()
     lag: bool = False
-    session_type: type[Session] = Session
+    session_type: type[ThreePhaseSession] = ThreePhaseSession
     law_type: type[Laws] = Laws
 
     def owner(self, vertex: int) -> int:
         """Worker of a vertex."""
         return vertex if self.workers is None else vertex % self.workers
 
-    def session(self, worker: int, program: SessionProgram) -> Session:
+    def session(self, worker: int, program: SessionProgram) -> ThreePhaseSession:
         """A session for this setting."""
         return self.session_type(worker, program, delay_bound=self.delay_bound, owner=self.owner)
 
@@ -193,21 +193,23 @@ class World:
 
     def enabled(self) -> list[Action]:
         """Every action that could be next, in a fixed order."""
-        actions: list[Action] = [Deliver(*channel) for channel in sorted(self.channels)]
+        actions: list[Action] = [DeliverMessage(*channel) for channel in sorted(self.channels)]
         for session in self.sessions.values():
-            actions += [Begin(vertex) for vertex in session.startable()]
+            actions += [BeginSession(vertex) for vertex in session.startable()]
         if self.is_open:
             if self.ingress < self._limit():
-                actions.append(Admit())
+                actions.append(AdmitChange())
             others = self._work()
             if others is not None and self.ingress <= others:
-                actions.append(Advance())
+                actions.append(AdvanceIngress())
         if self.setting.lag:
-            actions += [Inform(worker) for worker, known in self.informed.items() if known != self.frontier]
+            actions += [
+                InformWorker(worker) for worker, known in self.informed.items() if known != self.frontier
+            ]
         return actions
 
     def perform(self, action: Action) -> None:
-        """Let an action happen, and judge it.
+        """Perform an action, and judge it by the laws.
 
         Raises
         ------
@@ -217,19 +219,19 @@ class World:
             If a session was sent what the legality table forbids.
         """
         match action:
-            case Deliver(sender=sender, receiver=receiver):
+            case DeliverMessage(sender=sender, receiver=receiver):
                 first, *rest = self.channels.pop((sender, receiver))
                 if rest:
                     self.channels[sender, receiver] = tuple(rest)
                 self._tell(receiver, first)
-            case Begin(vertex=vertex):
+            case BeginSession(vertex=vertex):
                 self._tell(self.setting.owner(vertex), Start(vertex))
-            case Admit():
+            case AdmitChange():
                 self._admit(self.setting.script[len(self.admissions)])
                 self.admissions = [*self.admissions, self.ingress]
-            case Advance():
+            case AdvanceIngress():
                 self.ingress = max(self.ingress + 1, self._work() or 0)
-            case Inform(worker=worker):
+            case InformWorker(worker=worker):
                 self._inform(worker)
         self._move_frontier()
 
@@ -292,7 +294,7 @@ class World:
         for change in self.setting.established:
             self._admit(change)
             while self.channels:
-                self.perform(Deliver(*min(self.channels)))
+                self.perform(DeliverMessage(*min(self.channels)))
         self.is_young = False
         self._move_frontier()
         self.trace.clear()

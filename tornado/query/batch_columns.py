@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from threading import Lock
 
 from ..errors import InvalidArgument, StoreCorrupt
-from ..storage.contract import VersionedStore
+from ..storage.versioned_store import VersionedStore
 
 _KEY = b"columns"
 

@@ -38,7 +38,7 @@ class _Call(Generic[T]):
             self.error = error
 
     def hand_over(self) -> None:
-        """Give what came of it to whoever waits."""
+        """Set the outcome on the future of whoever waits."""
         try:
             self.loop.call_soon_threadsafe(self._settle)
         except RuntimeError:  # the event loop has ended: nobody is left who could be told

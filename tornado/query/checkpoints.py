@@ -19,7 +19,7 @@ from threading import Event, Lock, Thread
 from typing import Any
 
 from ..errors import InvalidArgument, NotSupported, StoreError
-from .contract import MainLoopView
+from .loop_views import MainLoopView
 from .push import Pusher
 
 _log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
-"""The dispatcher: forks branches for queries, stops them at deadlines, and has their riders answered when they end.
+"""The dispatcher: forks branches for queries, stops them at deadlines, and answers their queries when they end.
 
-Threads: `take` forks in the caller's thread and a branch answers its riders in the worker thread that ends it, so no hop
+Threads: `take` forks in the caller's thread and a branch answers its queries in the worker thread that ends it, so no hop
 between threads stands between a question and its answer. What could take longer (ranking or looking up very many, forking
 for those who waited, giving columns back) goes to a small pool. One timer thread keeps deadlines and looks at offsets.
 """
@@ -16,8 +16,8 @@ from threading import Lock
 
 from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop, WorkerLost
 from .answers import Answer, SharedValues
-from .contract import BranchView, MainLoopView, ValuesView
-from .flight import Airfield, Flight
+from .branch_scheduler import BranchScheduler, QueryGroup
+from .loop_views import BranchView, MainLoopView, ValuesView
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import QueryRequest, ServiceLimits
 from .timer import Timer
@@ -69,7 +69,7 @@ class Dispatcher:
         self._fork_for = fork
         self._read = read
         self._end = end
-        self._airfield = Airfield(branches=limits.branches, queued=limits.queued)
+        self._scheduler = BranchScheduler(branches=limits.branches, queued=limits.queued)
         self._lock = Lock()
         self._closed = False
         self._offsets_watched = False
@@ -77,12 +77,12 @@ class Dispatcher:
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tornado-query")
 
     def take(self, query: Query) -> None:
-        """Fork for a query, or let it wait or ride along.
+        """Fork for a query, or let it wait, or share a branch.
 
         Raises
         ------
         TornadoError
-            What the loop says against the fork, where no other query rides on it; the query was not taken.
+            What the loop says against the fork, where no other query shares it; the query was not taken.
         QueueFull
             When it would have to wait and too many do.
         """
@@ -90,18 +90,18 @@ class Dispatcher:
         if wanted and not _reached(self._loop(query.request.loop).offsets(), wanted):
             with self._lock:
                 self._require_open()
-                self._airfield.hold(query, RETRY_AFTER_S)
+                self._scheduler.hold(query, RETRY_AFTER_S)
             query.expiry = self._timer.schedule(query.deadline_at_s, partial(self._expire, query))
             self._watch_offsets()
             return
-        flight = self._place(query)
-        if flight is not None:
-            self._fork(flight, asked_by=query)
+        group = self._place(query)
+        if group is not None:
+            self._fork(group, asked_by=query)
 
     def leave(self, query: Query) -> None:
-        """Take a query out that has ended, and cancel the branch that has lost its last rider by that."""
+        """Take a query out that has ended, and cancel the branch that has lost its last query by that."""
         with self._lock:
-            abandoned = self._airfield.leave(query)
+            abandoned = self._scheduler.leave(query)
             branch = None if abandoned is None or abandoned.ended else abandoned.branch
         if branch is not None:
             branch.cancel()
@@ -109,20 +109,20 @@ class Dispatcher:
     def counts(self) -> tuple[int, int, int]:
         """How many queries wait, how many run, and on how many branches."""
         with self._lock:
-            running = self._airfield.running
-            riders = sum(1 for flight in running for query in flight.queries if not query.state.is_final)
-            return self._airfield.count_waiting(), riders, len(running)
+            running = self._scheduler.running
+            answered = sum(1 for group in running for query in group.queries if not query.state.is_final)
+            return self._scheduler.count_waiting(), answered, len(running)
 
     def refuse(self) -> list[Query]:
         """Take no more queries, and return those that have not ended."""
         with self._lock:
             self._closed = True
-            return list(self._airfield.everybody())
+            return list(self._scheduler.everybody())
 
     def close(self) -> None:
         """Wait for the branches that were cancelled and end the threads; after `refuse` and `leave` of all."""
         with self._lock:
-            branches = [flight.branch for flight in self._airfield.running if flight.branch is not None]
+            branches = [group.branch for group in self._scheduler.running if group.branch is not None]
         for branch in branches:
             branch.wait(CLOSING_S)
         self._timer.close()
@@ -135,90 +135,90 @@ class Dispatcher:
         except RuntimeError:
             call()
 
-    # --- taking off ------------------------------------------------------------------------------------------------
+    # --- forking ---------------------------------------------------------------------------------------------------
 
-    def _place(self, query: Query, *, was_held: bool = False) -> Flight | None:
-        """Find or make a flight for a query; returned where the caller has to start it."""
+    def _place(self, query: Query, *, was_held: bool = False) -> QueryGroup | None:
+        """Find or make a group for a query; returned where the caller has to fork for it."""
         memory_allows = self._memory_allows(query.request.loop, within_s=VERTICES_WITHIN_S)
         with self._lock:
             self._require_open()
-            if was_held and query not in self._airfield.held:  # another thread was faster, or it has ended
+            if was_held and query not in self._scheduler.held:  # another thread was faster, or it has ended
                 return None
-            flight, start = self._airfield.place(
+            group, start = self._scheduler.place(
                 query, memory_allows=memory_allows, retry_after_s=RETRY_AFTER_S
             )
-            branch = flight.branch
+            branch = group.branch
         if branch is not None:
             query.run_on(branch)
-            self._schedule_stop(flight)
+            self._schedule_stop(group)
         elif not start and query.expiry is None:
             query.expiry = self._timer.schedule(query.deadline_at_s, partial(self._expire, query))
-        return flight if start else None
+        return group if start else None
 
-    def _fork(self, flight: Flight, *, asked_by: Query | None = None) -> None:
-        """Fork for a flight that has a place. What the loop refuses is raised to the only one who asked."""
+    def _fork(self, group: QueryGroup, *, asked_by: Query | None = None) -> None:
+        """Fork for a group that has a slot. What the loop refuses is raised to the only one who asked."""
         with self._lock:
-            request = flight.queries[0].request if flight.queries else None
+            request = group.queries[0].request if group.queries else None
         if request is None:
-            self._landed(flight)
+            self._ended(group)
             return
         try:
             branch = self._fork_for(request)
         except Exception as error:
-            if isinstance(error, QueueFull) and self._wait_again(flight):
+            if isinstance(error, QueueFull) and self._wait_again(group):
                 return
             with self._lock:
-                alone = isinstance(error, TornadoError) and flight.queries == [asked_by]
+                alone = isinstance(error, TornadoError) and group.queries == [asked_by]
                 if alone:
-                    flight.queries.clear()
+                    group.queries.clear()
             # Everything else a fork can raise ends as the state of its queries: nobody else would hear of it.
-            self._end_all(flight, Ending(state=QueryState.FAILED, error=error))
-            self._landed(flight)
+            self._end_all(group, Ending(state=QueryState.FAILED, error=error))
+            self._ended(group)
             if alone:
                 raise
             return
         with self._lock:
-            flight.branch = branch
-            riders = list(flight.queries)
-            for query in riders:
+            group.branch = branch
+            queries = list(group.queries)
+            for query in queries:
                 query.run_on(branch)
-        if not riders:
+        if not queries:
             branch.cancel()
-        self._schedule_stop(flight)
-        branch.add_done_callback(partial(self._branch_done, flight))
+        self._schedule_stop(group)
+        branch.add_done_callback(partial(self._branch_done, group))
 
-    def _wait_again(self, flight: Flight) -> bool:
-        """Let a flight wait for which the loop has no room, unless nothing runs whose end would make room."""
+    def _wait_again(self, group: QueryGroup) -> bool:
+        """Let a group wait for which the loop has no room, unless nothing runs whose end would make room."""
         with self._lock:
-            if len(self._airfield.running) < 2:
+            if len(self._scheduler.running) < 2:
                 return False
-            self._airfield.go_back(flight)
-            riders = list(flight.queries)
-        for query in riders:
+            self._scheduler.put_back(group)
+            queries = list(group.queries)
+        for query in queries:
             if query.expiry is None:
                 query.expiry = self._timer.schedule(query.deadline_at_s, partial(self._expire, query))
         return True
 
-    def _take_off(self) -> None:
+    def _start_waiting(self) -> None:
         """Fork for those who wait, as far as there is room."""
         while True:
             with self._lock:
-                flight = None if self._closed else self._airfield.next_waiting()
-            if flight is None:
+                group = None if self._closed else self._scheduler.next_waiting()
+            if group is None:
                 return
             # Workers' reports come in on this thread: it waits for nobody.
-            memory_allows = self._memory_allows(flight.loop, within_s=0.0)
+            memory_allows = self._memory_allows(group.loop, within_s=0.0)
             with self._lock:
-                flight = self._airfield.next_waiting()
-                if flight is None or not self._airfield.has_slot(memory_allows=memory_allows):
+                group = self._scheduler.next_waiting()
+                if group is None or not self._scheduler.has_slot(memory_allows=memory_allows):
                     return
-                self._airfield.take_off(flight)
-            self.in_pool(partial(self._fork, flight))
+                self._scheduler.start(group)
+            self.in_pool(partial(self._fork, group))
 
     def _memory_allows(self, name: str, *, within_s: float) -> bool:
         """Whether one more branch of this loop fits, by estimate."""
         with self._lock:
-            running = len(self._airfield.running)
+            running = len(self._scheduler.running)
         if not running:
             return True
         try:
@@ -227,63 +227,63 @@ class Dispatcher:
             return True  # the loop was removed or has failed: its fork says so to those who wait
         return (running + 1) * vertices * BRANCH_BYTES_PER_VERTEX <= self._limits.branch_memory_bytes
 
-    # --- landing ---------------------------------------------------------------------------------------------------
+    # --- ending ----------------------------------------------------------------------------------------------------
 
-    def _schedule_stop(self, flight: Flight) -> None:
-        earlier = flight.deadline
-        flight.deadline = self._timer.schedule(flight.deadline_at_s, partial(self._stop, flight))
+    def _schedule_stop(self, group: QueryGroup) -> None:
+        earlier = group.deadline
+        group.deadline = self._timer.schedule(group.deadline_at_s, partial(self._stop, group))
         if earlier is not None:
             earlier.cancel()
 
-    def _stop(self, flight: Flight) -> None:
+    def _stop(self, group: QueryGroup) -> None:
         with self._lock:
-            if flight.ended:
+            if group.ended:
                 return
-            flight.stopped_by = "deadline"
+            group.stopped_by = "deadline"
         try:
-            flight.branch.stop()
+            group.branch.stop()
         except Exception as error:  # noqa: BLE001  becomes the state of the queries; the timer must live on
-            self._end_all(flight, Ending(state=QueryState.FAILED, error=error))
-            self._landed(flight)
+            self._end_all(group, Ending(state=QueryState.FAILED, error=error))
+            self._ended(group)
 
-    def _branch_done(self, flight: Flight, branch: BranchView) -> None:
-        """Answer the riders of a branch that has ended. Runs in a worker thread of the loop."""
+    def _branch_done(self, group: QueryGroup, branch: BranchView) -> None:
+        """Answer the queries of a branch that has ended. Runs in a worker thread of the loop."""
         with self._lock:
-            flight.ended = True
-            riders = list(flight.queries)
-        if flight.deadline is not None:
-            flight.deadline.cancel()
+            group.ended = True
+            queries = list(group.queries)
+        if group.deadline is not None:
+            group.deadline.cancel()
         state = str(branch.state.name)
-        if state in {"CONVERGED", "STOPPED"} and riders:
-            answer = partial(self._answer_all, flight, branch, riders)
-            if all(_is_quick(query.request) for query in riders):
+        if state in {"CONVERGED", "STOPPED"} and queries:
+            answer = partial(self._answer_all, group, branch, queries)
+            if all(_is_quick(query.request) for query in queries):
                 answer()
             else:
                 self.in_pool(answer)
             return
         if state == "FAILED" and isinstance(branch.error, WorkerLost):
-            self.in_pool(partial(self._fly_again, flight, branch))
+            self.in_pool(partial(self._fork_again, group, branch))
             return
         if state == "FAILED":
             ending = Ending(state=QueryState.FAILED, error=branch.error, progress=_progress(branch))
         else:
             ending = Ending(state=QueryState.CANCELLED, progress=_progress(branch))
-        self._end_all(flight, ending)
-        self.in_pool(partial(self._release, flight, branch))
+        self._end_all(group, ending)
+        self.in_pool(partial(self._release, group, branch))
 
-    def _answer_all(self, flight: Flight, branch: BranchView, riders: list[Query]) -> None:
+    def _answer_all(self, group: QueryGroup, branch: BranchView, queries: list[Query]) -> None:
         try:
             values: ValuesView = branch.values()
-            ending = _ending(flight, branch)
+            ending = _ending(group, branch)
         except Exception as error:  # noqa: BLE001  becomes the state of the queries, which is where it is read
-            self._end_all(flight, Ending(state=QueryState.FAILED, error=error))
-            self._release(flight, branch)
+            self._end_all(group, Ending(state=QueryState.FAILED, error=error))
+            self._release(group, branch)
             return
         shared = SharedValues(values, partial(self.in_pool, branch.release))
         # Held while the answers are made, so that the first one that is dropped does not release under the others.
         shared.lease()
         are_lost = False
-        for query in riders:
+        for query in queries:
             try:
                 self._end(query, replace(ending, answer=self._read(query.request, values, shared)))
             except WorkerLost:
@@ -292,39 +292,39 @@ class Dispatcher:
                 self._end(query, Ending(state=QueryState.FAILED, error=error))
         shared.give_back()
         if are_lost:
-            self.in_pool(partial(self._fly_again, flight, branch))
+            self.in_pool(partial(self._fork_again, group, branch))
         else:
-            self._landed(flight)
+            self._ended(group)
 
-    def _fly_again(self, flight: Flight, branch: BranchView) -> None:
-        """The workers were lost with what the branch had found: fork once more, for those who still have time."""
+    def _fork_again(self, group: QueryGroup, branch: BranchView) -> None:
+        """Fork once more, for the queries that still have time: the workers were lost with what the branch had found."""
         branch.release()
         with self._lock:
-            open_ones = [query for query in flight.queries if not query.state.is_final]
+            open_ones = [query for query in group.queries if not query.state.is_final]
             late = [query for query in open_ones if query.deadline_at_s <= time.monotonic()]
-            flight.queries = [query for query in open_ones if query not in late]
-            flight.branch, flight.ended = None, False
+            group.queries = [query for query in open_ones if query not in late]
+            group.branch, group.ended = None, False
         for query in late:
             self._end(query, Ending(state=QueryState.DEADLINE, stopped_by="deadline"))
-        self._fork(flight)
+        self._fork(group)
 
-    def _release(self, flight: Flight, branch: BranchView) -> None:
+    def _release(self, group: QueryGroup, branch: BranchView) -> None:
         try:
             branch.release()
-        finally:  # a place that is lost is lost for ever
-            self._landed(flight)
+        finally:  # a slot that is not freed is lost for ever
+            self._ended(group)
 
-    def _landed(self, flight: Flight) -> None:
-        """Free a flight's place, and let those who wait take off."""
+    def _ended(self, group: QueryGroup) -> None:
+        """Free a group's slot, and fork for those that wait."""
         with self._lock:
-            flight.ended = True
-            self._airfield.landed(flight)
-        self._take_off()
+            group.ended = True
+            self._scheduler.end(group)
+        self._start_waiting()
 
-    def _end_all(self, flight: Flight, ending: Ending) -> None:
+    def _end_all(self, group: QueryGroup, ending: Ending) -> None:
         with self._lock:
-            riders = list(flight.queries)
-        for query in riders:
+            queries = list(group.queries)
+        for query in queries:
             self._end(query, ending)
 
     # --- waiting ---------------------------------------------------------------------------------------------------
@@ -332,14 +332,14 @@ class Dispatcher:
     def _expire(self, query: Query) -> None:
         """End a query that still waits at its deadline: there is no branch whose best value could be given."""
         with self._lock:
-            if not self._airfield.waits(query):
+            if not self._scheduler.waits(query):
                 return
-            self._airfield.leave(query)
+            self._scheduler.leave(query)
         self._end(query, Ending(state=QueryState.DEADLINE, stopped_by="deadline"))
 
     def _watch_offsets(self) -> None:
         with self._lock:
-            if self._offsets_watched or not self._airfield.held or self._closed:
+            if self._offsets_watched or not self._scheduler.held or self._closed:
                 return
             self._offsets_watched = True
         self._timer.schedule(time.monotonic() + OFFSETS_INTERVAL_S, self._look_at_offsets)
@@ -348,7 +348,7 @@ class Dispatcher:
         """Let those go whose offsets are reached. The loops do not call when theirs move, so it is looked at often."""
         with self._lock:
             self._offsets_watched = False
-            held = list(self._airfield.held)
+            held = list(self._scheduler.held)
         offsets: dict[str, dict[str, int]] = {}
         for query in held:
             name = query.request.loop
@@ -365,13 +365,13 @@ class Dispatcher:
 
     def _place_held(self, query: Query) -> None:
         try:
-            flight = self._place(query, was_held=True)
+            group = self._place(query, was_held=True)
         except TornadoError as error:
             self.leave(query)
             self._end(query, Ending(state=QueryState.FAILED, error=error))
             return
-        if flight is not None:
-            self._fork(flight)
+        if group is not None:
+            self._fork(group)
 
     def _require_open(self) -> None:
         if self._closed:
@@ -383,7 +383,7 @@ def _is_quick(request: QueryRequest) -> bool:
     return request.vertices is not None and len(request.vertices) <= QUICK_LOOKUP
 
 
-def _ending(flight: Flight, branch: BranchView) -> Ending:
+def _ending(group: QueryGroup, branch: BranchView) -> Ending:
     """How a branch that has values ends its queries, the answer left out."""
     converged = branch.state.name == "CONVERGED"
     return Ending(
@@ -391,7 +391,7 @@ def _ending(flight: Flight, branch: BranchView) -> Ending:
         snapshot=NamedSnapshot.of(branch.snapshot),
         progress=_progress(branch),
         certificate=branch.certificate,
-        stopped_by=None if converged else flight.stopped_by or "max_iterations",
+        stopped_by=None if converged else group.stopped_by or "max_iterations",
     )
 
 

@@ -12,9 +12,9 @@ from ..ingest.interner import Draft
 from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch, vertex_ids
 from .answers import Selection, all_unknown
 from .checkpoints import Checkpoints, CheckpointStatistics
-from .contract import MainLoopView
 from .events import Done
 from .ids import StringIds
+from .loop_views import MainLoopView
 from .push import Pusher
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
 from .request import Mode, QueryRequest

@@ -25,7 +25,7 @@ from .http_bulkheads import Bulkheads
 from .http_hosts import LOOPBACK_HOSTS
 from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
-from .http_routes_streams import Loops
+from .http_routes_streams import LoopControl
 from .metrics import Metrics
 from .push import Pusher
 from .service import QueryService
@@ -50,7 +50,7 @@ class HttpServer:
         0 takes a free one; see `port` after `start`.
     pusher : Pusher, optional
         Admits pushed edges; left out, one without a log and with a quarantine in memory.
-    loops : Loops, optional
+    loops : LoopControl, optional
         Starts and removes loops; left out, none can be.
     limits : HttpLimits, optional
         What one client may take.
@@ -68,7 +68,7 @@ class HttpServer:
         port: int = DEFAULT_HTTP_PORT,
         *,
         pusher: Pusher | None = None,
-        loops: Loops | None = None,
+        loops: LoopControl | None = None,
         limits: HttpLimits | None = None,
     ) -> None:
         if not 0 <= port <= 65_535:

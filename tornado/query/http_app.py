@@ -24,7 +24,7 @@ from .http_routes_batches import batch_routes
 from .http_routes_loops import loop_routes, operator_routes
 from .http_routes_queries import Stopping, query_routes
 from .http_routes_readers import reader_routes
-from .http_routes_streams import Loops, stream_routes
+from .http_routes_streams import LoopControl, stream_routes
 from .metrics import Metrics
 from .push import Pusher
 from .service import QueryService
@@ -39,7 +39,7 @@ def create_app(
     service: QueryService,
     *,
     pusher: Pusher,
-    loops: Loops | None,
+    loops: LoopControl | None,
     metrics: Metrics,
     limits: HttpLimits,
     bulkheads: Bulkheads,
@@ -53,7 +53,7 @@ def create_app(
     service : QueryService
     pusher : Pusher
         Admits pushed edges.
-    loops : Loops or None
+    loops : LoopControl or None
         Starts and removes loops.
     metrics : Metrics
         Outlive the application: a counter that falls back to 0 looks like a crash.

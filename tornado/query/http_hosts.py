@@ -34,7 +34,7 @@ class HostCheck:
         self._hosts = sorted({host.lower() for host in hosts})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
+        """Pass a request on, or answer it with 403."""
         if scope["type"] == "http":
             given = Headers(scope=scope).get("host")
             # No browser leaves it out.

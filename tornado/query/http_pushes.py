@@ -15,7 +15,6 @@ from ..ingest.arrow import parse_arrow, parse_vertex_table, read_table
 from ..ingest.interner import Draft
 from ..ingest.ndjson import parse_ndjson, parse_vertices
 from ..ingest.parsed import ParsedBatch
-from .contract import MainLoopView
 from .formats import ARROW, NDJSON
 from .http_bulkheads import Bulkheads
 from .http_requests import (
@@ -28,6 +27,7 @@ from .http_requests import (
     refuse_unknown_parameters,
 )
 from .ids import IdCodec, StringIds
+from .loop_views import MainLoopView
 from .push import Pusher
 from .service import QueryService
 
@@ -94,7 +94,7 @@ class Pushes:
     ) -> Response:
         refuse_unknown_parameters(request, ["ids"])
         limits = self._limits
-        with self._bodies.place() as place:
+        with self._bodies.permit() as permit:
             parts = await read_parts(
                 request,
                 accepted=PUSHED_TYPES,
@@ -102,7 +102,7 @@ class Pushes:
                 timeout_s=limits.body_timeout_s,
             )
             codec = self._service.ids(loop.stream_name)
-            pushed = await place.run(
+            pushed = await permit.run(
                 self._bulkheads.admissions,
                 lambda: self._pusher.push(loop, SOURCE, parse(codec, put_together(parts))),
             )

@@ -94,8 +94,8 @@ class Bodies:
         return self._taken
 
     @contextlib.contextmanager
-    def place(self) -> Iterator[Place]:
-        """Hold a place for one body, until the end or, where the place was lent to a call, until that of the call.
+    def permit(self) -> Iterator[BodyPermit]:
+        """Hold the permit of one body, until the end or, where a call has the permit, until that of the call.
 
         Raises
         ------
@@ -110,20 +110,20 @@ class Bodies:
                     retry_after_s=1.0,
                 )
             self._taken += 1
-        place = Place(self._give_back)
+        permit = BodyPermit(self._give_back)
         try:
-            yield place
+            yield permit
         finally:
-            if not place.is_lent:
-                place.give_back()
+            if not permit.is_lent:
+                permit.give_back()
 
     def _give_back(self) -> None:
         with self._lock:
             self._taken -= 1
 
 
-class Place:
-    """One body's place among those that are in memory at once.
+class BodyPermit:
+    """Leave for one body to be in memory, of which there is a limited number.
 
     Attributes
     ----------
@@ -133,16 +133,16 @@ class Place:
 
     def __init__(self, give_back: Callable[[], None]) -> None:
         self.is_lent = False
-        # Whoever takes the one thing that is in it gives the place back.
+        # Whoever takes the one thing that is in it gives the permit back.
         self._unreturned = deque([give_back])
 
     async def run(self, bulkhead: Bulkhead, call: Callable[[], T]) -> T:
-        """Call in a bulkhead, and return or raise what came of it; the call has the body, and so the place, until its end.
+        """Call in a bulkhead, and return or raise what came of it; the call has the body, and so the permit, until its end.
 
         Raises
         ------
         Unresponsive
-            See `Bulkhead.run`. The call may go on then, and keeps the place.
+            See `Bulkhead.run`. The call may go on then, and keeps the permit.
         """
 
         def whole() -> T:

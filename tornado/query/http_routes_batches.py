@@ -17,7 +17,6 @@ from ..ingest.arrow import parse_order, parse_table, read_table
 from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED
 from ..ingest.source_names import check_batch_source
-from .contract import MainLoopView
 from .formats import ARROW, JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body
@@ -31,6 +30,7 @@ from .http_requests import (
     refuse_unknown_parameters,
 )
 from .ids import INT64_MAX, StringIds
+from .loop_views import MainLoopView
 from .push import Pushed, Pusher
 from .pushed_sources import SenderReport
 from .service import QueryService
@@ -152,7 +152,7 @@ def batch_routes(
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
         loop = service.loop(name)
-        with bodies.place() as place:
+        with bodies.permit() as permit:
             parts = await read_parts(
                 request,
                 accepted=[ARROW],
@@ -160,7 +160,7 @@ def batch_routes(
                 timeout_s=limits.body_timeout_s,
             )
             key = BatchKey(loop.stream_name, source, number)
-            waits = await place.run(
+            waits = await permit.run(
                 bulkheads.admissions,
                 lambda: _stage(service, staging, loop, key, part, chunk, put_together(parts)),
             )
@@ -188,7 +188,7 @@ def batch_routes(
 
     @router.delete("/{number}", status_code=204)
     async def drop(request: Request, name: LoopName, source: SourceName, number: Number) -> Response:
-        """Let go of the parts of a batch that will not be committed."""
+        """Drop the parts of a batch that will not be committed."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
         key = BatchKey(service.loop(name).stream_name, source, number)

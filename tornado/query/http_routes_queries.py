@@ -93,7 +93,7 @@ WaitParameter = Annotated[
 
 
 class Stopping:
-    """Tells everything that waits on the event loop that the server stops."""
+    """Wakes everything that waits on the event loop when the server stops."""
 
     def __init__(self) -> None:
         self.is_set = False

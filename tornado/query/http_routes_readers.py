@@ -96,7 +96,7 @@ def reader_routes(
 
     @router.delete("", status_code=204)
     async def forget(request: Request, name: LoopName, reader: ReaderName, before: Version) -> Response:
-        """Let go of the answers before a version."""
+        """Delete the answers before a version."""
         refuse_unknown_parameters(request, ["before"])
         loop = service.loop(name).name
         await bulkheads.histories.run(lambda: results.forget(loop, reader, before))

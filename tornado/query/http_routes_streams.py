@@ -15,7 +15,6 @@ from starlette.responses import Response
 
 from ..config import DEFAULT_DELAY_BOUND
 from ..errors import InvalidArgument, NotSupported, UnknownStream
-from .contract import MainLoopView
 from .formats import JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, PushedBody, SourceBody, parse_body
@@ -23,6 +22,7 @@ from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
 from .http_routes_loops import LoopName, loop_dict, source_dict
 from .ids import INT64_MAX
+from .loop_views import MainLoopView
 from .parameters import program_with
 from .programs import app_names, load_program
 from .service import QueryService
@@ -32,7 +32,7 @@ _EXAMPLE = '{"program": "bfs", "stream": "roads", "parameters": {"source": 1}}'
 StreamName = Annotated[str, PathParameter(description="Name of a stream: that of its first loop.")]
 
 
-class Loops(Protocol):
+class LoopControl(Protocol):
     """Where loops are started and removed; a `Session`."""
 
     def start(
@@ -91,7 +91,7 @@ class StreamListBody(BaseModel):
 
 
 def stream_routes(
-    service: QueryService, pushes: Pushes, loops: Loops | None, limits: HttpLimits, bulkheads: Bulkheads
+    service: QueryService, pushes: Pushes, loops: LoopControl | None, limits: HttpLimits, bulkheads: Bulkheads
 ) -> APIRouter:
     """Return the routes about streams, and about starting and removing loops."""
     router = APIRouter(responses=PROBLEMS)
@@ -161,13 +161,13 @@ def stream_routes(
     return router
 
 
-def _required(loops: Loops | None) -> Loops:
+def _required(loops: LoopControl | None) -> LoopControl:
     if loops is None:
         raise NotSupported("this server answers questions only; loops are not started or removed here")
     return loops
 
 
-def _start(service: QueryService, loops: Loops, wanted: StartBody) -> dict[str, Any]:
+def _start(service: QueryService, loops: LoopControl, wanted: StartBody) -> dict[str, Any]:
     if wanted.program not in app_names():
         raise InvalidArgument(
             f"there is no app named {wanted.program!r}", hint=f"Apps: {', '.join(app_names()) or 'none'}."

@@ -7,7 +7,7 @@ it is admitted, and a restart admits again what no snapshot has.
 from __future__ import annotations
 
 from ..ingest.records import EdgeBatch
-from .contract import MainLoopView
+from .loop_views import MainLoopView
 from .push import Pusher
 
 

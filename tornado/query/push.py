@@ -29,7 +29,7 @@ from ..ingest.quarantine import Quarantine
 from ..ingest.records import MENTION, SYMBOLS, EdgeBatch
 from ..ingest.source_names import SourceKind, kind_of
 from .batch_columns import BatchColumns
-from .contract import MainLoopView
+from .loop_views import MainLoopView
 from .pushed_sources import PushedSources, SenderReport
 
 
@@ -43,7 +43,7 @@ class NameLog(Protocol):
         """Make durable what is new."""
 
     def refuse(self, loop: str) -> None:
-        """Raise where a loop has names."""
+        """Raise `InvalidArgument` where a loop has names for its vertices."""
 
 
 class PushLog(Protocol):
@@ -78,7 +78,7 @@ class PushLog(Protocol):
         """Iterate over the batches that reach beyond an offset."""
 
     def forget(self, loop: str, source: str, *, up_to: int) -> None:
-        """Let go of batches that reach no further than an offset, but for the newest: it has the number."""
+        """Drop batches that reach no further than an offset, but for the newest: it has the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class Pusher:
             return version
 
     def double(self, stream: str) -> None:
-        """Each record that is pushed to a stream is an edge in both directions; to be called before the stream begins."""
+        """Take each record that is pushed to a stream as an edge in both directions; to be called before the stream begins."""
         self._undirected.add(stream)
 
     def _as_stream_has_it(self, loop: MainLoopView, batch: EdgeBatch) -> EdgeBatch:
@@ -377,14 +377,14 @@ class Pusher:
             return self._admit(loop, source, batch, offset)
 
     def forget(self, loop: str, offsets: Mapping[str, int]) -> None:
-        """Let the log go of what the oldest snapshot that is kept has: its offset of each source."""
+        """Drop from the log what the oldest kept snapshot has, given its offset of each source."""
         if self._log is None:
             return
         for source in self._log.sources(loop):
             self._log.forget(loop, source, up_to=offsets.get(source, 0))
 
     def end(self, stream: str) -> None:
-        """Keep nothing of a stream that has ended: one that begins with its name begins from what is stored."""
+        """Forget a stream that has ended; one that takes its name begins from what is stored."""
         with self._guard:
             for entries in (self._locks, self._offsets, self._numbers):
                 for key in [key for key in entries if key[0] == stream]:

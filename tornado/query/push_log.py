@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import StoreCorrupt
 from ..ingest.records import EdgeBatch
-from ..storage.contract import VersionedStore
+from ..storage.versioned_store import VersionedStore
 from .batch_columns import BatchColumns
 from .stored_names import StoredNames
 
@@ -136,7 +136,7 @@ class StorePushLog:
             yield self._offset(line, version), _decoded(page, f"{line} at version {version}")
 
     def forget(self, loop: str, source: str, *, up_to: int) -> None:
-        """Let go of what a stored snapshot has: batches that reach no further than an offset.
+        """Drop what a stored snapshot has: batches that reach no further than an offset.
 
         The last one of these stays, so the newest entry of a source always does: it has the number of its newest batch.
         """

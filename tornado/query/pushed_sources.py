@@ -66,7 +66,7 @@ class PushedSources:
 
     @contextmanager
     def noting(self, loop: str, source: str) -> Iterator[None]:
-        """Note what makes a push fail; it goes on to whoever pushed."""
+        """Note the error of a push that fails in the context, and raise it again."""
         try:
             yield
         except TornadoError as error:
@@ -97,7 +97,7 @@ class PushedSources:
             return [self._statistics(source, found) for source, found in named]
 
     def end(self, loop: str) -> None:
-        """Keep nothing of a loop that has ended."""
+        """Forget a loop that has ended."""
         with self._lock:
             self._sources = {key: found for key, found in self._sources.items() if key[0] != loop}
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import WorkerLost
 from .answers import Answer
-from .contract import ProgressView
+from .loop_views import ProgressView
 from .request import Mode, QueryRequest
 from .timer import Entry
 
@@ -114,7 +114,7 @@ class Ending:
 
 
 class Query:
-    """One question that was let in. Made by the service only.
+    """One question that was admitted. Made by the service only.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class Query:
         return (time.monotonic() if self._finished_s is None else self._finished_s) - self.submitted_s
 
     def run_on(self, branch: Any) -> None:
-        """Ride on a branch from now on, unless the query has ended: it must not pin what it no longer needs."""
+        """Take progress and snapshot from a branch from now on, unless the query has ended: then it must not keep the branch."""
         with self._lock:
             if self._ending is None:
                 self.branch = branch

@@ -19,7 +19,7 @@ from threading import Lock
 import numpy as np
 
 from ..errors import InvalidArgument, StoreCorrupt
-from ..storage.contract import VersionedStore
+from ..storage.versioned_store import VersionedStore
 from ..value_types import FLOAT64, INT64, Ids, ValueArray
 
 READERS = 16
@@ -98,7 +98,7 @@ class ResultHistory:
         return new_ids[~same], new_values[~same]
 
     def forget(self, loop: str, reader: str, before: int) -> None:
-        """Let go of the results before a version."""
+        """Delete the results before a version."""
         with self._lock:
             if self._store.versions(_line(loop, reader)):
                 self._store.delete_before(_line(loop, reader), before)

@@ -23,10 +23,10 @@ from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop,
 from ..ingest.ingester import IngesterState, IngesterStatistics
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
 from .checkpoints import Checkpoints
-from .contract import BranchView, MainLoopView, MasterView, ValuesView
 from .dispatch import Dispatcher
 from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
+from .loop_views import BranchView, MainLoopView, MasterView, ValuesView
 from .parameters import check_parameters, parameters_inside
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
@@ -114,13 +114,13 @@ class QueryService:
         return loop if running is None else str(running.stream_name)
 
     def forget_stream(self, name: str) -> None:
-        """A stream has ended: another one may have its name."""
+        """Forget the ids and the sources of a stream that has ended; another one may take its name."""
         self._codecs.pop(name, None)
         self._sources.pop(name, None)
         self._awaited.pop(name, None)
 
     def forget_loop(self, name: str) -> None:
-        """A loop was removed: another one may have its name, and its memory is free again.
+        """Forget what was known of a loop that was removed; another one may take its name.
 
         Answers of all vertices lie in that memory, so they are forgotten.
         """
@@ -203,7 +203,7 @@ class QueryService:
         self._awaited[self.stream_of(loop)] = dict(offsets)
 
     def submit(self, request: QueryRequest) -> Query:
-        """Let a question in.
+        """Admit a question and return its query.
 
         An approximate one is answered on return. An exact one has forked on return, or waits. Blocks while the loop is being
         restored, for a stored snapshot (`at`), which is read from the store, and approximate reads for the workers.
@@ -352,7 +352,7 @@ class QueryService:
             return self._known.setdefault(name, LastKnown(loop.statistics))
 
     def _known_vertices(self, name: str, within_s: float) -> int:
-        """How many vertices a loop had a moment ago; 0 where it has never said."""
+        """How many vertices a loop had when it was last asked; 0 where it has never answered."""
         known = self._last_known(name).get(within_s, max_age_s=VERTICES_KNOWN_FOR_S)
         return 0 if known is None else int(known.record.vertices)
 

@@ -32,7 +32,7 @@ from ..config import (
     default_workers,
 )
 from ..errors import CallerError, InvalidArgument, NameTaken
-from ..storage.contract import VersionedStore
+from ..storage.versioned_store import VersionedStore
 from .checkpoints import Checkpoints, check_kept, checked_period
 from .handles import LoopHandle
 from .ids import IdCodec, IntIds, StringIds

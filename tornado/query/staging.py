@@ -24,7 +24,7 @@ from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED, ParsedBatch, Rejection
 from ..ingest.records import EdgeBatch
-from .contract import MainLoopView
+from .loop_views import MainLoopView
 from .push import Pushed, Pusher
 
 LIMIT_BYTES = 1 << 30
@@ -106,7 +106,7 @@ class Staging:
 
     @property
     def size_bytes(self) -> int:
-        """How much lies here."""
+        """How many bytes are staged."""
         with self._lock:
             return self._lying_bytes
 
@@ -199,7 +199,7 @@ class Staging:
         return pushed
 
     def drop(self, key: BatchKey) -> None:
-        """Let go of the parts of a batch; what is committed stays so."""
+        """Drop the parts of a batch; what is committed stays so."""
         with self._lock:
             self._let_go(key)
 
@@ -223,7 +223,7 @@ class Staging:
 
 
 def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], _Chunk]) -> list[_Chunk]:
-    """The chunks of the parts, in their order. It costs what lies here, however many chunks are claimed."""
+    """The chunks of the parts, in their order. The cost follows what is staged, however many chunks are claimed."""
     claimed: dict[str, int] = {}
     for part in parts:
         if part.name in claimed:

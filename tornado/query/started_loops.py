@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import InvalidArgument, StoreCorrupt
-from ..storage.contract import VersionedStore
+from ..storage.versioned_store import VersionedStore
 from .programs import load_program
 
 _KEY = b"loops"

@@ -11,7 +11,7 @@ from threading import Lock
 
 from ..errors import InvalidArgument, StoreCorrupt
 from ..ingest.interner import Interner
-from ..storage.contract import VersionedStore
+from ..storage.versioned_store import VersionedStore
 
 _KEY = b"names"
 _LINE = "/names"

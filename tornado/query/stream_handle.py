@@ -10,7 +10,7 @@ from ..errors import UnknownStream
 from .handles import LoopHandle
 
 
-class Loops(Protocol):
+class StreamOwner(Protocol):
     """The session that a stream is of."""
 
     @property
@@ -38,7 +38,7 @@ class StreamHandle:
         Starts its first loop.
     """
 
-    def __init__(self, session: Loops, name: str, begin: Callable[..., LoopHandle]) -> None:
+    def __init__(self, session: StreamOwner, name: str, begin: Callable[..., LoopHandle]) -> None:
         self.name = name
         self._session = session
         self._begin = begin

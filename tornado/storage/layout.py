@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .contract import MAX_VERSION
+from .versioned_store import MAX_VERSION
 
 # 256 pages of 4 KiB, less the page header that LMDB puts before a large value.
 CHUNK_SIZE_BYTES = (1 << 20) - 16

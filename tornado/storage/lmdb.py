@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import lmdb
 
 from ..errors import InternalError, StoreCorrupt, StoreError, StoreFull, StoreLocked
-from .contract import closed_error
 from .gate import Gate
 from .owner import FolderOwner, folder_error
+from .versioned_store import closed_error
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

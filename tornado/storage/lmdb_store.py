@@ -1,8 +1,8 @@
 """The store on disk, in LMDB: one version is one transaction.
 
-The laws of `contract` are kept by the layout (`layout`) and by LMDB's transactions (`lmdb`, the doorway): a version shows when its
-transaction ends, which `kill -9` cannot do by halves. A page that is not what was written (length, CRC-32) is `StoreCorrupt`, not
-an answer.
+The laws of `versioned_store` are kept by the layout (`layout`) and by LMDB's transactions (`lmdb`, the doorway): a version shows
+when its transaction ends, which `kill -9` cannot do by halves. A page that is not what was written (length, CRC-32) is
+`StoreCorrupt`, not an answer.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ..errors import StoreCorrupt
-from . import contract, layout
-from .contract import StoreStatistics
+from . import layout, versioned_store
 from .layout import Header, LoopRecord
 from .lmdb import INITIAL_MAP_SIZE_BYTES, LmdbFolder, Table, Transaction
+from .versioned_store import StoreStatistics
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -81,9 +81,9 @@ class LmdbStore:
         metadata: bytes = b"",
     ) -> None:
         """See `VersionedStore.write`."""
-        name = contract.checked_loop(loop)
-        contract.checked_version(version)
-        changes = contract.checked_changes(items, deletes)
+        name = versioned_store.checked_loop(loop)
+        versioned_store.checked_version(version)
+        changes = versioned_store.checked_changes(items, deletes)
         metadata = bytes(metadata)
         size_bytes = len(metadata) + sum(
             _OVERHEAD_SIZE_BYTES + (page.nbytes if page else 0) for page in changes.values()
@@ -92,7 +92,7 @@ class LmdbStore:
         def put_version(transaction: Transaction) -> None:
             record = _make_record(transaction, name)
             newest = _newest(transaction, record.number)
-            contract.check_order(loop, version, newest)
+            versioned_store.check_order(loop, version, newest)
             for key, page in changes.items():
                 at = layout.entry(record.number, key, version)
                 if version == newest:
@@ -106,7 +106,7 @@ class LmdbStore:
 
     def read(self, loop: str, key: bytes, version: int) -> bytes | None:
         """See `VersionedStore.read`."""
-        contract.checked_key(key)
+        versioned_store.checked_key(key)
         with self._folder.reading(f"read key {key!r} of loop {loop!r}") as transaction:
             record = _remembered(transaction, loop, version)
             if record is None:
@@ -130,8 +130,8 @@ class LmdbStore:
 
     def metadata(self, loop: str, version: int) -> bytes | None:
         """See `VersionedStore.metadata`."""
-        name = contract.checked_loop(loop)
-        contract.checked_version(version)
+        name = versioned_store.checked_loop(loop)
+        versioned_store.checked_version(version)
         with self._folder.reading(f"read the metadata of loop {loop!r}") as transaction:
             record = _record(transaction, name)
             if record is None:
@@ -141,7 +141,7 @@ class LmdbStore:
 
     def versions(self, loop: str) -> list[int]:
         """See `VersionedStore.versions`."""
-        name = contract.checked_loop(loop)
+        name = versioned_store.checked_loop(loop)
         with self._folder.reading(f"list the versions of loop {loop!r}") as transaction:
             record = _record(transaction, name)
             return [] if record is None else _versions(transaction, record.number)
@@ -153,8 +153,8 @@ class LmdbStore:
 
     def delete_before(self, loop: str, version: int) -> int:
         """See `VersionedStore.delete_before`."""
-        name = contract.checked_loop(loop)
-        contract.checked_version(version)
+        name = versioned_store.checked_loop(loop)
+        versioned_store.checked_version(version)
 
         def forget(transaction: Transaction) -> int:
             record = _record(transaction, name)
@@ -174,7 +174,7 @@ class LmdbStore:
 
     def drop(self, loop: str) -> None:
         """See `VersionedStore.drop`."""
-        name = contract.checked_loop(loop)
+        name = versioned_store.checked_loop(loop)
 
         def forget(transaction: Transaction) -> None:
             record = _record(transaction, name)
@@ -236,7 +236,7 @@ class LmdbStore:
     def _batches(
         self, loop: str, version: int, prefix: bytes, *, pages: bool
     ) -> Iterator[list[tuple[bytes, bytes]]]:
-        contract.checked_key(prefix)
+        versioned_store.checked_key(prefix)
         after: bytes | None = None
         while True:
             with self._folder.reading(f"scan loop {loop!r} at version {version}") as transaction:
@@ -289,11 +289,11 @@ def _make_record(transaction: Transaction, name: bytes) -> LoopRecord:
 
 
 def _remembered(transaction: Transaction, loop: str, version: int) -> LoopRecord | None:
-    name = contract.checked_loop(loop)
-    contract.checked_version(version)
+    name = versioned_store.checked_loop(loop)
+    versioned_store.checked_version(version)
     record = _record(transaction, name)
     if record is not None:
-        contract.check_remembered(loop, version, record.floor)
+        versioned_store.check_remembered(loop, version, record.floor)
     return record
 
 
@@ -303,7 +303,7 @@ def _versions(transaction: Transaction, number: int) -> list[int]:
 
 
 def _newest(transaction: Transaction, number: int) -> int | None:
-    found = transaction.at_or_before(Table.VERSIONS, layout.version_key(number, contract.MAX_VERSION))
+    found = transaction.at_or_before(Table.VERSIONS, layout.version_key(number, versioned_store.MAX_VERSION))
     if found is None or not found[0].startswith(layout.loop_prefix(number)):
         return None
     return layout.version_of(found[0])

@@ -1,6 +1,6 @@
 """The store in memory: the contract at its plainest, and the twin that the others are compared with.
 
-Guarantees the laws of `contract` by one lock around plain dictionaries. Leaves out durability: it ends with its process.
+Guarantees the laws of `versioned_store` by one lock around plain dictionaries. Leaves out durability: it ends with its process.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from . import contract
-from .contract import StoreStatistics
+from . import versioned_store
+from .versioned_store import StoreStatistics
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -58,16 +58,16 @@ class MemoryStore:
         metadata: bytes = b"",
     ) -> None:
         """See `VersionedStore.write`."""
-        contract.checked_loop(loop)
-        contract.checked_version(version)
-        changes = contract.checked_changes(items, deletes)
+        versioned_store.checked_loop(loop)
+        versioned_store.checked_version(version)
+        changes = versioned_store.checked_changes(items, deletes)
         # Copied before the lock is taken: all that can fail has happened when the first page is put in.
         copies = {key: None if page is None else bytes(page) for key, page in changes.items()}
         metadata = bytes(metadata)
         with self._lock:
             histories = self._open_histories()
             known = histories.get(loop)
-            contract.check_order(loop, version, known.versions[-1] if known else None)
+            versioned_store.check_order(loop, version, known.versions[-1] if known else None)
             history = histories.setdefault(loop, _History())
             for key, page in copies.items():
                 line = history.pages.setdefault(key, [])
@@ -80,7 +80,7 @@ class MemoryStore:
 
     def read(self, loop: str, key: bytes, version: int) -> bytes | None:
         """See `VersionedStore.read`."""
-        contract.checked_key(key)
+        versioned_store.checked_key(key)
         with self._lock:
             return _page_at(self._history(loop, version), key, version)
 
@@ -94,7 +94,7 @@ class MemoryStore:
 
     def keys(self, loop: str, version: int, prefix: bytes = b"") -> Iterator[bytes]:
         """See `VersionedStore.keys`."""
-        contract.checked_key(prefix)
+        versioned_store.checked_key(prefix)
         with self._lock:
             history = self._history(loop, version)
             found = sorted(
@@ -106,14 +106,14 @@ class MemoryStore:
 
     def metadata(self, loop: str, version: int) -> bytes | None:
         """See `VersionedStore.metadata`."""
-        contract.checked_loop(loop)
-        contract.checked_version(version)
+        versioned_store.checked_loop(loop)
+        versioned_store.checked_version(version)
         with self._lock:
             return self._open_histories().get(loop, _History()).metadata.get(version)
 
     def versions(self, loop: str) -> list[int]:
         """See `VersionedStore.versions`."""
-        contract.checked_loop(loop)
+        versioned_store.checked_loop(loop)
         with self._lock:
             return list(self._open_histories().get(loop, _History()).versions)
 
@@ -124,8 +124,8 @@ class MemoryStore:
 
     def delete_before(self, loop: str, version: int) -> int:
         """See `VersionedStore.delete_before`."""
-        contract.checked_loop(loop)
-        contract.checked_version(version)
+        versioned_store.checked_loop(loop)
+        versioned_store.checked_version(version)
         with self._lock:
             history = self._open_histories().get(loop)
             forgotten = bisect_right(history.versions, version) - 1 if history else 0
@@ -143,7 +143,7 @@ class MemoryStore:
 
     def drop(self, loop: str) -> None:
         """See `VersionedStore.drop`."""
-        contract.checked_loop(loop)
+        versioned_store.checked_loop(loop)
         with self._lock:
             self._open_histories().pop(loop, None)
 
@@ -175,14 +175,14 @@ class MemoryStore:
 
     def _open_histories(self) -> dict[str, _History]:
         if self._histories is None:
-            raise contract.closed_error(self.url)
+            raise versioned_store.closed_error(self.url)
         return self._histories
 
     def _history(self, loop: str, version: int) -> _History:
-        contract.checked_loop(loop)
-        contract.checked_version(version)
+        versioned_store.checked_loop(loop)
+        versioned_store.checked_version(version)
         history = self._open_histories().get(loop, _History())
-        contract.check_remembered(loop, version, history.floor)
+        versioned_store.check_remembered(loop, version, history.floor)
         return history
 
 

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from ..config import data_dir
 from ..errors import InvalidArgument
-from .contract import VersionedStore
 from .memory import MemoryStore
+from .versioned_store import VersionedStore
 
 STORE_FOLDER_NAME = "store"
 

@@ -12,7 +12,7 @@ from .channel import Exchange, Pipeline, Routed
 from .context import Activator, Context
 from .dataflow import Dataflow
 from .fabric import Fabric, Message, SimulatedFabric, ThreadFabric
-from .operator import Input, Output, Received, Wake
+from .operator import InputPort, OutputPort, Received, Wake
 from .order import Lexicographic, Order, Product, Time
 from .path_summary import PathSummary
 from .scope import Feedback, Loop, Scope, Stream
@@ -27,13 +27,13 @@ __all__ = [
     "Exchange",
     "Fabric",
     "Feedback",
-    "Input",
+    "InputPort",
     "Lexicographic",
     "Loop",
     "Message",
     "OperatorBuilder",
     "Order",
-    "Output",
+    "OutputPort",
     "PathSummary",
     "Pipeline",
     "Product",

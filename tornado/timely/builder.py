@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..errors import InvalidDataflow
 from .channel import Pact, Pipeline
 from .context import Context
-from .operator import Input, Operator, Output, Wake
+from .operator import InputPort, Operator, OutputPort, Wake
 from .path_summary import PathSummary
 from .scope import Scope, Stream
 from .token import Token
@@ -44,7 +44,7 @@ class OperatorBuilder:
         self._connections: list[Connection | Mapping[int, Connection]] = []
         self._is_built = False
 
-    def input(self, stream: Stream, pact: Pact | None = None) -> Input:
+    def input(self, stream: Stream, pact: Pact | None = None) -> InputPort:
         """Add an input port that gets `stream`, distributed by `pact` (`Pipeline` when left out)."""
         operator, scope = self.operator, self.scope
         if stream.scope is not scope:
@@ -53,12 +53,14 @@ class OperatorBuilder:
                 hint="Enter or leave the loops between them first.",
             )
         location = scope.dataflow.graph.location(operator.name, scope.order)
-        port = Input(operator, len(operator.inputs), location, scope.order)
+        port = InputPort(operator, len(operator.inputs), location, scope.order)
         operator.inputs.append(port)
         scope.dataflow.add_edge(stream.resolved, port, Pipeline() if pact is None else pact)
         return port
 
-    def output(self, connection: Connection | Mapping[int, Connection] = _UNCHANGED) -> tuple[Output, Stream]:
+    def output(
+        self, connection: Connection | Mapping[int, Connection] = _UNCHANGED
+    ) -> tuple[OutputPort, Stream]:
         """Add an output port.
 
         Parameters
@@ -69,12 +71,12 @@ class OperatorBuilder:
 
         Returns
         -------
-        (Output, Stream)
+        (OutputPort, Stream)
             The port to send through, and the stream of what is sent.
         """
         operator, scope = self.operator, self.scope
         location = scope.dataflow.graph.location(operator.name, scope.order)
-        port = Output(operator, len(operator.outputs), location, scope.order)
+        port = OutputPort(operator, len(operator.outputs), location, scope.order)
         operator.outputs.append(port)
         self._connections.append(connection)
         return port, Stream(scope, port, PathSummary.identity(scope.order.arity))

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InvalidArgument
-from .operator import Input
+from .operator import InputPort
 from .order import Time
 
 
@@ -121,7 +121,7 @@ class Channel:
     ----------
     number : int
         The same on all workers.
-    target : Input
+    target : InputPort
         This worker's instance of the receiving port.
     pact : Pact
         Where batches go.
@@ -134,7 +134,7 @@ class Channel:
     def __init__(
         self,
         number: int,
-        target: Input,
+        target: InputPort,
         pact: Pact,
         summary: Callable[[Time], Time] | None,
         own: int,

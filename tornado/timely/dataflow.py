@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from .change_batch import ChangeBatch
 from .channel import Channel, Pact
 from .fabric import PROGRESS, Fabric
-from .operator import Input, Operator, Output, Wake
+from .operator import InputPort, Operator, OutputPort, Wake
 from .order import Time
 from .path_summary import PathSummary
 from .reachability import ReachabilityBuilder
@@ -26,7 +26,7 @@ from .tracker import Pointstamp, Tracker
 
 Updates = list[tuple[Pointstamp, int]]
 
-Resolver = Callable[[], tuple[Output, PathSummary]]
+Resolver = Callable[[], tuple[OutputPort, PathSummary]]
 """Finds the output that an edge begins at, and what happens to times on the way, once the graph is closed."""
 
 HOLD_STEPS = 4
@@ -110,8 +110,8 @@ class Dataflow:
         # What operators and handles changed since the last settlement: (location, time, delta).
         self.changes: list[tuple[int, Time, int]] = []
         self.is_scheduled = False
-        self._edges: list[tuple[Resolver, Input | int, Pact | None]] = []
-        self._inputs: list[Input] = []  # by channel
+        self._edges: list[tuple[Resolver, InputPort | int, Pact | None]] = []
+        self._inputs: list[InputPort] = []  # by channel
         self._arrived: list[Updates] = []
         self._outgoing: ChangeBatch[Pointstamp] = ChangeBatch()
         self._alone = worker.peers == 1
@@ -132,7 +132,7 @@ class Dataflow:
         self.operators.append(operator)
         return operator
 
-    def add_edge(self, resolve: Resolver, target: Input | int, pact: Pact | None) -> None:
+    def add_edge(self, resolve: Resolver, target: InputPort | int, pact: Pact | None) -> None:
         """Connect an output to an input port, or to a bare location where only its frontier is of interest."""
         self._edges.append((resolve, target, pact))
 
@@ -144,7 +144,7 @@ class Dataflow:
             output, summary = resolve()
             location = target if isinstance(target, int) else target.location
             self.graph.link(output.location, location, summary)
-            if isinstance(target, Input) and pact is not None:
+            if isinstance(target, InputPort) and pact is not None:
                 channel = Channel(
                     len(self._inputs), target, pact, summary.compiled(), worker.index, worker.peers
                 )

@@ -25,7 +25,7 @@ _WAIT_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedRun:
+class SimulatedExecution:
     """What a simulation gave."""
 
     results: list[Any]
@@ -71,7 +71,7 @@ def run_threads(program: Program, peers: int, *, patience_s: float = 20.0) -> li
     return [run.results[index] for index in range(peers)]
 
 
-def run_simulated(program: Program, peers: int, seed: int) -> SimulatedRun:
+def run_simulated(program: Program, peers: int, seed: int) -> SimulatedExecution:
     """Run `program` on `peers` workers in this thread; `seed` decides every interleaving.
 
     Raises
@@ -102,7 +102,7 @@ def run_simulated(program: Program, peers: int, seed: int) -> SimulatedRun:
             _blame(workers)
     for worker in workers:
         worker.close()
-    return SimulatedRun([running.result for running in programs], fabric.trace)
+    return SimulatedExecution([running.result for running in programs], fabric.trace)
 
 
 class _Running:

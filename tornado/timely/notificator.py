@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
 from ..errors import TokenMisuse
-from .operator import Input
+from .operator import InputPort
 from .order import Time
 from .token import Token
 
@@ -25,13 +25,13 @@ class Notificator:
 
     Parameters
     ----------
-    inputs : sequence of Input
+    inputs : sequence of InputPort
         All of them must be past a time before it is announced.
     """
 
     __slots__ = ("_asked", "_inputs", "_pending", "_ready")
 
-    def __init__(self, inputs: Sequence[Input]) -> None:
+    def __init__(self, inputs: Sequence[InputPort]) -> None:
         self._inputs = tuple(inputs)
         self._asked = 0
         self._pending: list[tuple[Time, int, Token | None]] = []

@@ -81,17 +81,17 @@ class Received:
 
     __slots__ = ("_input", "_turn", "time")
 
-    def __init__(self, source: Input, time: Time) -> None:
+    def __init__(self, source: InputPort, time: Time) -> None:
         self._input = source
         self._turn = source.operator.turn
         self.time = time
 
-    def retain(self, output: Output | None = None, time: Time | None = None) -> Token:
+    def retain(self, output: OutputPort | None = None, time: Time | None = None) -> Token:
         """A token for an output that this input is connected to.
 
         Parameters
         ----------
-        output : Output, optional
+        output : OutputPort, optional
             Which one; may be left out by an operator with a single output.
         time : tuple of int, optional
             A later time than the message allows. Left out: the least that it allows.
@@ -136,7 +136,7 @@ class Received:
         return f"Received({self.time})"
 
 
-class Input:
+class InputPort:
     """An input port. Made by `OperatorBuilder.input`."""
 
     __slots__ = ("_queue", "connections", "index", "location", "operator", "order")
@@ -202,7 +202,7 @@ class Input:
         return True
 
 
-class Output:
+class OutputPort:
     """An output port. Made by `OperatorBuilder.output`."""
 
     __slots__ = ("channels", "dataflow", "held", "index", "location", "operator", "order")
@@ -271,8 +271,8 @@ class Operator:
         self.dataflow = dataflow
         self.index = index
         self.name = name
-        self.inputs: list[Input] = []
-        self.outputs: list[Output] = []
+        self.inputs: list[InputPort] = []
+        self.outputs: list[OutputPort] = []
         self.logic: Callable[[], None] = _nothing
         self.wake = Wake.MESSAGES
         self.is_active = False

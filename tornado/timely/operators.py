@@ -17,7 +17,7 @@ from .builder import OperatorBuilder
 from .channel import Exchange, Pact, Pipeline
 from .context import Context
 from .notificator import Notificator
-from .operator import Input, Output, Wake
+from .operator import InputPort, OutputPort, Wake
 from .order import Time
 from .scope import Scope, Stream
 from .token import Token
@@ -25,8 +25,8 @@ from .tracker import Tracker
 
 S = TypeVar("S")
 
-UnaryLogic = Callable[[Input, Output], None]
-BinaryLogic = Callable[[Input, Input, Output], None]
+UnaryLogic = Callable[[InputPort, OutputPort], None]
+BinaryLogic = Callable[[InputPort, InputPort, OutputPort], None]
 
 
 class InputHandle:
@@ -37,7 +37,7 @@ class InputHandle:
 
     __slots__ = ("_output", "_token")
 
-    def __init__(self, output: Output, token: Token) -> None:
+    def __init__(self, output: OutputPort, token: Token) -> None:
         self._output = output
         self._token = token
 
@@ -242,7 +242,7 @@ def binary_frontier(
 def unary_notify(
     stream: Stream,
     pact: Pact,
-    logic: Callable[[Input, Output, Notificator], None],
+    logic: Callable[[InputPort, OutputPort, Notificator], None],
     *,
     name: str = "notify",
 ) -> Stream:
@@ -252,7 +252,7 @@ def unary_notify(
         token.drop()
         notificators: list[Notificator] = []
 
-        def called(port: Input, output: Output) -> None:
+        def called(port: InputPort, output: OutputPort) -> None:
             if not notificators:
                 notificators.append(Notificator([port]))
             logic(port, output, notificators[0])
@@ -290,7 +290,7 @@ def aggregate(
     """
     states: dict[Time, S] = {}
 
-    def logic(port: Input, output: Output, notificator: Notificator) -> None:
+    def logic(port: InputPort, output: OutputPort, notificator: Notificator) -> None:
         for received, batch in port.pull():
             time = received.time
             if time not in states:

@@ -12,7 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from ..errors import InvalidDataflow
 from .dataflow import Dataflow
-from .operator import Output
+from .operator import OutputPort
 from .order import Lexicographic, Order
 from .path_summary import PathSummary
 
@@ -146,7 +146,7 @@ class Stream:
 
     __slots__ = ("scope", "source", "summary")
 
-    def __init__(self, scope: Scope, source: Output | Feedback, summary: PathSummary) -> None:
+    def __init__(self, scope: Scope, source: OutputPort | Feedback, summary: PathSummary) -> None:
         self.scope = scope
         self.source = source
         self.summary = summary
@@ -155,7 +155,7 @@ class Stream:
         """Apply an operator of `tornado.timely.operators`: ``stream.then(map_batches, f)`` is ``map_batches(stream, f)``."""
         return operator(self, *args, **kwargs)
 
-    def resolved(self) -> tuple[Output, PathSummary]:
+    def resolved(self) -> tuple[OutputPort, PathSummary]:
         """The output port behind all feedback variables, and what happens to times from there to here."""
         source, summary = self.source, self.summary
         seen: list[Feedback] = []

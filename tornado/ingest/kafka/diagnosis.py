@@ -34,7 +34,7 @@ _ALL_S: Final = 4.5
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ConnectionStep:
     """One step of the way.
 
     Attributes
@@ -58,10 +58,12 @@ class Step:
 class _Broken(Exception):
     def __init__(self, name: str, detail: str, remedy: str) -> None:
         super().__init__(detail)
-        self.step = Step(name, False, detail, remedy)
+        self.step = ConnectionStep(name, False, detail, remedy)
 
 
-def diagnose(settings: KafkaSettings, *, broker_only: bool = False, timeout_s: float = _ALL_S) -> list[Step]:
+def diagnose(
+    settings: KafkaSettings, *, broker_only: bool = False, timeout_s: float = _ALL_S
+) -> list[ConnectionStep]:
     """Walk the way to a topic; the last step is the cause if it does not work.
 
     Parameters
@@ -73,7 +75,7 @@ def diagnose(settings: KafkaSettings, *, broker_only: bool = False, timeout_s: f
     timeout_s : float
         After so long, what has not answered is the cause.
     """
-    steps: list[Step] = []
+    steps: list[ConnectionStep] = []
     current = ["broker"]
 
     def walk() -> None:
@@ -93,7 +95,7 @@ def diagnose(settings: KafkaSettings, *, broker_only: bool = False, timeout_s: f
     found = list(steps)
     if walker.is_alive():
         found.append(
-            Step(
+            ConnectionStep(
                 current[0],
                 works=False,
                 detail=f"no answer within {timeout_s:g} s",
@@ -105,15 +107,15 @@ def diagnose(settings: KafkaSettings, *, broker_only: bool = False, timeout_s: f
 
 def _steps(
     settings: KafkaSettings, current: list[str], refusals: list[Exception], *, broker_only: bool
-) -> Iterator[Step]:
+) -> Iterator[ConnectionStep]:
     open_brokers = _reach(settings)
-    yield Step("broker", works=True, detail=f"{', '.join(open_brokers)} accepts connections")
+    yield ConnectionStep("broker", works=True, detail=f"{', '.join(open_brokers)} accepts connections")
     current[0] = "protocol"
     admin = _connect(settings, open_brokers, refusals)
     try:
         # The addresses that the broker told us: no public call returns them without using them first.
         advertised = sorted((node.host, node.port) for node in admin._manager.cluster.brokers())  # noqa: SLF001
-        yield Step("protocol", works=True, detail="it answers as a Kafka broker")
+        yield ConnectionStep("protocol", works=True, detail="it answers as a Kafka broker")
         current[0] = "advertised address"
         yield _check_advertised(open_brokers, advertised)
         if broker_only:
@@ -121,7 +123,7 @@ def _steps(
         current[0] = "topic"
         found = _describe(admin, settings)
         partitions = found["partitions"]
-        yield Step(
+        yield ConnectionStep(
             "topic", works=True, detail=f"{settings.topic} has {_counted(len(partitions), 'partition')}"
         )
         current[0] = "permission"
@@ -203,7 +205,7 @@ def _refused(shown: str, refusals: list[Exception]) -> _Broken:
     )
 
 
-def _check_advertised(asked: list[str], advertised: list[tuple[str, int]]) -> Step:
+def _check_advertised(asked: list[str], advertised: list[tuple[str, int]]) -> ConnectionStep:
     shown = [f"{host}:{port}" for host, port in advertised]
     failed = []
     for (host, port), name in zip(advertised, shown, strict=True):
@@ -217,10 +219,10 @@ def _check_advertised(asked: list[str], advertised: list[tuple[str, int]]) -> St
             "A wrong listener: let advertised.listeners of the broker name an address that this machine can reach.",
         )
     if failed:
-        return Step(
+        return ConnectionStep(
             "advertised address", works=True, detail=f"not all brokers can be reached: {'; '.join(failed)}"
         )
-    return Step("advertised address", works=True, detail=f"{', '.join(shown)} can be reached")
+    return ConnectionStep("advertised address", works=True, detail=f"{', '.join(shown)} can be reached")
 
 
 def _describe(admin: Any, settings: KafkaSettings) -> Any:
@@ -245,7 +247,7 @@ def _describe(admin: Any, settings: KafkaSettings) -> Any:
     return found
 
 
-def _check_permission(settings: KafkaSettings, found: Any) -> Step:
+def _check_permission(settings: KafkaSettings, found: Any) -> ConnectionStep:
     allowed = found.get("authorized_operations")
     if isinstance(allowed, list) and allowed and "READ" not in allowed:
         raise _Broken(
@@ -253,10 +255,10 @@ def _check_permission(settings: KafkaSettings, found: Any) -> Step:
             f"this client may {', '.join(sorted(allowed)).lower()} {settings.topic}, but not read it",
             "Ask for READ on the topic.",
         )
-    return Step("permission", works=True, detail=f"{settings.topic} may be read")
+    return ConnectionStep("permission", works=True, detail=f"{settings.topic} may be read")
 
 
-def _check_leaders(settings: KafkaSettings, partitions: list[Any]) -> Step:
+def _check_leaders(settings: KafkaSettings, partitions: list[Any]) -> ConnectionStep:
     leaderless = [part["partition_index"] for part in partitions if part.get("leader_id", -1) < 0]
     if leaderless:
         raise _Broken(
@@ -264,10 +266,10 @@ def _check_leaders(settings: KafkaSettings, partitions: list[Any]) -> Step:
             f"no broker leads {', '.join(source_name(settings.topic, number) for number in sorted(leaderless))}",
             "The brokers with their records are down: start them, or elect a leader.",
         )
-    return Step("leaders", works=True, detail="every partition has one")
+    return ConnectionStep("leaders", works=True, detail="every partition has one")
 
 
-def _check_records(settings: KafkaSettings, numbers: list[int]) -> Step:
+def _check_records(settings: KafkaSettings, numbers: list[int]) -> ConnectionStep:
     consumer = KafkaConsumer(
         **{
             "bootstrap_servers": list(settings.brokers),
@@ -287,7 +289,9 @@ def _check_records(settings: KafkaSettings, numbers: list[int]) -> Step:
     count = sum(end[place] - begin[place] for place in places)
     shown = ", ".join(f"{place.partition}: {begin[place]} to {end[place]}" for place in places[:8])
     more = ", …" if len(places) > 8 else ""
-    return Step("records", works=True, detail=f"{_counted(count, 'record')} (offsets of {shown}{more})")
+    return ConnectionStep(
+        "records", works=True, detail=f"{_counted(count, 'record')} (offsets of {shown}{more})"
+    )
 
 
 def _quietly(action: Callable[[], object]) -> None:
@@ -298,9 +302,9 @@ def _quietly(action: Callable[[], object]) -> None:
         return
 
 
-def _unexpected(name: str, error: BaseException) -> Step:
+def _unexpected(name: str, error: BaseException) -> ConnectionStep:
     text = str(error).strip()
-    return Step(
+    return ConnectionStep(
         name,
         works=False,
         detail=f"{type(error).__name__}{f': {text}' if text else ''}",

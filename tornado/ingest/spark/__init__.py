@@ -47,8 +47,8 @@ def report_spark(spark: Any, queries: Sequence[Any], *, url: str, loop: str) -> 
         As `register_spark`.
     """
     with _pyspark():
-        from .reports import Reporter
-    spark.streams.addListener(Reporter({str(query.id) for query in queries}, url, loop))
+        from .reports import StreamingQueryReporter
+    spark.streams.addListener(StreamingQueryReporter({str(query.id) for query in queries}, url, loop))
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ _REJECTED = "rejected"
 _ERROR_CHARACTERS = 500
 
 
-class Reporter(StreamingQueryListener):
+class StreamingQueryReporter(StreamingQueryListener):
     """Tells one loop of some queries, named by their ids; see `report_spark`."""
 
     def __init__(self, queries: set[str], url: str, loop: str) -> None:

@@ -11,7 +11,7 @@ from random import Random
 
 from ..errors import ProtocolViolation
 from ..timely import SimulatedFabric
-from .contract import Host
+from .engine_contract import Host
 
 _PATIENCE = 20_000
 
@@ -37,7 +37,7 @@ class SimulationEngine:
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
 
     def start(self, hosts: Sequence[Host], on_failure: Callable[[int, BaseException], None]) -> None:
-        """Remember the hosts."""
+        """Take the hosts, which `wait_for` and `step` step."""
         self._hosts = hosts
         self._on_failure = on_failure
 
@@ -51,7 +51,7 @@ class SimulationEngine:
                 self._on_failure(index, error)
 
     def await_workers(self) -> int:
-        """They are always there."""
+        """Return at once: hosts in this thread are never lost."""
         return self.losses
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:  # noqa: ARG002  simulated time does not run out
@@ -72,7 +72,7 @@ class SimulationEngine:
         )
 
     def notify(self) -> None:
-        """Nothing waits outside `wait_for`."""
+        """Do nothing: nobody waits outside `wait_for`."""
 
     def close(self) -> None:
         """Close the hosts."""

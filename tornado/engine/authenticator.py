@@ -19,7 +19,7 @@ _ADDRESS = "inproc://zeromq.zap.01"
 _ENOUGH = 7  # version, number, domain, address, identity, mechanism, and one credential at least
 
 
-class Doorkeeper:
+class Authenticator:
     """Answers the questions of one context on a thread of its own, until the context is terminated.
 
     To be made before a socket of the context listens.
@@ -42,7 +42,7 @@ class Doorkeeper:
         self._questions = context.socket(zmq.REP)
         self._questions.linger = 0
         self._questions.bind(_ADDRESS)
-        threading.Thread(target=self._run, name="tornado-doorkeeper", daemon=True).start()
+        threading.Thread(target=self._run, name="tornado-authenticator", daemon=True).start()
 
     def _run(self) -> None:
         with self._questions:

@@ -16,7 +16,7 @@ class Host(Protocol):
     """One worker, as an engine sees it."""
 
     def step(self) -> bool:
-        """Do what there is to do, once around; whether there was anything."""
+        """Do what there is to do, once around; return whether there was anything."""
         ...
 
     def wait(self, timeout_s: float) -> bool:
@@ -24,7 +24,7 @@ class Host(Protocol):
         ...
 
     def idle(self) -> None:
-        """Called when `wait` has come back with nothing to do."""
+        """Do what can wait; called when `wait` has come back with nothing to do."""
         ...
 
     def wake(self) -> None:
@@ -32,7 +32,7 @@ class Host(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up what runs; from the thread that steps."""
+        """Free what the worker holds; from the thread that steps."""
         ...
 
 
@@ -74,7 +74,7 @@ class Engine(Protocol):
         ...
 
     def notify(self) -> None:
-        """Have waiting conditions looked at again; from any thread."""
+        """Have the conditions that are waited for looked at again; from any thread."""
         ...
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from ..errors import LawBroken
 from .messages import AddEdge, Change, Committed, RemoveEdge, Touch
-from .world import Action, Begin, SessionFactory, Setting, World
+from .world import Action, BeginSession, SessionFactory, Setting, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class _Rounds:
         if not self.left:
             self.number += 1
             self.left = set(enabled)
-        if isinstance(action, Begin):
+        if isinstance(action, BeginSession):
             self.since[action.vertex] = self.number
         for commit in committed:
             self.since.pop(commit.vertex, None)
