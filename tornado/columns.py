@@ -189,7 +189,7 @@ def columns_at(_typing_context: Any, addresses: Any, layout: Any) -> Any:
     return _Columns(layout.literal_value)(addresses, layout), make
 
 
-@intrinsic
+@intrinsic(prefer_literal=False)
 def columns_like(_typing_context: Any, columns: Any, addresses: Any) -> Any:
     """Columns of the same names and types, of a column with their addresses."""
 
@@ -199,7 +199,7 @@ def columns_like(_typing_context: Any, columns: Any, addresses: Any) -> Any:
     return columns(columns, addresses), make
 
 
-@intrinsic
+@intrinsic(prefer_literal=False)
 def prefetch(_typing_context: Any, column: Any, index: Any) -> Any:  # noqa: ARG001  # any whole number
     """Have the cache line of an item fetched, which is to be read or written soon; any index will do."""
 

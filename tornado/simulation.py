@@ -44,6 +44,7 @@ from .loops.loop_columns import UNBOUNDED
 from .loops.processor import SelectiveProcessor
 from .protocol.session_kernel import OPEN_RECORDS
 from .testing import Distances, EdgeList, GraphModel, exact_distances
+from .value_types import ValueArray
 
 _DELAY_BOUNDS = (1, 2, 4, 64, None)
 _WORKERS = (1, 2, 2, 3, 4)
@@ -353,7 +354,7 @@ class _Simulation:
         self,
         who: str,
         ids: NDArray[np.int64],
-        values: NDArray[np.float64],
+        values: ValueArray,
         right: Distances,
         state: BranchState,
         version: int,

@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from ..errors import AddressSpaceExhausted
@@ -22,7 +23,7 @@ _HUGE_PAGE_BYTES = 2 << 20
 _HUGE_PAGES_FROM_BYTES = 4 << 20
 
 
-def reserve(length: int, dtype: type | str) -> NDArray[Any]:
+def reserve(length: int, dtype: npt.DTypeLike) -> NDArray[Any]:
     """An array of `length` zeros of `dtype` that occupies memory only where it was written.
 
     Raises

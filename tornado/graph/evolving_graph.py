@@ -244,11 +244,15 @@ class EvolvingGraph:
         self._leases[lease] = version
         self.columns.counters[names.LEASED] = 1
 
+    def holds(self, lease: int) -> bool:
+        """Whether a lease is not released."""
+        return lease in self._leases
+
     def release(self, lease: int) -> None:
         """Give a lease back; what no other lease needs is forgotten."""
-        if self._reverse is not None:
+        if self._reverse is not None and self._reverse.holds(lease):  # else it is older than the lists
             self._reverse.release(lease)
-        self._leases.pop(lease, None)  # it may be older than these lists
+        del self._leases[lease]
         counters = self.columns.counters
         if not self._leases:
             counters[names.LEASED] = 0

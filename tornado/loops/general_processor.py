@@ -11,7 +11,9 @@ Source: the coordination of Tornado (SIGMOD 2016, section 4) over timestamp toke
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +126,8 @@ class GeneralProcessor:
         ids = np.fromiter(seen, np.int64, len(seen))
         dtype = dtype_of(self.vertices.program.worst)
         # A number that is not whole would be cut off without a word.
-        values = map(operator.index, seen.values()) if dtype == INT64 else seen.values()
+        found: Iterable[Any] = seen.values()
+        values = map(operator.index, found) if dtype == INT64 else found
         return ColumnValues(ids, np.fromiter(values, dtype, len(seen)))
 
     def free(self) -> None:

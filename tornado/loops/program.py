@@ -136,24 +136,24 @@ class SelectiveProgram(VertexProgram):
     worst: ClassVar[Any] = math.inf
 
     @staticmethod
-    def initial(vertex: int, *parameters: Any) -> float:
+    def initial(vertex: int, *parameters: Any) -> Any:
         """A vertex's value without any offer; `parameters` are the program's fields, in order."""
         raise NotImplementedError
 
     @staticmethod
-    def offer(value: float, weight: float) -> float:
+    def offer(value: Any, weight: float) -> Any:
         """What a producer's value is worth to a consumer over an edge."""
         raise NotImplementedError
 
     @staticmethod
-    def better(value: float, other: float) -> bool:
+    def better(value: Any, other: Any) -> bool:
         """Whether a value is to be preferred, strictly."""
         raise NotImplementedError
 
     @staticmethod
-    def priority(value: float) -> float:
+    def priority(value: Any) -> float:
         """The order in which vertices are processed, inside the delay bound: least first."""
-        return value
+        return float(value)
 
     @property
     def stopped_side(self) -> Side | None:

@@ -290,18 +290,18 @@ def fork(loop, branch_session, branch):
             branch.subscribers[row] = loop.subscribers[row]
     branch.counters[ROWS_SEEN] = rows
     for place in range(count):
-        row = np.int64(branch.round_row[place])
-        flags = loop.flags[row]
+        special = np.int64(branch.round_row[place])
+        flags = loop.flags[special]
         if flags & MARKED:
-            put_value(branch.least, row, value_at(loop.least, row))
-            branch.wave[row] = 1
-            branch.marks[branch.counters[MARKS]] = row
+            put_value(branch.least, special, value_at(loop.least, special))
+            branch.wave[special] = 1
+            branch.marks[branch.counters[MARKS]] = special
             branch.counters[MARKS] += 1
         if flags & DIRTY:
-            put_row_value(branch.candidate, row, row_value_at(loop.candidate, row))
-            mark_dirty(branch_session, branch, row)
+            put_row_value(branch.candidate, special, row_value_at(loop.candidate, special))
+            mark_dirty(branch_session, branch, special)
         if flags & REGATHER:
-            recheck(branch, row, 1)
+            recheck(branch, special, 1)
 
 
 @nb.njit(cache=True, nogil=True)

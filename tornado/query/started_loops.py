@@ -54,13 +54,14 @@ class StartedLoop:
         InvalidArgument
             When the program is not that app's, or a parameter has no form in JSON.
         """
-        if load_program(app).kind is not type(program):
+        kind = load_program(app).kind
+        if kind is not type(program):
             raise InvalidArgument(
-                f"the program of the app {app!r} is {load_program(app).kind.__name__}, and not {type(program).__name__}",
+                f"the program of the app {app!r} is {kind.__name__}, and not {type(program).__name__}",
                 hint="Name the app that the program is from, or leave it out.",
             )
         parameters = {
-            field.name: getattr(program, field.name) for field in dataclasses.fields(program) if field.init
+            field.name: getattr(program, field.name) for field in dataclasses.fields(kind) if field.init
         }
         try:
             return cls(name, app, json.loads(json.dumps(parameters, default=_plain)), delay_bound)
