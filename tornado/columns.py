@@ -189,8 +189,7 @@ def columns_at(_typing_context: Any, addresses: Any, layout: Any) -> Any:
     return _Columns(layout.literal_value)(addresses, layout), make
 
 
-@intrinsic(prefer_literal=False)
-def columns_like(_typing_context: Any, columns: Any, addresses: Any) -> Any:
+def _columns_like(_typing_context: Any, columns: Any, addresses: Any) -> Any:
     """Columns of the same names and types, of a column with their addresses."""
 
     def make(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
@@ -199,8 +198,10 @@ def columns_like(_typing_context: Any, columns: Any, addresses: Any) -> Any:
     return columns(columns, addresses), make
 
 
-@intrinsic(prefer_literal=False)
-def prefetch(_typing_context: Any, column: Any, index: Any) -> Any:  # noqa: ARG001  # any whole number
+columns_like: Any = intrinsic(_columns_like)
+
+
+def _prefetch(_typing_context: Any, column: Any, index: Any) -> Any:  # noqa: ARG001  # any whole number
     """Have the cache line of an item fetched, which is to be read or written soon; any index will do."""
 
     def make(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
@@ -218,3 +219,6 @@ def prefetch(_typing_context: Any, column: Any, index: Any) -> Any:  # noqa: ARG
         return context.get_dummy_value()
 
     return types.none(column, types.intp), make
+
+
+prefetch: Any = intrinsic(_prefetch)
