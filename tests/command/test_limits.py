@@ -77,7 +77,7 @@ def job(tmp_path):
             service=SimpleNamespace(watch_sources=lambda *_: None),
         )
         options = {
-            **dict.fromkeys(["vertices", "points", "columns", "workers", "store", "quarantine"]),
+            **dict.fromkeys(["vertices", "points", "columns", "workers", "store", "stream", "quarantine"]),
             **dict.fromkeys(["kafka", "topic", "value_format", "when_deleted", "kafka_config", "pipeline"]),
             "pipeline_arguments": (),
             **dict.fromkeys(["dedup_key", "dedup_window", "group", "ingesters"]),

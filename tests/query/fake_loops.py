@@ -379,12 +379,14 @@ class Master:
         self.values_of = Values
         self._threads = []
 
-    def start(self, program, name=None, delay_bound=64, *, beside=()):
+    def start(self, program, name=None, delay_bound=64, *, beside=(), new_stream=None, is_undirected=False):
         assert not beside
+        assert not is_undirected
         name = name or type(program).__name__.lower()
         if name in self.loops:
             raise InvalidArgument(f"a loop is called {name!r} already")
         loop = MainLoop(self, name, program, delay_bound)
+        loop.stream_name = new_stream or name
         self.loops[name] = loop
         return loop
 

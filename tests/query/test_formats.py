@@ -105,7 +105,7 @@ def test_distances_are_written_byte_for_byte_as_ever():
     for values in (np.array([0.0, 0.1, np.inf, 1e22]), np.array([0.0, 0.1, 5e-324, 1e22])):
         rows = [rows_of(list(range(4)), values)]
         third = ("null", "") if values[2] == np.inf else ("5e-324", "5e-324")
-        shown = ["0.0", "0.1", third[0], "1e22"]
+        shown = ["0.0", "0.1", third[0], "1e+22"]
         objects = [f'{{"vertex":{place},"value":{value}}}' for place, value in enumerate(shown)]
         assert streamed(JSON, rows).decode() == f'{{"values":[{",".join(objects)}],"unknown":[],"next":null}}'
         assert streamed(NDJSON, rows).decode() == "".join(f"{one}\n" for one in objects)
