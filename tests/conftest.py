@@ -1,11 +1,32 @@
-"""What every room's tests share."""
+"""What every room's tests share, and which process of a run has which tests."""
 
+import fcntl
 import os
 
 import numpy as np
 import pytest
 
 from tests.real_data import DATA_VARIABLE, locate
+from tornado.config import cache_dir
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Where processes share the tests, each has them in the order in which lanes are given out."""
+    if hasattr(config, "workerinput"):
+        from tests.lanes import place_of
+
+        items.sort(key=lambda item: place_of(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """`--dist loadscope` gives out lanes."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from tests.lanes import Lanes
+
+    return Lanes(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +42,10 @@ def compiled_paths():
     from tornado.ingest.records import EdgeBatch
     from tornado.loops import Master
 
-    with Master(None, 1) as master:
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    with (cache_dir() / "compiling.lock").open("w") as lock, Master(None, 1) as master:
+        # Another process of the run that begins at the same moment would compile all of it, too.
+        fcntl.flock(lock, fcntl.LOCK_EX)
         loop = master.start(ShortestPaths(source=1), name="compiled")
         loop.admit(EdgeBatch.of([1, 2, 3], [2, 3, 2], [1.0, 2.0, 0.0]), "edges", 3)
         loop.admit(EdgeBatch.of([1, 1], [2, 3], op=[-1, 2]), "edges", 5)

@@ -11,8 +11,16 @@ import pytest
 
 from benchmarks.catalogue import run_entry
 from benchmarks.harness import CHECKOUT, Settings
+from tests.spark.sessions import IN_A_HURRY
 
 SMOKE = Settings(scale=10, workers=(1, 2), smoke=True, hold_s=0.3, queries=10, limit_s=120.0)
+
+
+@pytest.fixture(autouse=True)
+def in_a_hurry(monkeypatch):
+    """For every Java that a benchmark starts."""
+    for name, value in IN_A_HURRY.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries", "memory"])
@@ -104,7 +112,9 @@ def test_a_pipeline_is_read_in_the_smoke_run():
     assert done.returncode == 0, done.stderr
 
 
-def test_a_service_starts_twice_and_answers_exactly():
+def test_a_service_starts_twice_and_answers_exactly(monkeypatch):
+    # What is compiled for two starts need not be fast.
+    monkeypatch.setenv("NUMBA_OPT", "0")
     report = run_entry("startup", Settings(scale=0, smoke=True, limit_s=240.0))
     assert report.failure is None
     assert report.value("second start, until ready") > 0

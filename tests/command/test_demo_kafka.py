@@ -6,6 +6,8 @@ import re
 import psutil
 import pytest
 
+from tests.spark.sessions import IN_A_HURRY
+
 pytestmark = pytest.mark.usefixtures("compiled_paths")
 
 
@@ -15,7 +17,9 @@ def test_the_chain_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind
     pytest.importorskip("pyspark")
     folder = tmp_path / "temporary"
     folder.mkdir()
-    done = tornado("demo-kafka", "--side", "20", "--seconds", "2", timeout_s=300, TMPDIR=str(folder))
+    # The Spark of the loop's workers, too, lives for seconds.
+    options = IN_A_HURRY | {"TMPDIR": str(folder)}
+    done = tornado("demo-kafka", "--side", "20", "--seconds", "2", timeout_s=300, **options)
     assert done.code == 0, done.out + done.err
     *lines, last = done.out.splitlines()
     assert last.startswith("match")

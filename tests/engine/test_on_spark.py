@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.end_to_end.running import CHECKOUT
+from tests.spark import sessions
 
 WITHIN_S = 500
 SOAK_WITHIN_S = 5_000
@@ -38,11 +39,7 @@ def command(chosen, *, is_soak):
 
 
 def run(master, chosen, java, *options, is_soak):
-    environment = os.environ | {
-        "JAVA_HOME": java,
-        "PYTHONPATH": str(CHECKOUT),
-        "TORNADO_TEST_PLACES": f"spark:{master}",
-    }
+    environment = os.environ | sessions.environment(java) | {"TORNADO_TEST_PLACES": f"spark:{master}"}
     return subprocess.run(
         [*command(chosen, is_soak=is_soak), *options],
         capture_output=True,

@@ -1,36 +1,19 @@
 """Other selective programs than shortest paths come to the fixed point of a plain relaxation."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
+from tests.loops.lowest import Lowest
 from tests.loops.streaming import TIMEOUT_S
-from tornado import EdgeBatch, SelectiveProgram
+from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import ConnectionLost, InvalidArgument, UnknownField
 from tornado.loops import BranchState, Master
 from tornado.testing import GraphModel, batches, mixed, random_multigraph
-
-
-@dataclass(frozen=True)
-class LeastLabel(SelectiveProgram):
-    """The least id that reaches a vertex: weakly connected components where every edge is there both ways."""
-
-    @staticmethod
-    def initial(vertex):
-        return np.float64(vertex)
-
-    @staticmethod
-    def offer(value, weight):
-        return value
-
-    @staticmethod
-    def better(value, other):
-        return value < other
 
 
 def fixed_point(program, edges):
@@ -51,7 +34,7 @@ def fixed_point(program, edges):
     return values
 
 
-PROGRAMS = [WidestPath(source=0), LeastLabel()]  # each is compiled once, in 15 s or so
+PROGRAMS = [WidestPath(source=0), Lowest()]
 
 
 @pytest.mark.parametrize("bound", [1, 64, None])

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
+from tests.loops.lowest import Lowest
 from tests.loops.snapshot_writer import SOURCE, stream
 from tests.loops.test_general_programs import Paths
-from tornado import EdgeBatch, SelectiveProgram
+from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt
 from tornado.loops import BranchState, Master, stored_snapshot
@@ -18,23 +19,6 @@ from tornado.testing import EdgeHistory, batches, exact_distances, mixed, random
 
 NAME = "roads"
 WAIT_S = 60
-
-
-@dataclass(frozen=True)
-class Lowest(SelectiveProgram):
-    """The least id from which a vertex can be reached: every vertex begins with a value of its own."""
-
-    @staticmethod
-    def initial(vertex: int) -> float:
-        return float(vertex)
-
-    @staticmethod
-    def offer(value: float, weight: float) -> float:
-        return value
-
-    @staticmethod
-    def better(value: float, other: float) -> bool:
-        return value < other
 
 
 @dataclass(frozen=True)

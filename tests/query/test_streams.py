@@ -1,7 +1,6 @@
 """Several loops on one stream, from Python and over HTTP: started, fed, asked and removed while it runs."""
 
 import threading
-from dataclasses import dataclass
 
 import httpx
 import pytest
@@ -9,7 +8,7 @@ import pytest
 import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
-from tornado import SelectiveProgram
+from tests.loops.lowest import Lowest
 from tornado.errors import (
     InvalidArgument,
     NameTaken,
@@ -189,25 +188,6 @@ def test_a_restart_has_the_stream_with_what_any_of_its_loops_took_in(tmp_path):
             # The snapshot has the graph; what another program finds on it is computed.
             for loop, length in ((roads, 2.0), (hops, 1.0)):
                 assert dict(loop.query([1], at=version).result().values) == {1: length}
-
-
-@dataclass(frozen=True)
-class Lowest(SelectiveProgram):
-    """The least id that leads to a vertex: every vertex has an update to commit at the beginning."""
-
-    shift: int = 0
-
-    @staticmethod
-    def initial(vertex: int, shift: int) -> float:
-        return float(vertex + shift)
-
-    @staticmethod
-    def offer(value: float, weight: float) -> float:
-        return value
-
-    @staticmethod
-    def better(value: float, other: float) -> bool:
-        return value < other
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+# These JVMs live for seconds: compiling well, and threads to collect garbage, cost more than they bring.
+IN_A_HURRY = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
@@ -13,8 +15,7 @@ def environment(java_home):
     """What a process needs in which Spark starts, and those that Spark starts for its tasks."""
     return {
         "JAVA_HOME": java_home,
-        # These JVMs live for seconds: compiling well, and threads to collect garbage, cost more than they bring.
-        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        **IN_A_HURRY,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         # Tasks are processes of their own, and must import this checkout.

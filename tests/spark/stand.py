@@ -19,6 +19,8 @@ from tests.spark.recorded import Recording
 
 LOCAL = "local[2,4]"
 CLUSTER = "local-cluster[2,1,1024]"
+# Between two questions: who asks all the time takes from Spark what it needs to get on.
+PAUSE_S = 0.1
 
 
 def free_port():
@@ -149,7 +151,7 @@ class Stand:
             )
             is_in = self.newest_batch() == len(self.recording.ends) - 2
             prefix = self.recording.check(self.service.ask(), self.driver.source)
-            time.sleep(0.02)
+            time.sleep(PAUSE_S)
         assert prefix == self.recording.ends[-1]
 
     def check_once(self):

@@ -10,6 +10,7 @@ import pytest
 
 from tests.end_to_end.running import Service
 from tests.kafka.topics import wait_until
+from tests.spark.stand import PAUSE_S
 from tests.spark.test_roads import of_one_instant
 from tests.spark.topic_of_roads import BAD, TopicOfRoads, check, recorded, recording_source
 from tornado import register_spark
@@ -50,6 +51,7 @@ def test_answers_are_exact_for_the_batch_that_they_name_and_bad_records_are_name
                 while (prefix := checked_answer(service, source, tmp_path)) < end:
                     assert queries[1].exception() is None and time.monotonic() < until_s
                     prefixes.add(prefix)
+                    time.sleep(PAUSE_S)
                 assert prefix == end
             roads.check_end(service.ask())
             queries[0].processAllAvailable()
@@ -116,7 +118,7 @@ def test_a_run_with_its_pipeline_fills_in_the_past_and_goes_on_though_it_is_kill
     roads.send(half)
     with Service(tmp_path, *options) as service:
         pid = service.wait_for("pipeline")["pid"]
-        wait_until(lambda: offsets(service), 240)
+        wait_until(lambda: offsets(service), 240, PAUSE_S)
         past = offsets(service)
         # After its history is in, and before its stream has begun: seconds lie between.
         os.kill(pid, signal.SIGKILL)
@@ -131,12 +133,12 @@ def test_a_run_with_its_pipeline_fills_in_the_past_and_goes_on_though_it_is_kill
     roads.send()
     with Service(tmp_path, *options) as service:
         pid = service.wait_for("pipeline")["pid"]
-        wait_until(lambda: sum(offsets(service).values()) == len(roads.stream), 240)
+        wait_until(lambda: sum(offsets(service).values()) == len(roads.stream), 240, PAUSE_S)
         answer = service.ask()
         [source] = answer["snapshot"]["offsets"].keys() - past.keys()
         assert answer["snapshot"]["offsets"] == {**past, source: len(roads.stream) - half}
         roads.check_end(answer)
-        wait_until(lambda: told(service, source)["rejected"] == len(BAD))
+        wait_until(lambda: told(service, source)["rejected"] == len(BAD), period_s=PAUSE_S)
         assert (told(service, source)["state"], told(service, source)["lag_records"]) == ("running", 0)
         assert told(service, source)["rows_per_s"] > 0
         assert f'tornado_source_lag_records{{loop="sssp",source="{source}"}} 0.0' in metrics(service)

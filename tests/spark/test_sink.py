@@ -7,6 +7,7 @@ import pytest
 from tests.end_to_end.running import Service
 from tests.spark.driver import SCHEMA, started
 from tests.spark.recorded import Recording, mixed_stream
+from tests.spark.stand import PAUSE_S
 
 pytestmark = pytest.mark.spark
 
@@ -46,6 +47,7 @@ def test_answers_are_exact_for_the_batch_that_they_name(spark, service, recordin
     while not prefixes or prefixes[-1] < len(recording.stream):
         assert query.exception() is None and time.monotonic() < until_s
         prefixes.append(recording.check(service.ask(), source))
+        time.sleep(PAUSE_S)
     finish(query)
     assert prefixes == sorted(prefixes)
     statistics = service.client.get("/v1/loops/sssp").json()

@@ -31,6 +31,8 @@ _ARTIFACTS: Final = (
 _READY_S: Final = 60.0
 _STOPPING_S: Final = 20.0
 _LOG_TAIL_CHARACTERS: Final = 2000
+# It lives for seconds or minutes: compiling well, and threads to collect garbage, cost more than they bring.
+_IN_A_HURRY: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _PROPERTIES: Final = """\
 process.roles=broker,controller
@@ -142,15 +144,16 @@ class KafkaBroker:
             properties.write_text(self._properties())
             run_tool(
                 [
-                    *[java, f"-Dlog4j2.configurationFile={self.folder}/log4j2.properties", "-cp", classes],
-                    *["kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)],
+                    *[java, *_IN_A_HURRY, f"-Dlog4j2.configurationFile={self.folder}/log4j2.properties"],
+                    *["-cp", classes, "kafka.tools.StorageTool", "format"],
+                    *["-t", _cluster_id(), "-c", str(properties)],
                 ],
                 environment,
             )
         with (self.folder / "broker.log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603  the java that was found, with arguments of ours
                 [
-                    *[java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+                    *[java, "-Xmx256m", *_IN_A_HURRY],
                     *[f"-Dlog4j2.configurationFile={self.folder}/log4j2.properties"],
                     *["-cp", classes, "kafka.Kafka", str(properties)],
                 ],
