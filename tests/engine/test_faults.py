@@ -127,6 +127,27 @@ def test_components_are_restored_with_their_reverse_lists(lossy):
         lossy.remove("components")
 
 
+def test_records_that_were_shared_out_for_components_count_once_when_these_are_gone_or_there_again(lossy):
+    records = stream(seed=10, vertices=1000, edges=3000)
+    with Placed(lossy, "directed", records) as streamed:
+        for end_of_life in ("gone", "there again"):
+            lossy.start(ConnectedComponents(), "components", stream="directed")
+            streamed.admit(len(records) // 5)
+            lossy.remove("components")
+            streamed.admit(len(records) // 5)
+            if end_of_life == "there again":
+                components = lossy.start(ConnectedComponents(), "components", stream="directed")
+            breakage = Breakage(streamed)
+            lose(lossy)
+            breakage.exact_again(f"components {end_of_life}")
+            streamed.check_main()
+        judge_components(components, streamed)
+        admit_all(streamed)
+        judge_components(components, streamed)
+        streamed.check_main()
+        lossy.remove("components")
+
+
 def test_a_branch_with_other_parameters_is_forked_again_from_the_same_cut(lossy):
     records = stream(seed=3, **LARGE)
     other = int(records.src[0])

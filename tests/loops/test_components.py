@@ -1,6 +1,8 @@
 """Connected components: along both directions of edges, split by removals, beside other loops, with labels of 64 bits."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from random import Random
+from tempfile import TemporaryDirectory
 
 import networkx as nx
 import numpy as np
@@ -11,10 +13,14 @@ from apps.connected_components import ConnectedComponents
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import UnknownField
-from tornado.graph import EvolvingGraph
+from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.loops import BranchState, Master
 from tornado.loops.journal import Journal
+from tornado.loops.main_loop import MainLoop
+from tornado.loops.new_loop import NewLoop
 from tornado.loops.share import batch_of, shares_of
+from tornado.loops.stream_part import StreamPart
+from tornado.storage import open_store
 from tornado.testing import (
     EdgeHistory,
     EdgeList,
@@ -157,6 +163,92 @@ def test_it_joins_a_stream_that_runs_and_leaves_it_again(workers):
         assert third.statistics().memory_bytes > alone
 
 
+def test_a_snapshot_that_is_wanted_meanwhile_has_it_with_all_edges_or_not_at_all(monkeypatch):
+    filled = MainLoop.fill_reverse
+    records = sparse(seed=12)
+    with Master(workers=2) as master, ThreadPoolExecutor() as threads:
+        hops = master.start(BreadthFirstSearch(source=1), "hops")
+        feed(hops, records, 0, len(records))
+        stored = []
+
+        def fill(keeper, losses):
+            stored.append(threads.submit(hops.checkpoint))
+            wait(stored, 0.5)
+            filled(keeper, losses)
+
+        monkeypatch.setattr(MainLoop, "fill_reverse", fill)
+        components = master.start(COMPONENTS, "components", stream="hops")
+        branch = components.fork(at=stored[0].result(TIMEOUT_S))
+        assert branch.wait(TIMEOUT_S)
+        ids, labels = branch.values().arrays()
+        assert len(set(labels)) > 1
+        edges = EdgeHistory.of(records).at(len(records))
+        assert np.array_equal(labels, exact_components(edges).lookup(ids))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_has_reverse_lists_of_its_own_where_those_it_was_to_hear_along_end(monkeypatch, workers):
+    """Compiling takes long, and the loop that had the reverse lists may be removed meanwhile."""
+    plan = MainLoop._plan
+    records = sparse(seed=13)
+    history = EdgeHistory.of(records)
+    half = len(records) // 2
+    with Master(workers=workers) as master:
+        hops = master.start(BreadthFirstSearch(source=1), "hops")
+        feed(hops, records, 0, half)
+        master.start(COMPONENTS, "first", stream="hops")
+
+        def plan_slowly(loop):
+            if "first" in master.loops:
+                master.remove("first")
+            return plan(loop)
+
+        monkeypatch.setattr(MainLoop, "_plan", plan_slowly)
+        second = master.start(COMPONENTS, "second", stream="hops")
+        judge(second, history)
+        feed(hops, records, half, len(records))
+        judge(second, history)
+
+
+def test_a_worker_fails_a_loop_that_comes_when_its_reverse_lists_are_gone():
+    class Reader:
+        branches = ()
+        hears_back = 1
+        failure = None
+
+        def activate(self):
+            pass
+
+        def fail(self, error):
+            self.failure = error
+
+    part = StreamPart(PartitionMap.even(1), 0, lambda records: None)
+    first, late = Reader(), Reader()
+    part.join(first)
+    part.let_go(first)
+    part.join(late)
+    assert first.failure is None
+    assert "ended" in str(late.failure)
+
+
+def test_records_count_once_where_a_loop_that_was_to_have_reverse_lists_is_refused():
+    records = sparse(seed=14)
+    half = len(records) // 2
+    with TemporaryDirectory() as directory:
+        for is_refused in (False, True):
+            with open_store(f"lmdb://{directory}") as store, Master(store, workers=2) as master:
+                if is_refused:
+                    master.start(BreadthFirstSearch(source=1), "other", new_stream="components")
+                beside = NewLoop(COMPONENTS, "components", on_refused=lambda error: None)
+                hops = master.start(BreadthFirstSearch(source=1), "hops", beside=[beside])
+                assert ("components" in master.loops) is not is_refused
+                begin, end = (half, len(records)) if is_refused else (0, half)
+                feed(hops, records, begin, end)
+                hops.checkpoint()
+                assert hops.wait_idle(TIMEOUT_S)
+                assert hops.statistics().edges == len(EdgeHistory.of(records).at(end))
+
+
 def test_reverse_lists_go_with_the_last_loop_that_hears_along_them():
     with Master() as master:
         hops = master.start(BreadthFirstSearch(source=1), "hops")
@@ -268,7 +360,9 @@ def test_graph_reads_no_reverse_lists_that_are_gone():
     columns = (share.sources, share.targets, share.weights, share.operations)
     assert graph.apply(*columns, 0, 150) == 150
     graph.end_reverse()
-    assert graph.apply(*columns, 150, len(share.sources)) == len(share.sources)
+    assert graph.apply(*columns, 150, len(share.sources), is_both_ways=share.is_both_ways) == len(
+        share.sources
+    )
     alone = EvolvingGraph(partition, 0)
     own = shares_of(batch, partition)[0]
     alone.apply(own.sources, own.targets, own.weights, own.operations, 0, len(own.sources))

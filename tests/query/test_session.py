@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import tornado
 from apps.sssp import ShortestPaths
 from tests.query import fake_loops
 from tornado.errors import InvalidArgument, NotSupported, ResultUnavailable, UnknownLoop, UnknownVertex
@@ -377,3 +378,12 @@ def test_integers_of_numpy_are_integers_in_a_question_and_truth_values_are_not(p
             paths.query(vertices=[3, vertex])
     with pytest.raises(InvalidArgument, match=r"top is .*True.* whole number"):
         paths.query(top=np.True_)
+
+
+def test_a_start_that_fails_says_nothing_of_the_directions_of_the_next_one():
+    with tornado.open(workers=1) as session:
+        with pytest.raises(InvalidArgument, match="delay bound"):
+            session.start(ShortestPaths(source=1), "roads", delay_bound=0, undirected=True)
+        roads = session.start(ShortestPaths(source=1), "roads")
+        roads.insert([2], [1])
+        assert roads.query(vertices=[2]).values == {2: math.inf}

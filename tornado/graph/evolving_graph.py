@@ -107,7 +107,6 @@ class EvolvingGraph:
         self._replace()
         self._partition = partition
         self._reverse: EvolvingGraph | None = None
-        self._is_both_ways = False  # whether shares may have records of which only the source is owned here
         self._leases: dict[int, int] = {}
         self._next_lease = 0
         self._compaction: Iterator[bool] | None = None
@@ -166,6 +165,8 @@ class EvolvingGraph:
         operations: NDArray[np.int8],
         first: int,
         stop: int,
+        *,
+        is_both_ways: bool = False,
     ) -> int:
         """Apply records ``first .. stop``, as far as there is room for what they leave behind.
 
@@ -174,28 +175,36 @@ class EvolvingGraph:
         Parameters
         ----------
         sources, targets : int64[n]
-            Ids; those of targets belong to this worker. Only read, as the others are.
+            Ids; those of targets, or with `is_both_ways` one of two, belong to this worker. Only read, as the others are.
         weights : float64[n]
         operations : int8[n]
             See `tornado.ingest.records`.
+        is_both_ways
+            Whether there may be records of which only the source belongs to this worker. Without reverse lists those change
+            nothing: the lists may have gone since, or workers that took the place of lost ones never had any.
 
         Returns
         -------
         The index of the first record that was not applied.
         """
         self.make_room(stop - first)
-        apply = self._kernel.apply_both_ways if self._is_both_ways else self._kernel.apply_records
+        both_ways = is_both_ways or self._reverse is not None
+        apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
 
     def begin_reverse(self) -> None:
-        """Have reverse lists, empty ones; from now on shares have the records of which either end is owned here."""
+        """Have reverse lists, empty ones; from now on they have every record of which the source is owned here."""
         reverse = EvolvingGraph(self._partition, int(self.columns.counters[names.PART]))
         reverse.columns.counters[names.ROWS] = self.rows
         reverse.columns.counters[names.SEQUENCE] = self.sequence
         self._reverse = reverse
-        self._is_both_ways = True
         self._replace(reverse=reverse.addresses)
         self.columns.counters[names.REVERSED] = 1
+
+    @property
+    def has_reverse(self) -> bool:
+        """Whether there are reverse lists."""
+        return self._reverse is not None
 
     def end_reverse(self) -> None:
         """Let go of the reverse lists; nobody reads them."""

@@ -54,9 +54,12 @@ class Journal:
             self._forks -= isinstance(entry, Fork)
 
     def share_again(self, shares_of: Callable[[EdgeBatch], list[Share]]) -> None:
-        """Share the batches out in another way from now on, also those that are kept."""
+        """Share the batches that are kept out in another way, along both directions; those that are so already stay."""
         self._entries = deque(
-            (version, entry if isinstance(entry, Fork) else shares_of(batch_of(entry)))
+            (
+                version,
+                entry if isinstance(entry, Fork) or entry[0].is_both_ways else shares_of(batch_of(entry)),
+            )
             for version, entry in self._entries
         )
         self.records = sum(_records(entry) for _, entry in self._entries)

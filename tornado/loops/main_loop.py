@@ -79,6 +79,9 @@ class MainLoop:
         self.workers = len(hosts)
         self.stream = stream
         self.hears_back = stream.reverse if program.both_ways and not stream.is_undirected else 0
+        shares_reverse = (
+            self.hears_back > 0 and stream.is_both_ways
+        )  # others have begun the lists, and may end them
         self.app = app
         self.is_installed = False
         self.restored: Restored | None = None
@@ -95,6 +98,8 @@ class MainLoop:
             with stream.order:
                 stream.require_open()
                 self._parts.raise_loss(losses)  # the new ones are not prepared
+                if shares_reverse:
+                    stream.require_reverse(self)
                 self._parts.install()
                 self.is_installed = True
             self._parts.await_installed(losses)
@@ -321,7 +326,10 @@ class MainLoop:
         """Have the workers put all edges of the graph into the reverse lists that they have begun, while the stream stands still."""
         for batch in self._edges_of_now():
             self._parts.wait(lambda: self.stream.backlog() <= BACKLOG_LIMIT_RECORDS, losses)
-            self.stream.post_shares(reverse_shares_of(batch, self.partition), self.stream.counts()[0])
+            shares = reverse_shares_of(batch, self.partition)
+            with self.stream.order:
+                self._parts.raise_loss(losses)  # the new ones have no reverse lists
+                self.stream.post_shares(shares, self.stream.counts()[0])
 
     def _edges_of_now(self) -> Iterator[EdgeBatch]:
         """The edges of the graph, a page of a worker at a time; those with one target are in the order of their arrival."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,7 +34,7 @@ from .remote_host import RemoteHost
 from .restoration import Restoration
 from .stored_loop import StoredLoop
 from .stored_snapshot import StoredSnapshot, identity_of
-from .stream import Checkpointed, EdgeStream
+from .stream import Checkpointed, EdgeStream, ReverseListsGone
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 
@@ -204,12 +204,13 @@ class Master:
         restored = [] if stored is None else [other for other in others if _has_fixed_point(stored, other)]
         if any(stream.lacks_reverse(loop.program) for loop in (first, *restored)):
             stream.begin_reverse()
-            stream.have_reverse()
         loops: list[MainLoop] = []
         try:
             loops.append(self._installed(kind, stream, first))
             stream.on_full_journal = loops[0].checkpoint
             late = list(others)
+            if loops[0].hears_back:
+                stream.have_reverse(loops[0])
             if stored is not None:
                 loops[0].check_stored(stored)
                 early = {other.name: other for other in restored}
@@ -219,6 +220,9 @@ class Master:
                         loops.append(self._installed(MainLoop, stream, other))
                     except CallerError as error:
                         other.refuse(error)
+                    else:
+                        if loops[-1].hears_back and not stream.is_both_ways:
+                            stream.have_reverse(loops[-1])
                 for loop, refusal in self._begin_with(stored, stream, loops).items():
                     loops.remove(loop)
                     self._take_off(loop)
@@ -276,27 +280,26 @@ class Master:
                 f"{kind} cannot be started on stream {stream.name!r}: general programs read streams of their own",
                 hint="Start it without a stream.",
             )
-        if not isinstance(keeper, MainLoop):
-            raise InvalidArgument(
-                f"the loops on stream {stream.name!r} have failed", hint="Start a stream again."
-            )
-        with stream.expecting(wanted.program):
-            keeper.require_possible(wanted.program)
-            with stream.beginning_reverse:
-                if stream.lacks_reverse(wanted.program):
-                    return self._start_both_ways(stream, keeper, wanted)
-            return self._installed(MainLoop, stream, wanted)
+        begins_reverse = stream.beginning_reverse if wanted.program.both_ways else nullcontext()
+        with stream.expecting(wanted.program), begins_reverse:
+            _checked_keeper(stream).require_possible(wanted.program)
+            while not stream.lacks_reverse(wanted.program):
+                with suppress(ReverseListsGone):
+                    return self._installed(MainLoop, stream, wanted)
+            return self._start_both_ways(stream, _checked_keeper(stream), wanted)
 
     def _start_both_ways(self, stream: EdgeStream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
         """Start a loop whose vertices hear along both directions where the graph has lists of one."""
         losses = self.engine.await_workers()
-        with stream.standing_still(lambda condition: keeper.await_parts(condition, losses)):
+        with (
+            stream.checkpointing,  # of the new loop there is nothing to store before the lists have all edges
+            stream.standing_still(lambda condition: keeper.await_parts(condition, losses)),
+        ):
             stream.begin_reverse()
             loop = self._installed(MainLoop, stream, wanted)
             try:
                 keeper.fill_reverse(losses)
-                loop.raise_failure()  # as where workers were lost meanwhile
-                stream.have_reverse()
+                stream.have_reverse(loop)
             except BaseException:
                 self._take_off(loop)
                 raise
@@ -499,14 +502,31 @@ class Master:
         stream.is_undirected = loop.stream.is_undirected
         if stream.lacks_reverse(program):
             stream.begin_reverse()
-            stream.have_reverse()
         loaded = StoredLoop(
             on_end=self._forget,
             stream=stream,
             **self._placed(loop.name, program, loop.delay_bound),
         )
         self._running[loaded.number] = loaded
+        if loaded.hears_back:
+            stream.have_reverse(loaded)
         return loaded.fork_stored(stored, max_iterations)
+
+
+def _checked_keeper(stream: EdgeStream) -> MainLoop:
+    """Return the loop through which a graph is looked at.
+
+    Raises
+    ------
+    InvalidArgument
+        When all loops have failed.
+    """
+    keeper = stream.keeper()
+    if not isinstance(keeper, MainLoop):
+        raise InvalidArgument(
+            f"the loops on stream {stream.name!r} have failed", hint="Start a stream again."
+        )
+    return keeper
 
 
 def _has_fixed_point(stored: StoredSnapshot, wanted: NewLoop) -> bool:

@@ -224,7 +224,7 @@ class RemoteHost:
         match command:
             case Admit(stream, share) if stream in self._applied:  # not one that could not be restored
                 columns = (share.sources, share.targets, share.weights, share.operations, share.mentioned)
-                self.send(("admit", stream, share.version, *columns))
+                self.send(("admit", stream, share.version, share.is_both_ways, *columns))
             case Fork():
                 self._forks[command.number] = command, None
                 self.send(

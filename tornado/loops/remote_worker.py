@@ -58,8 +58,10 @@ class RemoteWorker:
         """Take a command of `RemoteHost`; on the listener's thread."""
         post, report = self._worker_host.post, self._member.report
         match command:
-            case ("admit", stream, version, *columns):
-                post(Admit(stream, Share(version, *columns)))
+            case ("admit", stream, version, is_both_ways, *columns):
+                share = Share(version, *columns)
+                share.is_both_ways = is_both_ways
+                post(Admit(stream, share))
             case ("fork", loop, number, arguments, fresh, max_iterations, reads_edges):
                 post(
                     Fork(

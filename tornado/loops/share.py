@@ -26,6 +26,7 @@ class Share:
         np.int64
     ]  # own vertices that records of other workers' shares name, or that come without an edge
     following: int = 0  # index of the first record that was not applied
+    is_both_ways: bool = False  # whether it has the records of which the worker owns either end
 
     @property
     def records(self) -> int:
@@ -40,7 +41,8 @@ def shares_of(batch: EdgeBatch, partition: PartitionMap, *, both_ways: bool = Fa
     """
     alone = batch.op == MENTION
     if partition.workers == 1 and not alone.any():
-        return [Share(0, batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])]
+        columns = (batch.src, batch.dst, batch.weight, batch.op, batch.src[:0])
+        return [Share(0, *columns, is_both_ways=both_ways)]
     owners, namers = partition.owners_of(batch.dst), partition.owners_of(batch.src)
     shares = []
     for worker in range(partition.workers):
@@ -48,7 +50,8 @@ def shares_of(batch: EdgeBatch, partition: PartitionMap, *, both_ways: bool = Fa
         if both_ways:
             own |= (namers == worker) & ~alone
         mentioned = batch.src[(namers == worker) & ~own]
-        shares.append(Share(0, batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned))
+        columns = (batch.src[own], batch.dst[own], batch.weight[own], batch.op[own], mentioned)
+        shares.append(Share(0, *columns, is_both_ways=both_ways))
     return shares
 
 
@@ -75,5 +78,6 @@ def reverse_shares_of(batch: EdgeBatch, partition: PartitionMap) -> list[Share]:
     for worker in range(partition.workers):
         own = owners == worker
         operations = np.full(int(own.sum()), REVERSE, np.int8)
-        shares.append(Share(0, batch.src[own], batch.dst[own], batch.weight[own], operations, batch.src[:0]))
+        columns = (batch.src[own], batch.dst[own], batch.weight[own], operations, batch.src[:0])
+        shares.append(Share(0, *columns, is_both_ways=True))
     return shares

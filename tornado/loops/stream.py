@@ -42,6 +42,10 @@ class Checkpointed(NamedTuple):
     loops: frozenset[int]
 
 
+class ReverseListsGone(Exception):
+    """Nobody hears along the reverse lists any more that a loop was to hear along; it can be begun again, with new ones."""
+
+
 class ReadingLoop(Protocol):
     """A main loop that reads a stream."""
 
@@ -58,6 +62,11 @@ class ReadingLoop(Protocol):
     @property
     def is_installed(self) -> bool:
         """Whether all workers were told to make their parts of it."""
+        ...
+
+    @property
+    def hears_back(self) -> int:
+        """Which reverse lists it hears along, counted from 1; 0: along none."""
         ...
 
     @property
@@ -224,9 +233,14 @@ class EdgeStream:
         """Have the workers begin reverse lists when the next loop is installed; nothing may be under way to them."""
         self.reverse += 1
 
-    def have_reverse(self) -> None:
-        """Make shares of both directions from now on, those in the journal included; the reverse lists must have all edges."""
+    def have_reverse(self, loop: ReadingLoop) -> None:
+        """Make shares of both directions from now on, those in the journal included.
+
+        The loop is the first that hears along the reverse lists, which must have all edges. Where it has failed meanwhile, as
+        where workers were lost with their lists, what made it fail is raised.
+        """
         with self.order:
+            loop.raise_failure()
             self.is_both_ways = True
             if self._journal is not None:
                 self._journal.share_again(self.shares)
@@ -236,6 +250,17 @@ class EdgeStream:
         self.is_both_ways = self.is_both_ways and any(
             loop.program.both_ways and loop.error is None for loop in self._loops.values()
         )
+
+    def require_reverse(self, loop: ReadingLoop) -> None:
+        """Refuse a loop that is to hear along reverse lists with others, where these have ended; under the order.
+
+        Raises
+        ------
+        ReverseListsGone
+            When the workers may have let go of the lists.
+        """
+        if not any(other is not loop and other.hears_back == loop.hears_back for other in self.running):
+            raise ReverseListsGone
 
     @contextmanager
     def standing_still(self, wait: Callable[[Callable[[], bool]], None]) -> Iterator[None]:

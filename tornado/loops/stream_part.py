@@ -113,6 +113,11 @@ class StreamPart:
         ):  # those before it were for loops that are over, and lack what came since
             self.graph.begin_reverse()
             self._reverse = reader.hears_back
+        if reader.hears_back and not self.graph.has_reverse:  # whoever began them failed just now
+            reader.fail(
+                RuntimeError("the reverse lists that it was to hear along have ended; start it again")
+            )
+            return
         self._readers.append(reader)
 
     def leave(self, reader: ReadingPart) -> None:
@@ -211,9 +216,8 @@ class StreamPart:
         if len(share.mentioned):
             self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
-        share.following = self.graph.apply(
-            share.sources, share.targets, share.weights, share.operations, first, stop
-        )
+        columns = (share.sources, share.targets, share.weights, share.operations)
+        share.following = self.graph.apply(*columns, first, stop, is_both_ways=share.is_both_ways)
         self._tell()
         self._on_applied(share.following - first + mentions)
         return share.following == len(share.sources)

@@ -281,9 +281,9 @@ class Pusher:
             self._count(loop, source, admitted, 0, len(batch), offset)
             return version
 
-    def double(self, stream: str) -> None:
-        """Take each record that is pushed to a stream as an edge in both directions; to be called before the stream begins."""
-        self._undirected.add(stream)
+    def double(self, stream: str, *, wanted: bool = True) -> None:
+        """Say whether each record that is pushed to a stream is an edge in both directions; before the stream begins."""
+        (self._undirected.add if wanted else self._undirected.discard)(stream)
 
     def _as_stream_has_it(self, loop: MainLoopView, batch: EdgeBatch) -> EdgeBatch:
         if loop.stream_name not in self._undirected:

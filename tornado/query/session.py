@@ -202,8 +202,7 @@ class Session:
             keep_snapshots = DEFAULT_KEPT_SNAPSHOTS if keep_snapshots is None else keep_snapshots
         check_kept(keep_snapshots)
         others = self._beside(stream, name, beside)
-        if undirected:
-            self.pusher.double(stream)
+        self.pusher.double(stream, wanted=undirected)  # also where an earlier start of that name has failed
         loop = self.master.start(
             program,
             name=name,
