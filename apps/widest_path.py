@@ -11,7 +11,7 @@ from tornado import SelectiveProgram
 class WidestPath(SelectiveProgram):
     """The width of the widest path from `source` to every vertex: the least weight on it, as great as can be.
 
-    The source itself has infinite width, and what is out of reach minus infinite width: both are written as nothing.
+    The source itself has infinite width, and what is out of reach minus infinite width, which is written as nothing.
 
     Parameters
     ----------
