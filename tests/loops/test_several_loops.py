@@ -124,10 +124,10 @@ def test_no_loop_is_in_the_middle_of_a_list_when_the_graph_changes(workers, monk
     applied, finished = EvolvingGraph.apply, main_processor.MainProcessor.finish_cursor
     cut_short = set()
 
-    def apply(graph, *arguments):
+    def apply(graph, *arguments, **options):
         readers = [part for host in master._hosts for part in host._loops.values() if part.graph is graph]
         assert not any(each.is_scanning() for part in readers for each in (part, *part.branches))
-        return applied(graph, *arguments)
+        return applied(graph, *arguments, **options)
 
     def finish_cursor(part):
         cut_short.add(id(part))
