@@ -113,7 +113,8 @@ def module_text(
         How values are kept.
     """
     constructors = [columns_constructor(kind, layout=layout) for kind in dict.fromkeys(columns.values())]
-    kernels = [_kernel_text(part, columns) for part in parts]
+    named = tuple(columns.items())
+    kernels = [_kernel_text(part, named) for part in parts]
     return "\n\n".join([repr(title), _IMPORTS, functions, *constructors, *kernels]) + "\n"
 
 
@@ -142,8 +143,13 @@ def _compiler() -> str:
     return "\n".join([versions, inspect.getsource(columns_module), inspect.getsource(inner_functions)])
 
 
-def _kernel_text(part: ModuleType, columns: Mapping[str, type]) -> str:
-    """Constants and functions of a module; its entry points are those without the interpreter lock, all others inner functions."""
+@cache
+def _kernel_text(part: ModuleType, named: tuple[tuple[str, type], ...]) -> str:
+    """Constants and functions of a module; its entry points are those without the interpreter lock, all others inner functions.
+
+    Once for all programs: it takes longer than all else at the start of a loop whose code is compiled.
+    """
+    columns = dict(named)
     body: list[ast.stmt] = []
     for statement in ast.parse(inspect.getsource(part)).body:
         if isinstance(statement, ast.FunctionDef):

@@ -3,6 +3,7 @@
 import threading
 
 import httpx
+import numpy as np
 import pytest
 
 import tornado
@@ -194,13 +195,16 @@ def test_a_restart_has_the_stream_with_what_any_of_its_loops_took_in(tmp_path):
 def test_a_stored_snapshot_of_a_program_whose_vertices_all_begin_dirty_is_asked_with_other_parameters(
     workers,
 ):
-    count = 20_000
+    # Many at once, and nothing that goes from worker to worker all the way along.
+    count, length = 20_000, 100
+    sources = np.array([vertex for vertex in range(count) if (vertex + 1) % length])
     with tornado.open("memory:", workers=workers) as session:
         lowest = session.start(Lowest(), "lowest")
-        lowest.insert(range(count), range(1, count + 1))
+        lowest.insert(sources, sources + 1)
         version = lowest.checkpoint()
-        asked = lowest.query([count], at=version, parameters={"shift": 5}, deadline_s=60)
-        assert dict(asked.result(60).values) == {count: 5.0}
+        ends = range(length - 1, count, length)
+        asked = lowest.query(ends, at=version, parameters={"shift": 5}, deadline_s=60)
+        assert dict(asked.result(60).values) == {end: end - length + 6.0 for end in ends}
 
 
 def test_a_query_that_waits_for_room_when_its_loop_is_removed_fails_alone():

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +29,6 @@ from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch, weight_faults
 _COLUMNS: Final = ("src", "dst", "weight", "op")
 _INT64_MAX: Final = 2**63 - 1
 _UNKNOWN_OP: Final = 0
-_WORDS: Final = pa.array(list(OPERATIONS), pa.large_string())
 # What stands behind the last word is for those that are none.
 _CODES: Final = np.array([*OPERATIONS.values(), _UNKNOWN_OP], np.int8)
 _SHOWN_NAMES: Final = 20
@@ -311,7 +311,7 @@ def _op_column(table: pa.Table) -> NDArray[np.int8]:
     start = 0
     for chunk in column.chunks:
         words = chunk.dictionary.cast(pa.large_string())
-        known = pc.index_in(pc.utf8_lower(words), _WORDS).fill_null(len(_WORDS))
+        known = pc.index_in(pc.utf8_lower(words), _words()).fill_null(len(OPERATIONS))
         # A null stands one behind the words, and means as much as one among them.
         table_of_codes = np.append(np.where(_numpy(words.is_null()), INSERT, _CODES[_numpy(known)]), INSERT)
         codes[start : start + len(chunk)] = table_of_codes[
@@ -319,6 +319,12 @@ def _op_column(table: pa.Table) -> NDArray[np.int8]:
         ]
         start += len(chunk)
     return codes
+
+
+@cache
+def _words() -> pa.Array:
+    """The words of operations. Not when this is imported: where pandas is installed, the first array that pyarrow makes imports it."""
+    return pa.array(list(OPERATIONS), pa.large_string())
 
 
 def _weight_column(table: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -65,7 +65,7 @@ def create_app(
     hosts : collection of str, optional
         What the Host header may name; left out, anything.
     """
-    app = FastAPI(
+    app = _Application(
         title="tornado-loops",
         version=__version__,
         description=DESCRIPTION,
@@ -91,6 +91,19 @@ def create_app(
     app.add_exception_handler(Exception, _error)
     app.openapi()  # built now: at the first request for it the event loop would stand still
     return app
+
+
+class _Application(FastAPI):
+    """Applications of one process differ in what they serve and not in their routes: they are described once, which takes long."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return what `GET /openapi.json` says."""
+        if not _DOCUMENT:
+            _DOCUMENT.update(super().openapi())
+        return _DOCUMENT
+
+
+_DOCUMENT: dict[str, Any] = {}
 
 
 def _add_docs(app: FastAPI) -> None:
