@@ -112,9 +112,7 @@ def test_a_pipeline_is_read_in_the_smoke_run():
     assert done.returncode == 0, done.stderr
 
 
-def test_a_service_starts_twice_and_answers_exactly(monkeypatch):
-    # What is compiled for two starts need not be fast.
-    monkeypatch.setenv("NUMBA_OPT", "0")
+def test_a_service_starts_twice_and_answers_exactly():
     report = run_entry("startup", Settings(scale=0, smoke=True, limit_s=240.0))
     assert report.failure is None
     assert report.value("second start, until ready") > 0

@@ -72,13 +72,7 @@ def run(folder, cache):
         cwd=folder,
         capture_output=True,
         text=True,
-        # Compiled without optimising: in half the time, and as many functions.
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "TORNADO_LOOPS_CACHE_DIR": str(cache),
-            "NUMBA_OPT": "0",
-        },
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TORNADO_LOOPS_CACHE_DIR": str(cache)},
         check=False,
         timeout=300,
     )
