@@ -132,7 +132,7 @@ def test_the_text_has_all_in_it_that_a_kernel_is_made_of():
         "import math",
         "import numba as nb",
         "import numpy as np",
-        "from tornado.columns import columns_at",
+        "from tornado.columns import columns_at, columns_like, prefetch",
         "from tornado.inner_functions import inner",
     ]
     assert "WINDOW = 1 << 16" in text
