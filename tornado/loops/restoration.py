@@ -98,7 +98,8 @@ class RestorableProcessor(MainProcessor):
             raise StoreCorrupt(
                 f"the value of vertex {ids[missing[0]]} came from {parents[missing[0]]}, from where no edge is stored"
             )
-        unreached = (self.state.values[rows] == self.kernel.WORST).reshape(len(rows), -1).all(axis=1)
+        worst = self.state.values[rows] == self.kernel.WORST
+        unreached = worst.all(axis=tuple(range(1, worst.ndim)))  # every number of an entry
         alone = np.where(unreached, NO_PARENT, SELF_PARENT)
         self.state.columns.parent[rows] = np.where(rows == producers, alone, producers)
 
