@@ -139,6 +139,7 @@ _OPTIONS = {
     "master": None,
     "delay_bound": "64",
     "store": None,
+    "stream": None,
     "http": "127.0.0.1:0",
     "pipeline": None,
     "pipeline_arguments": (),
