@@ -266,7 +266,7 @@ def test_numbers_add_up(master):
         branch = streamed.loop.fork(parameters={"source": int(streamed.records.src[0])})
         assert branch.wait(WAIT_S)
         progress = branch.progress()
-        assert progress.updates > 0 and progress.iteration >= branch.snapshot.iteration
+        assert progress.updates > 0 and progress.iteration > 0  # it began at 0, as its source is another one
         assert progress == branch.progress()
         branch.release()
 
