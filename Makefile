@@ -70,7 +70,7 @@ types: $(INSTALLED)
 
 # pytest comes last, so that its closing line closes the output.
 test: $(INSTALLED) check
-	@$(BIN)/python -m pytest -n 3 --dist loadscope $(ARGS) </dev/null
+	@$(BIN)/python -m pytest -n 2 --dist loadscope $(ARGS) </dev/null
 
 soak: $(INSTALLED)
 	@$(BIN)/python -m pytest -m soak --timeout=14400 $(ARGS) </dev/null

@@ -1,16 +1,15 @@
 """Which tests run one after another in one process of `make test`, and which begin.
 
 A lane is what one process takes at once. A module is one, as its fixtures are for all of its tests; so are modules that want the same
-server, which takes longer to start than to wait for. Most of the time tests wait, for each other's processes among others, so there
-are more processes than cores. Java is what does not wait: two lanes have all that starts a Spark, and no more than these two run
-Sparks at a time.
+server, which takes longer to start than to wait for. All that starts a Spark is one lane: two of them at a time leave nothing of two
+cores, and what is promised within some seconds then takes longer.
 """
 
 from xdist.scheduler import LoadScopeScheduling
 
 # By how ids of tests begin; the longest lanes first, or the last one would run alone.
 LANES = {
-    # They have one Spark and one broker.
+    # These have one Spark and one broker.
     "tests/spark/test_kafka.py": "a Spark",
     "tests/spark/test_roads.py": "a Spark",
     "tests/spark/test_sink.py": "a Spark",
@@ -18,9 +17,9 @@ LANES = {
     "tests/command/test_demo_kafka.py": "a Spark",
     "tests/compose/test_natively.py": "a Spark",
     # These start their own.
-    "tests/engine/test_on_spark.py": "other Sparks",
-    "tests/spark/test_faults.py": "other Sparks",
-    "tests/benchmarks/test_smoke.py": "other Sparks",
+    "tests/engine/test_on_spark.py": "a Spark",
+    "tests/spark/test_faults.py": "a Spark",
+    "tests/benchmarks/test_smoke.py": "a Spark",
     "tests/kafka/": "a broker",
     # Nothing is shared from here on.
     "tests/end_to_end/test_recovery.py": None,
