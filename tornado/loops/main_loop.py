@@ -220,24 +220,10 @@ class MainLoop:
             on_release=self._release,
         )
 
-    def _fork(
-        self,
-        program: SelectiveProgram,
-        *,
-        fresh: bool = False,
-        max_iterations: int | None = None,
-        snapshot: Snapshot | None = None,
-        reads_edges: bool = False,
-    ) -> Branch:
-        """Fork in the sequence of admissions; `snapshot` is what the branch is said to start from, if not from now."""
+    def _fork(self, program: SelectiveProgram, **options: Any) -> Branch:
+        """Fork in the sequence of admissions, with the options of `_fork_in_order`."""
         with self.stream.order:
-            return self._fork_in_order(
-                program,
-                fresh=fresh,
-                max_iterations=max_iterations,
-                snapshot=snapshot,
-                reads_edges=reads_edges,
-            )
+            return self._fork_in_order(program, **options)
 
     def _fork_in_order(
         self,
@@ -248,6 +234,7 @@ class MainLoop:
         snapshot: Snapshot | None = None,
         reads_edges: bool = False,
     ) -> Branch:
+        """Fork under the order; `snapshot` is what the branch is said to start from, if not from now."""
         self._parts.raise_failure()  # it may have failed, or been removed, while this waited
         branch = self._branch(snapshot or self.stream.snapshot_of_now(self.delay_bound))
         number = branch.id
