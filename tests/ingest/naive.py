@@ -9,6 +9,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 OPERATIONS = {
     "+": 1, "1": 1, "insert": 1, "-": -1, "-1": -1, "delete": -1, "remove": -1, "=": 2, "replace": 2,
@@ -17,6 +18,8 @@ SOURCE_NAMES = {"src", "source", "from", "src_id", "source_id", "from_id", "from
 DESTINATION_NAMES = {"dst", "dest", "destination", "target", "to", "dst_id", "target_id", "to_id", "tonodeid"}
 WEIGHT_NAMES = {"weight", "w", "cost", "distance", "length", "rating"}
 OP_NAMES = {"op", "operation", "sign", "change"}
+TIME_NAMES = {"time", "timestamp", "t"}
+NAMES = ("src", "dst", "weight", "op", "time")
 
 
 class Bad(Exception):
@@ -27,13 +30,21 @@ class Bad(Exception):
 class Outcome:
     """What a reader says about a file."""
 
-    edges: list[tuple] = field(default_factory=list)  # (src, dst, weight as text, op, line number)
+    edges: list[tuple] = field(default_factory=list)  # (src, dst, weight as text, op, line number, time)
     rejected: list[tuple] = field(default_factory=list)  # (line number, record text, reason)
     records: int = 0
 
 
 def read_text(
-    data: bytes, *, columns=None, separator=None, header=None, undirected=False, strings=False, longest=65_536
+    data: bytes,
+    *,
+    columns=None,
+    separator=None,
+    header=None,
+    undirected=False,
+    strings=False,
+    times=False,
+    longest=65_536,
 ) -> Outcome:
     outcome = Outcome()
     names: dict[str, int] = {}
@@ -48,26 +59,35 @@ def read_text(
             continue
         if plan is None:
             plan, is_header = _plan(line[:longest], columns, separator, header, strings)
+            if not times:
+                plan[1].pop("time", None)
             if is_header:
                 continue
         outcome.records += 1
         try:
-            src, dst, weight, op = _record(line, plan, strings, longest)
+            src, dst, weight, op, time = _record(line, plan, strings, longest)
         except Bad as bad:
             outcome.rejected.append((number, text(line[:longest]), str(bad)))
             continue
         if strings:
             src = names.setdefault(src, len(names))
             dst = names.setdefault(dst, len(names))
-        outcome.edges.append((src, dst, float_text(weight), op, number))
+        outcome.edges.append((src, dst, float_text(weight), op, number, time))
         if undirected and src != dst:
-            outcome.edges.append((dst, src, float_text(weight), op, number))
+            outcome.edges.append((dst, src, float_text(weight), op, number, time))
     return outcome
 
 
 def text(line: bytes) -> str:
     shown = line.decode("utf-8", "backslashreplace")
     return shown if len(shown) <= 1000 else shown[:1000] + "…"
+
+
+def times_of(parsed):
+    """The times of the fast reader's batch, as they are in an outcome."""
+    if parsed.times is None:
+        return [None] * len(parsed.batch)
+    return [None if time == -(2**63) else time for time in parsed.times.tolist()]
 
 
 def float_text(weight: float) -> str:
@@ -89,6 +109,7 @@ def _plan(line, columns, separator, header, strings):
         else "dst" if name in DESTINATION_NAMES
         else "weight" if name in WEIGHT_NAMES
         else "op" if name in OP_NAMES
+        else "time" if name in TIME_NAMES
         else "-"
         for name in names
     ]  # fmt: skip
@@ -97,13 +118,13 @@ def _plan(line, columns, separator, header, strings):
     is_header = header if header is not None else named or (letters and not strings)
     optional = False
     if columns is None and is_header and named:
-        places = {name: known.index(name) for name in ("src", "dst", "weight", "op") if name in known}
+        places = {name: known.index(name) for name in NAMES if name in known}
         most = len(known)
     elif columns is None:
         places, optional, most = {"src": 0, "dst": 1, "weight": 2}, True, 3
     else:
         most = None
-        places = {name: columns.index(name) for name in ("src", "dst", "weight", "op") if name in columns}
+        places = {name: columns.index(name) for name in NAMES if name in columns}
     return (separator, places, optional or "weight" not in places, most), is_header
 
 
@@ -152,7 +173,45 @@ def _record(line, plan, strings, longest):
         op = OPERATIONS.get(got["op"].decode("latin-1").lower() if got["op"].isascii() else "")
         if op is None:
             raise Bad(f"op is unknown: {_shown(got['op'])}")
-    return src, dst, _weight(got.get("weight", b""), op, optional), op
+    weight = _weight(got.get("weight", b""), op, optional)
+    return src, dst, weight, op, _time(got.get("time", b""))
+
+
+def _time(one):
+    """Microseconds since 1970, or None."""
+    if not one:
+        return None
+    shown = one.decode("utf-8", "replace")
+    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", shown):
+        seconds = float(shown)
+        if abs(seconds) >= 2**63 // 10**6:
+            raise Bad(f"time is beyond 64 bits of microseconds since 1970: {_shown(one)}")
+        return math.floor(seconds) * 10**6 + round((seconds - math.floor(seconds)) * 1e6)
+    match = re.fullmatch(
+        r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+        r"(?:[T ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?",
+        shown,
+    )
+    instant = _instant(match) if match else None
+    if instant is None:
+        raise Bad(f"time is neither seconds since 1970 nor ISO 8601: {_shown(one)}")
+    return instant
+
+
+def _instant(match):
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    hours_away, minutes_away = int(match[9] or 0), int(match[10] or 0)
+    try:
+        # Python's calendar begins with the year 1, and repeats after 400 of them.
+        moved = datetime(year % 400 + 2000, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+    if hours_away > 23 or minutes_away > 59:
+        return None
+    away = (hours_away * 3600 + minutes_away * 60) * (-1 if match[8] == "-" else 1)
+    days = (moved - datetime(1970, 1, 1, tzinfo=UTC)).days + (year // 400 - 5) * 146_097
+    seconds = days * 86_400 + hour * 3600 + minute * 60 + second - away
+    return seconds * 10**6 + int(((match[7] or "") + "000000")[:6])
 
 
 def _vertex(one, name, strings):
@@ -195,7 +254,7 @@ def _shown(one: bytes) -> str:
     return repr(readable if len(readable) <= 40 else readable[:40] + "…")
 
 
-def read_ndjson(data: bytes, *, strings=False, quoted=False, longest=65_536) -> Outcome:
+def read_ndjson(data: bytes, *, strings=False, quoted=False, times=False, longest=65_536) -> Outcome:
     outcome = Outcome()
     names: dict[str, int] = {}
     for whole in data.split(b"\n"):
@@ -204,14 +263,14 @@ def read_ndjson(data: bytes, *, strings=False, quoted=False, longest=65_536) -> 
             continue
         outcome.records += 1
         try:
-            src, dst, weight, op = _object(line, strings, quoted, longest)
+            src, dst, weight, op, time = _object(line, strings, quoted, times, longest)
         except Bad as bad:
             outcome.rejected.append((outcome.records, text(line[:longest]), str(bad)))
             continue
         if strings:
             src = names.setdefault(src, len(names))
             dst = names.setdefault(dst, len(names))
-        outcome.edges.append((src, dst, float_text(weight), op, outcome.records))
+        outcome.edges.append((src, dst, float_text(weight), op, outcome.records, time))
     return outcome
 
 
@@ -225,7 +284,7 @@ def _refuse(name):
     raise ValueError(name)
 
 
-def _object(line, strings, quoted, longest):
+def _object(line, strings, quoted, times, longest):
     if len(line) > longest:
         raise Bad(f"line is longer than {longest} bytes")
     try:
@@ -254,12 +313,15 @@ def _object(line, strings, quoted, longest):
         op = OPERATIONS[op.lower()]
     weight = got.get("weight")
     if weight is None:
-        return src, dst, math.nan if op == -1 else 1.0, op
-    if not isinstance(weight, _Digits):
+        weight = math.nan if op == -1 else 1.0
+    elif not isinstance(weight, _Digits):
         raise Bad(f"weight is not a number: {_json_shown(weight)}")
-    if math.isinf(float(weight)):
+    elif math.isinf(float(weight)):
         raise Bad(f"weight is not finite: {_shown(weight.encode())}")
-    return src, dst, float(weight), op
+    time = got.get("time") if times else None
+    if time is not None and not isinstance(time, str):
+        raise Bad(f"time is neither seconds since 1970 nor ISO 8601: {_json_shown(time)}")
+    return src, dst, float(weight), op, _time((time or "").encode("utf-8", "backslashreplace"))
 
 
 def _json_vertex(value, name, strings, quoted):

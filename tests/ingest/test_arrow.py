@@ -9,6 +9,7 @@ import pytest
 from tornado.errors import InvalidArgument
 from tornado.ingest.arrow import parse_arrow
 from tornado.ingest.interner import Interner
+from tornado.ingest.times import BEYOND, MALFORMED, NO_TIME
 
 
 def body(*tables):
@@ -117,3 +118,35 @@ def test_weights_that_are_not_finite_are_rejected_in_every_operation_and_null_is
             "weight is not finite",
             "weight is NaN",
         ]
+
+
+def test_times_are_read_and_bad_ones_cost_their_row():
+    table = pa.table(
+        {
+            "src": [1, 2, 3, 4],
+            "dst": [5, 5, 5, 5],
+            "time": ["2026-01-31T12:00:00+01:00", "yesterday", None, "1e300"],
+        }
+    )
+    parsed = parse_arrow(body(table), times=True)
+    assert parsed.batch.src.tolist() == [1, 3]
+    assert parsed.times.tolist() == [1_769_857_200_000_000, NO_TIME]
+    assert [(one.position, one.reason) for one in parsed.rejected] == [(2, MALFORMED), (4, BEYOND)]
+    assert parsed.rejected[0].record == '{"src": 2, "dst": 5, "time": "yesterday"}'
+
+
+def test_an_instant_that_python_has_none_for_is_shown_as_its_number():
+    table = pa.table({"src": [1], "dst": [2], "time": pa.array([2**63 - 1], pa.timestamp("s", "UTC"))})
+    parsed = parse_arrow(body(table), times=True)
+    assert parsed.rejected[0].record == '{"src": 1, "dst": 2, "time": 9223372036854775807}'
+
+
+def test_times_may_stand_in_a_dictionary_and_a_column_of_another_type_is_refused():
+    times = pa.array(["1", "2", "1"]).dictionary_encode()
+    parsed = parse_arrow(body(pa.table({"src": [1, 2, 3], "dst": [1, 1, 1], "time": times})), times=True)
+    assert parsed.times.tolist() == [1_000_000, 2_000_000, 1_000_000]
+    assert parse_arrow(body(pa.table({"src": [1], "dst": [1]})), times=True).times is None
+    with pytest.raises(InvalidArgument, match="column 'time' has type bool"):
+        parse_arrow(body(pa.table({"src": [1], "dst": [1], "time": [True]})), times=True)
+    parsed = parse_arrow(body(pa.table({"src": [1], "dst": [1], "time": [True]})))
+    assert (len(parsed.batch), parsed.times) == (1, None)

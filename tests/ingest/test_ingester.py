@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from tornado.clock import ManualClock
 from tornado.errors import InvalidArgument, QueueFull
 from tornado.ingest.ingester import Ingester, IngesterState
 from tornado.ingest.layout import TextFormat
@@ -219,7 +220,7 @@ def test_starting_twice_and_stopping_before_the_start_are_clear(path):
 def test_the_rate_is_of_the_last_seconds_while_it_runs(tmp_path):
     path = tmp_path / "edges.csv"
     path.write_text("1,2\n" * 30)
-    now = [100.0]
+    clock = ManualClock()
     loop = RecordingLoop()
     step = threading.Semaphore(0)
     admit = loop.admit
@@ -229,16 +230,16 @@ def test_the_rate_is_of_the_last_seconds_while_it_runs(tmp_path):
         admit(*arguments, **options)
 
     loop.admit = stepwise
-    ingester = Ingester(loop, FileSource(path, max_records=10), Quarantine(None), clock=lambda: now[0])
+    ingester = Ingester(loop, FileSource(path, max_records=10), Quarantine(None), clock=clock)
     ingester.start()
-    now[0] = 102.0
+    clock.advance(2.0)
     step.release()
     while ingester.statistics().records < 10:
         time.sleep(0.001)
     assert ingester.statistics().rows_per_s == 5.0
-    now[0] = 108.0
+    clock.advance(6.0)
     assert ingester.statistics().rows_per_s == 0.0
-    now[0] = 110.0
+    clock.advance(2.0)
     step.release(2)
     assert ingester.wait(timeout_s=20)
     assert ingester.statistics().rows_per_s == 3.0

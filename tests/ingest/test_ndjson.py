@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ingest.naive import Outcome, float_text, read_ndjson
+from tests.ingest.naive import Outcome, float_text, read_ndjson, times_of
+from tests.ingest.test_text_with_naive_reader import times
 from tornado.errors import BodyTooLarge
 from tornado.ingest.interner import Interner
 from tornado.ingest.ndjson import parse_ndjson
 
 
-def read_fast(body, *, strings=False, quoted=False, longest=65_536) -> Outcome:
+def read_fast(body, *, strings=False, quoted=False, times=False, longest=65_536) -> Outcome:
     interner = Interner() if strings else None
-    parsed = parse_ndjson(body, interner=interner, quoted_ids=quoted, max_line_bytes=longest)
+    parsed = parse_ndjson(body, interner=interner, quoted_ids=quoted, times=times, max_line_bytes=longest)
     batch = parsed.batch
     edges = zip(
         batch.src.tolist(),
@@ -22,6 +23,7 @@ def read_fast(body, *, strings=False, quoted=False, longest=65_536) -> Outcome:
         map(float_text, batch.weight.tolist()),
         batch.op.tolist(),
         parsed.positions.tolist(),
+        times_of(parsed),
         strict=True,
     )
     rejected = [(one.position, one.record, one.reason) for one in parsed.rejected]
@@ -65,7 +67,7 @@ values = {
     "dst": st.one_of(numbers, numbers, numbers, texts, others),
     "weight": st.one_of(numbers, numbers, texts, others),
     "op": st.one_of(texts, texts, numbers, others),
-    "time": st.one_of(numbers, texts, others),
+    "time": st.one_of(numbers, texts, others, times.map(json.dumps)),
     "wieght": numbers,
     "s\\u0072c": numbers,
 }
@@ -75,7 +77,10 @@ values = {
 def objects(draw, *, tidy=False):
     keys = draw(
         st.sampled_from(
-            [["src", "dst"], ["src", "dst", "weight"], ["src", "dst", "weight", "op"], ["op", "dst", "src"]]
+            [
+                *(["src", "dst"], ["src", "dst", "weight"], ["src", "dst", "weight", "op"]),
+                *(["op", "dst", "src"], ["src", "dst", "time"], ["time", "op", "src", "dst"]),
+            ]
         )
     )
     if not tidy and draw(st.integers(0, 4)) == 0:
@@ -106,12 +111,15 @@ junk = st.one_of(
 @given(
     st.lists(st.one_of(objects(), objects(), objects(tidy=True), junk), max_size=10),
     st.sampled_from([{}, {"strings": True}, {"quoted": True}, {"strings": True, "quoted": True}]),
+    st.booleans(),
     st.sampled_from([40, 65_536]),
 )
 @settings(max_examples=500, deadline=None)
-def test_kernels_read_what_a_line_by_line_json_reader_reads(parts, ids, longest):
+def test_kernels_read_what_a_line_by_line_json_reader_reads(parts, ids, times, longest):
     body = b"\n".join(parts)
-    assert read_fast(body, **ids, longest=longest) == read_ndjson(body, **ids, longest=longest)
+    assert read_fast(body, **ids, times=times, longest=longest) == read_ndjson(
+        body, **ids, times=times, longest=longest
+    )
 
 
 def test_integers_may_stand_in_quotes_where_the_sender_says_so():

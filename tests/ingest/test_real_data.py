@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from tests.ingest.naive import float_text, read_text
+from tests.ingest.naive import float_text, read_text, times_of
 from tornado.ingest.layout import TextFormat
 from tornado.ingest.source import FileSource
 from tornado.ingest.text import parsed_batches
@@ -35,6 +35,7 @@ def test_a_real_file_is_read_as_a_line_by_line_reader_reads_it(name, data_dir):
             map(float_text, parsed.batch.weight.tolist()),
             parsed.batch.op.tolist(),
             parsed.positions.tolist(),
+            times_of(parsed),
             strict=True,
         )
     ]

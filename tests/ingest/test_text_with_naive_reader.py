@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tests.ingest.naive import Outcome, float_text, read_text
+from tests.ingest.naive import Outcome, float_text, read_text, times_of
 from tornado.ingest.interner import Interner
 from tornado.ingest.layout import TextFormat
 from tornado.ingest.text import parsed_batches
@@ -37,6 +37,7 @@ def read_fast(data, *, block_bytes=1 << 20, max_records=1000, strings=False, **o
             map(float_text, batch.weight.tolist()),
             batch.op.tolist(),
             parsed.positions.tolist(),
+            times_of(parsed),
             strict=True,
         )
         outcome.rejected += [(one.position, one.record, one.reason) for one in parsed.rejected]
@@ -104,6 +105,32 @@ names = st.one_of(
     st.sampled_from(["anna", "ben", "carl", "ünal", "日本", "a b", "x" * 50, "", "#1", "a\x00b", "src", "1"]),
     st.text(max_size=5),
 )
+times = st.one_of(
+    st.datetimes().map(str),
+    st.datetimes().map(lambda instant: instant.isoformat() + "Z"),
+    st.integers(-(10**14), 10**14).map(str),
+    st.sampled_from(
+        [
+            *(
+                "",
+                "2024-02-29",
+                "0000-02-29",
+                "1900-02-29",
+                "2026-01-31T24:00",
+                "2026-01-31T1:00",
+                "9e12",
+                "-1e13",
+            ),
+            *(
+                "2026-01-31T12:00+01",
+                "2026-01-31T12:00:00.1234567-0130",
+                "2026-01-31T12:00+25:00",
+                "nan",
+                "\u0661",
+            ),
+        ]
+    ),
+)
 junk = st.sampled_from(
     ["", " ", "\t", "x", '"', '""', "\r", "\x0b", "\x00", "\ufeff", "\u2028", "1 2", ",", ";"]
 )
@@ -134,6 +161,8 @@ def lines(draw):
     field = st.one_of(integers, names) if kind < 6 else integers
     fields = [draw(field), draw(field), draw(numbers), draw(words)]
     fields = fields[: draw(st.sampled_from([4, 4, 4, 4, 3, 2, 1]))]
+    if kind > 12:
+        fields.insert(draw(st.sampled_from([2, 2, len(fields)])), draw(times))
     if kind == 7:
         fields.insert(draw(st.integers(0, len(fields))), draw(junk))
     if kind in {8, 9}:
@@ -172,12 +201,14 @@ options = st.fixed_dictionaries(
                 ("dst", "src"),
                 ("src", "-", "dst", "op"),
                 ("op", "src", "dst", "weight", "time"),
+                ("src", "dst", "time"),
             ]
         ),
         "separator": st.sampled_from([",", "\t", ";", " "]),
         "header": st.booleans(),
         "undirected": st.booleans(),
         "strings": st.booleans(),
+        "times": st.booleans(),
         "longest": st.sampled_from([5, 20, 60]),
     },
 )
@@ -218,7 +249,7 @@ def test_clean_lines_in_every_separator_are_read_in_order():
     for separator, newline in itertools.product([",", "\t", ";", " ", "   "], ["\n", "\r\n"]):
         data = "".join(separator.join(map(str, row)) + newline for row in rows).encode()
         outcome = read_fast(data, block_bytes=4096, max_records=700)
-        assert [(src, dst, float.fromhex(weight)) for src, dst, weight, _, _ in outcome.edges] == rows
+        assert [(src, dst, float.fromhex(weight)) for src, dst, weight, *_ in outcome.edges] == rows
         assert not outcome.rejected
         assert outcome.records == len(rows)
 

@@ -9,9 +9,9 @@ import pytest
 from tornado.errors import InvalidArgument
 from tornado.ingest.interner import Interner
 from tornado.ingest.layout import TextFormat
-from tornado.ingest.records import MENTION
 from tornado.ingest.source import open_sources
 from tornado.ingest.text import parsed_batches
+from tornado.records.operations import MENTION
 
 LARGE = 2**63 - 1
 

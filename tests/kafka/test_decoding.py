@@ -12,6 +12,7 @@ from tornado.ingest.interner import Interner
 from tornado.ingest.kafka.decoding import Decoder
 from tornado.ingest.kafka.settings import KafkaSettings, ValueFormat, parse_brokers
 from tornado.ingest.ndjson import parse_object
+from tornado.ingest.times import MALFORMED, NO_TIME
 
 
 def decoder(value_format, *, interner=None, **options):
@@ -66,6 +67,29 @@ def test_a_message_of_several_lines_is_several_records_and_a_rejection_says_whic
     assert [edge[:2] for edge in edges(decoded)] == [(1, 2), (3, 4), (5, 6)]
     assert decoded.records == 4
     assert rejections(decoded) == [(101, "record 2 of 2: not a JSON object on one line")]
+
+
+@pytest.mark.parametrize("value_format", ["json", "csv", "arrow"])
+def test_times_are_read_where_that_is_asked_for_and_bad_ones_cost_their_record(value_format):
+    times = ["1970-01-01T00:00:01Z", "never", "2.5", None]
+    rows = [(1, 2, time) for time in times]
+    values = {
+        "json": [json.dumps({"src": src, "dst": dst, "time": time}).encode() for src, dst, time in rows],
+        "csv": [f"{src},{dst},{time or ''}".encode() for src, dst, time in rows],
+        "arrow": [
+            arrow_message(src=[src], dst=[dst], time=pa.array([time], pa.string())) for src, dst, time in rows
+        ],
+    }[value_format]
+    columns = {"columns": ("src", "dst", "time")} if value_format == "csv" else {}
+    decoded = decoder(value_format, times=True, undirected=True, **columns).decode(chunk_of(values))
+    assert decoded.parsed.times.tolist() == [
+        *(1_000_000, 1_000_000, 2_500_000, 2_500_000),
+        *(NO_TIME, NO_TIME),
+    ]
+    [(offset, reason)] = rejections(decoded)
+    assert (offset, reason[: len(MALFORMED)]) == (101, MALFORMED)
+    unread = decoder(value_format, **columns).decode(chunk_of(values))
+    assert (len(unread.parsed.batch), unread.parsed.times, rejections(unread)) == (4, None, [])
 
 
 def test_csv_values_have_commas_and_no_header():

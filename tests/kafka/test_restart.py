@@ -20,8 +20,8 @@ from tests.kafka.topics import (
     wait_until,
     with_repeats,
 )
-from tornado.ingest.records import SYMBOLS
 from tornado.loops.stored_snapshot import StoredSnapshots
+from tornado.records.operations import SYMBOLS
 from tornado.storage import open_store
 from tornado.testing import GraphModel, exact_distances, mixed, random_multigraph
 

@@ -16,8 +16,9 @@ from tornado.ingest.kafka.library import KafkaConsumer, TopicPartition
 from tornado.ingest.kafka.producer import EdgeProducer
 from tornado.ingest.kafka.settings import KafkaSettings, ValueFormat, WhenDeleted
 from tornado.ingest.quarantine import Quarantine
-from tornado.ingest.records import OPERATIONS, REMOVE, SYMBOLS, EdgeBatch
 from tornado.loops import Master
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import OPERATIONS, REMOVE, SYMBOLS
 from tornado.testing import GraphModel, exact_distances
 
 SOURCE = 1

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tornado.ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import INSERT, REMOVE, REPLACE
 from tornado.testing import (
     Churn,
     EdgeHistory,

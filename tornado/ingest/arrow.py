@@ -1,8 +1,9 @@
-"""Pushed edges as an Arrow IPC stream with the columns `src`, `dst` and, where wanted, `weight` and `op`.
+"""Pushed edges as an Arrow IPC stream with the columns `src`, `dst` and, where wanted, `weight`, `op` and `time`.
 
 A column of a wrong type is the caller's error and refuses the body; a row that cannot be an edge (a null id, an unsigned id
 beyond int64, a weight that is not finite, an unknown op) is rejected alone. A null or absent weight is 1.0, of a removal "the
-oldest edge"; a null or absent op is `+`. Other columns are not looked at, as in a text file.
+oldest edge"; a null or absent op is `+`. Times are read where somebody asks for them (`times.py`), and then a row whose time is none
+is rejected too. Other columns are not looked at, as in a text file.
 
 Guarantees: ids never pass through a float; integer weights become the nearest float64; a stream is unpacked only where that is
 within bounds (`arrow_bounds.py`), and so are the columns that a dictionary makes short.
@@ -21,10 +22,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import BodyTooLarge, InvalidArgument
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import INSERT, OPERATIONS, REMOVE
+from ..records.weights import weight_faults
 from .arrow_bounds import BODY, Bounds, check_bounds, no_stream
 from .interner import Names
 from .parsed import DESCRIBING, ParsedBatch, Rejections, drafted
-from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch, weight_faults
+from .times import BEYOND, MALFORMED, times_of
 
 _COLUMNS: Final = ("src", "dst", "weight", "op")
 _INT64_MAX: Final = 2**63 - 1
@@ -34,7 +38,7 @@ _CODES: Final = np.array([*OPERATIONS.values(), _UNKNOWN_OP], np.int8)
 _SHOWN_NAMES: Final = 20
 
 
-def parse_arrow(body: bytes, *, interner: Names | None = None) -> ParsedBatch:
+def parse_arrow(body: bytes, *, interner: Names | None = None, times: bool = False) -> ParsedBatch:
     """Parse a body.
 
     Parameters
@@ -43,6 +47,8 @@ def parse_arrow(body: bytes, *, interner: Names | None = None) -> ParsedBatch:
         An Arrow IPC stream of any number of record batches.
     interner : Names, optional
         Ids are strings and become numbers here; without it they are integers.
+    times : bool
+        Read the times of the records, and reject those whose time is none.
 
     Returns
     -------
@@ -56,11 +62,16 @@ def parse_arrow(body: bytes, *, interner: Names | None = None) -> ParsedBatch:
     BodyTooLarge
         See `read_table` and `parse_table`.
     """
-    return parse_table(read_table(body), interner=interner)
+    return parse_table(read_table(body), interner=interner, times=times)
 
 
 def parse_table(
-    table: pa.Table, *, interner: Names | None = None, key: str | None = None, bounds: Bounds = BODY
+    table: pa.Table,
+    *,
+    interner: Names | None = None,
+    key: str | None = None,
+    times: bool = False,
+    bounds: Bounds = BODY,
 ) -> ParsedBatch:
     """Parse a table that was read already; see `parse_arrow`.
 
@@ -77,7 +88,9 @@ def parse_table(
         Its columns take more than `bounds` without their dictionaries, or its rejected records are too many or take too
         much.
     """
-    _check(table, _COLUMNS, key)
+    timed = times and "time" in table.column_names
+    columns = (*_COLUMNS, "time") if timed else _COLUMNS
+    _check(table, columns, key)
     keys = None if key is None else _key_column(table, key, bounds)
     ids = {name: _id_column(table, name, bounds, string_ids=interner is not None) for name in ("src", "dst")}
     code = _op_column(table)
@@ -88,6 +101,12 @@ def parse_table(
     faults.add(code == _UNKNOWN_OP, "op is unknown")
     for bad, reason in weight_faults(weight, left_out=weight_null):
         faults.add(bad, reason)
+    instants = None
+    if timed:
+        found = times_of(_column(table, "time", bounds))
+        instants = found.microseconds
+        faults.add(found.malformed, MALFORMED)
+        faults.add(found.beyond, BEYOND)
     weight = _owned(weight)
     if weight_null.any():
         weight[weight_null] = np.where(code[weight_null] == REMOVE, np.nan, 1.0)
@@ -98,6 +117,7 @@ def parse_table(
     if not good.all():
         ids = {name: column.filter(pa.array(good)) for name, column in ids.items()}
         weight, code = weight[good], code[good]
+        instants = None if instants is None else instants[good]
     if interner is None:
         src, dst = (_owned(_numpy(ids[name].cast(pa.int64()))) for name in ("src", "dst"))
     else:
@@ -106,14 +126,22 @@ def parse_table(
     batch = EdgeBatch(src, dst, weight, code)
 
     def text_of(position: int) -> str:
-        return _row_text(table, _COLUMNS, position - 1)
+        return _row_text(table, columns, position - 1)
 
     rejected = _described(np.flatnonzero(~good), text_of, faults)
     positions = np.flatnonzero(good) + 1
     if keys is not None:
         keys = keys.filter(pa.array(good)).combine_chunks()
     return ParsedBatch(
-        batch, table.num_rows, table.num_rows, positions, rejected.since(0), text_of, keys, drafted(interner)
+        batch,
+        table.num_rows,
+        table.num_rows,
+        positions,
+        rejected.since(0),
+        text_of,
+        keys,
+        drafted(interner),
+        instants,
     )
 
 
@@ -357,5 +385,11 @@ def _owned(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _row_text(table: pa.Table, columns: Sequence[str], row: int) -> str:
-    fields = {name: table.column(name)[row].as_py() for name in columns if name in table.column_names}
+    fields = {name: _shown(table.column(name)[row]) for name in columns if name in table.column_names}
     return json.dumps(fields, ensure_ascii=False)
+
+
+def _shown(entry: pa.Scalar) -> Any:
+    # Python has no instants of nanoseconds, nor beyond the year 9999.
+    is_instant = pa.types.is_timestamp(entry.type) or pa.types.is_date(entry.type)
+    return entry.value if is_instant else entry.as_py()

@@ -1,13 +1,14 @@
 """From what a tokenizer kernel left behind to a `ParsedBatch`: doubtful lines, long numbers, names, both directions.
 
 The kernel did the lines it was sure of. Here the others are put to the definition (Python, one at a time), weights with many
-digits are read in bulk, string ids are interned in order of appearance, and rejected records are taken out.
+digits and times are read in bulk, string ids are interned in order of appearance, and rejected records are taken out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Self
 
 import numpy as np
@@ -15,10 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import RecordError
+from ..records.edge_batch import EdgeBatch
 from .interner import Names
-from .lines import ParsedLine
+from .lines import ParsedLine, shown
 from .parsed import DESCRIBING, ParsedBatch, Rejections, drafted
-from .records import EdgeBatch
+from .times import BEYOND, MALFORMED, NO_TIME, parse_times
 from .tokenizer import CAREFUL, SLOW_WEIGHT, gather
 
 
@@ -34,14 +36,14 @@ class KernelColumns:
     status: NDArray[np.int8]
 
     @classmethod
-    def for_lines(cls, count: int) -> Self:
-        """Arrays for `count` lines, not yet filled."""
+    def for_lines(cls, count: int, *, timed: bool = False) -> Self:
+        """Arrays for `count` lines, not yet filled; with room for where times are, or without."""
         return cls(
             np.empty(count, np.int64),
             np.empty(count, np.int64),
             np.empty(count, np.float64),
             np.empty(count, np.int8),
-            np.empty((count, 8), np.int64),
+            np.empty((count, 10 if timed else 8), np.int64),
             np.empty(count, np.int8),
         )
 
@@ -81,6 +83,7 @@ def assemble(
     interner: Names | None,
     undirected: bool = False,
     keyed: bool = False,
+    timed: bool = False,
     rejected: Rejections | None = None,
 ) -> ParsedBatch:
     """Make the batch of some lines from the kernel's columns, which are used up.
@@ -99,6 +102,8 @@ def assemble(
         Whether each record is an edge in both directions.
     keyed : bool
         Whether each record has a key.
+    timed : bool
+        Whether a record may have a time.
     rejected : Rejections, optional
         Where rejected records go, with those of the same body that came before; left out, they are without bounds.
 
@@ -109,8 +114,11 @@ def assemble(
     """
     rejected = Rejections(None) if rejected is None else rejected
     before = len(rejected)
-    names = _resolve_careful(lines, columns, define, rejected, string_ids=interner is not None, keyed=keyed)
+    names = _resolve_careful(
+        lines, columns, define, rejected, string_ids=interner is not None, keyed=keyed, timed=timed
+    )
     _read_slow_weights(lines.block, columns)
+    times = _read_times(lines, columns, names, rejected) if timed else None
     keep = columns.status != CAREFUL
     src, dst, weight, op = columns.src, columns.dst, columns.weight, columns.op
     positions = lines.positions
@@ -123,7 +131,16 @@ def assemble(
     last = int(lines.positions[-1]) if len(lines) else 0
     batch = EdgeBatch(src, dst, weight, op)
     parsed = ParsedBatch(
-        batch, len(lines), last, positions, rejected.since(before), lines.text_at, keys, drafted(interner)
+        batch,
+        len(lines),
+        last,
+        positions,
+        # Those whose time is none were found last.
+        tuple(sorted(rejected.since(before), key=attrgetter("position"))),
+        lines.text_at,
+        keys,
+        drafted(interner),
+        None if times is None else times[keep],
     )
     return both_ways(parsed) if undirected else parsed
 
@@ -131,10 +148,10 @@ def assemble(
 def both_ways(parsed: ParsedBatch) -> ParsedBatch:
     """The same records, each as an edge in both directions; see `both_directions`."""
     batch, positions = both_directions(parsed.batch, parsed.positions)
-    keys = parsed.keys
-    if keys is not None:
-        keys = keys.take(pa.array(np.searchsorted(parsed.positions, positions)))
-    return replace(parsed, batch=batch, positions=positions, keys=keys)
+    origin = np.searchsorted(parsed.positions, positions)
+    keys = None if parsed.keys is None else parsed.keys.take(pa.array(origin))
+    times = None if parsed.times is None else parsed.times[origin]
+    return replace(parsed, batch=batch, positions=positions, keys=keys, times=times)
 
 
 def both_directions(batch: EdgeBatch, positions: NDArray[np.int64]) -> tuple[EdgeBatch, NDArray[np.int64]]:
@@ -152,7 +169,7 @@ def both_directions(batch: EdgeBatch, positions: NDArray[np.int64]) -> tuple[Edg
     reverse[np.cumsum(copies)[copies == 2] - 1] = True
     doubled = batch.take(origin)
     src, dst = np.where(reverse, doubled.dst, doubled.src), np.where(reverse, doubled.src, doubled.dst)
-    return EdgeBatch(src, dst, doubled.weight, doubled.op), positions[origin]
+    return replace(doubled, src=src, dst=dst), positions[origin]
 
 
 def _resolve_careful(
@@ -163,19 +180,22 @@ def _resolve_careful(
     *,
     string_ids: bool,
     keyed: bool,
+    timed: bool,
 ) -> bytes:
     """Put doubtful lines to the definition; those it accepts become clean, the others stay CAREFUL and are rejected.
 
     Returns
     -------
-    The names and keys of accepted lines, which are not always a part of the line (doubled quotes): their spans point behind the
-    end of the block.
+    The names, keys and times of accepted lines, which are not always a part of the line (doubled quotes): their spans point behind
+    the end of the block.
     """
     doubtful = np.flatnonzero(columns.status == CAREFUL).tolist()
     if not doubtful:
         return b""
     with DESCRIBING:
-        return _resolve(doubtful, lines, columns, define, rejected, string_ids=string_ids, keyed=keyed)
+        return _resolve(
+            doubtful, lines, columns, define, rejected, string_ids=string_ids, keyed=keyed, timed=timed
+        )
 
 
 def _resolve(
@@ -187,6 +207,7 @@ def _resolve(
     *,
     string_ids: bool,
     keyed: bool,
+    timed: bool,
 ) -> bytes:
     names: list[bytes] = []
     end = len(lines.block)
@@ -200,6 +221,8 @@ def _resolve(
         columns.status[index] = 0
         columns.weight[index], columns.op[index] = parsed.weight, parsed.op
         texts: list[tuple[int, int | bytes]] = [(6, parsed.key)] if keyed else []
+        if timed:
+            texts.append((8, parsed.time))
         if string_ids:
             texts += [(0, parsed.src), (2, parsed.dst)]
         else:
@@ -218,6 +241,39 @@ def _read_slow_weights(block: bytes, columns: KernelColumns) -> None:
     if len(slow):
         digits = _texts(block, columns.spans[slow, 4], columns.spans[slow, 5])
         columns.weight[slow] *= digits.cast(pa.float64()).to_numpy(zero_copy_only=False)
+
+
+def _read_times(
+    lines: Lines, columns: KernelColumns, names: bytes, rejected: Rejections
+) -> NDArray[np.int64] | None:
+    """Read the times of the lines that are good so far, all at once; lines whose time is none become CAREFUL, and are rejected.
+
+    Returns
+    -------
+    None where no line has a time.
+    """
+    good = np.flatnonzero(columns.status != CAREFUL)
+    low, high = columns.spans[good, 8], columns.spans[good, 9]
+    if np.array_equal(low, high):
+        return None
+    block = lines.block + names
+    found = parse_times(_texts(block, low, high))
+    for which, reason in ((found.malformed, MALFORMED), (found.beyond, BEYOND)):
+        bad = np.flatnonzero(which)
+        if not len(bad):
+            continue
+        columns.status[good[bad]] = CAREFUL
+        rejected.require_room(len(bad), position=int(lines.positions[good[bad[0]]]), reason=reason)
+        with DESCRIBING:
+            for at in bad.tolist():
+                index = int(good[at])
+                text = shown(block[low[at] : high[at]])
+                rejected.add(
+                    int(lines.positions[index]), lines.raw(index)[: lines.limit], f"{reason}: {text}"
+                )
+    times = np.full(len(lines), NO_TIME, np.int64)
+    times[good] = found.microseconds
+    return times
 
 
 def _intern(

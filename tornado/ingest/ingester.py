@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,10 +23,11 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import InvalidArgument, QueueFull
+from ..records.edge_batch import EdgeBatch
 from .parsed import ParsedBatch
 from .quarantine import Quarantine
-from .records import MENTION, EdgeBatch
 from .source import Source
 
 Check = Callable[[EdgeBatch], tuple[NDArray[np.bool_], str]]
@@ -117,11 +117,11 @@ class Ingester:
     quarantine : Quarantine
         Where rejected ones go; stays the caller's.
     check : callable, optional
-        The program's own rule (`VertexProgram.check`).
+        Which records the programs cannot take, and why (`MainLoop.check`).
     read_ahead : int
         So many batches are parsed before the loop asks for them.
-    clock : callable
-        Seconds, for rates only.
+    clock : Clock
+        For rates only.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Ingester:
         *,
         check: Check | None = None,
         read_ahead: int = 4,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         if read_ahead < 1:
             raise InvalidArgument(f"read_ahead is {read_ahead}, but must be at least 1")
@@ -170,7 +170,7 @@ class Ingester:
             if self._state is not IngesterState.READY:
                 raise InvalidArgument(f"the ingester of {self._source.name} was started already")
             self._state = IngesterState.RUNNING
-            self._began_s = self._clock()
+            self._began_s = self._clock.monotonic()
         try:
             offset = self._loop.offsets().get(self._source.name, 0)
             # A pipe goes on counting where the one before it ended: offsets name what is in, and that stays in.
@@ -276,7 +276,7 @@ class Ingester:
             self._records += parsed.records
             self._rejected += len(parsed.rejected)
             self._edges += len(parsed.batch)
-            self._recent.append((self._clock(), parsed.records))
+            self._recent.append((self._clock.monotonic(), parsed.records))
             self._forget_old()
 
     def _checked(self, parsed: ParsedBatch) -> ParsedBatch:
@@ -284,7 +284,7 @@ class Ingester:
         if self._check is None or not len(parsed.batch):
             return parsed
         bad, reason = self._check(parsed.batch)
-        return parsed.without(bad & (parsed.batch.op != MENTION), reason)
+        return parsed.without(bad, reason)
 
     def _admit(self, batch: EdgeBatch, offset: int) -> bool:
         """Admit, however long the loop takes; False if stopped while waiting."""
@@ -304,7 +304,7 @@ class Ingester:
         with self._lock:
             self._state = state
             self._error = error
-            self._ended_s = self._clock()
+            self._ended_s = self._clock.monotonic()
         self._ended.set()
 
     def _rows_per_s(self) -> float:
@@ -313,10 +313,10 @@ class Ingester:
         if self._state is not IngesterState.RUNNING:
             return self._records / max(self._ended_s - self._began_s, 1e-9)
         self._forget_old()
-        seconds = min(_RATE_WINDOW_S, self._clock() - self._began_s)
+        seconds = min(_RATE_WINDOW_S, self._clock.monotonic() - self._began_s)
         return sum(records for _, records in self._recent) / max(seconds, 1e-9)
 
     def _forget_old(self) -> None:
-        oldest = self._clock() - _RATE_WINDOW_S
+        oldest = self._clock.monotonic() - _RATE_WINDOW_S
         while self._recent and self._recent[0][0] < oldest:
             self._recent.popleft()

@@ -21,8 +21,8 @@ from types import MappingProxyType
 from typing import Final, Self
 
 from ..errors import InvalidArgument
+from ..records.operations import OPERATIONS, SYMBOLS
 from .lines import BLANKS, LineLayout, split_fields
-from .records import OPERATIONS, SYMBOLS
 
 SEPARATORS: Final = {
     ",": ",",
@@ -76,7 +76,10 @@ class TextFormat:
     key : str, optional
         A further name that `columns` may have, of what each record must have beside its edge; see `ParsedBatch.keys`.
     vertices : bool
-        The file has vertices, not edges; `columns`, `separator`, `undirected` and `key` mean nothing then.
+        The file has vertices, not edges; `columns`, `separator`, `undirected`, `key` and `times` mean nothing then.
+    times : bool
+        Read the column `time`, and reject a record whose time is none (`times.py`). Otherwise it is let through unread: no edge is
+        lost for a field that nobody uses.
     """
 
     columns: tuple[str, ...] | None = None
@@ -87,6 +90,7 @@ class TextFormat:
     max_line_bytes: int = 65_536
     key: str | None = None
     vertices: bool = False
+    times: bool = False
 
     def __post_init__(self) -> None:
         if self.columns is not None:
@@ -186,6 +190,7 @@ class Layout:
             operations=wanted.operations,
             max_line_bytes=wanted.max_line_bytes,
             key=wanted.key,
+            times=wanted.times,
         )
         return cls(line, has_header)
 

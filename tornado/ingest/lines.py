@@ -11,7 +11,8 @@ The compiled tokenizer (`tokenizer.py`) parses the lines it is sure about to the
   there is none; otherwise a fault.
 - A line may have no more columns than its header or, without one, than `src,dst,weight`, but for empty ones at its end: an
   operation that was passed over would be a wrong answer. Where the caller named the columns, the rest of a line is not looked at.
-- Faults are looked for in the order line length, quotes, columns, src, dst, op, weight: the first one is the reason.
+- A time is what `times.py` says; an empty or missing one is none.
+- Faults are looked for in the order line length, quotes, columns, src, dst, op, weight, key, time: the first one is the reason.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordError
-from .records import IS_NAN, NOT_FINITE, REMOVE
+from ..records.operations import REMOVE
+from ..records.weights import IS_NAN, NOT_FINITE
 
 BLANKS: Final = b" \t"
 _QUOTE: Final = ord('"')
@@ -47,8 +49,8 @@ class LineLayout:
     ----------
     separator : int
         The byte between fields; 0 means runs of blanks.
-    src, dst, weight, op, key : int
-        Field numbers from 0; -1 for a column that is not there.
+    src, dst, weight, op, key, time : int
+        Field numbers from 0; -1 for a column that is not there, and for a time that is not read.
     key_name : str
         What messages call the key.
     most_columns : int or None
@@ -73,6 +75,7 @@ class LineLayout:
     weight: int
     op: int
     key: int
+    time: int
     key_name: str
     most_columns: int | None
     weight_optional: bool
@@ -95,6 +98,7 @@ class LineLayout:
         operations: Mapping[str, int],
         max_line_bytes: int,
         key: str | None = None,
+        times: bool = False,
     ) -> Self:
         """Make a layout from column names in order."""
 
@@ -109,6 +113,7 @@ class LineLayout:
             place("weight"),
             place("op"),
             -1 if key is None else place(key),
+            place("time") if times else -1,
             key or "",
             most_columns,
             weight_optional or "weight" not in columns,
@@ -122,17 +127,21 @@ class LineLayout:
     @property
     def needed(self) -> int:
         """Number of leading fields that have a meaning."""
-        return max(self.src, self.dst, self.weight, self.op, self.key) + 1
+        return max(self.src, self.dst, self.weight, self.op, self.key, self.time) + 1
 
 
 class ParsedLine(NamedTuple):
-    """The record of one line; `src` and `dst` are bytes where ids are strings, `key` is empty where none is looked for."""
+    """The record of one line; `src` and `dst` are bytes where ids are strings, `key` is empty where none is looked for.
+
+    `time` is text: what it means is found out of all lines at once (`times.py`). It is empty where there is none.
+    """
 
     src: int | bytes
     dst: int | bytes
     weight: float
     op: int
     key: bytes = b""
+    time: bytes = b""
 
 
 def parse_line(line: bytes, layout: LineLayout) -> ParsedLine:
@@ -161,7 +170,7 @@ def parse_line(line: bytes, layout: LineLayout) -> ParsedLine:
     op = 1 if layout.op < 0 else parse_operation(text(layout.op), layout.operations)
     weight = parse_weight(text(layout.weight), op, optional=layout.weight_optional)
     key = b"" if layout.key < 0 else parse_name(text(layout.key), layout.key_name)
-    return ParsedLine(src, dst, weight, op, key)
+    return ParsedLine(src, dst, weight, op, key, text(layout.time))
 
 
 def split_fields(line: bytes, separator: int, *, limit: int | None) -> list[bytes]:

@@ -2,7 +2,8 @@
 
 Objects as most programs write them go through the compiled tokenizer; the others (escapes, nulls, unusual numbers) are parsed by
 Python's own JSON reader. `weight` is 1 and `op` `+` where they are left out or null; a removal without a weight means the
-oldest edge. A field `time` is let through unread, any other name is a fault: it would be a misspelt one.
+oldest edge. A field `time` is a number of seconds or text (`times.py`), and let through unread where nobody asks for times; any
+other name is a fault: it would be a misspelt one.
 
 Guarantees: numbers keep their digits until they are an int64 or the nearest float64; a fault is one record's, never the body's.
 """
@@ -19,12 +20,14 @@ import numpy as np
 
 from ..config import BODY_LIMIT_RECORDS
 from ..errors import BodyTooLarge, RecordError
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import INSERT, OPERATIONS, REMOVE
 from .assembly import KernelColumns, Lines, assemble
 from .blocks import count_line_ends, pieces_of_lines
 from .interner import Names
 from .lines import ParsedLine, finite, parse_integer, parse_name, parse_operation, shown
 from .parsed import ParsedBatch, Rejections, drafted
-from .records import INSERT, OPERATIONS, REMOVE, EdgeBatch
+from .times import MALFORMED
 from .tokenizer import find_lines, parse_objects
 
 MAX_LINE_BYTES: Final = 65_536
@@ -54,6 +57,7 @@ def parse_ndjson(
     *,
     interner: Names | None = None,
     quoted_ids: bool = False,
+    times: bool = False,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> ParsedBatch:
     r"""Parse a body; bad lines are in `rejected`.
@@ -66,6 +70,8 @@ def parse_ndjson(
         Ids are strings and become numbers here; without it they are integers.
     quoted_ids : bool
         Integers may stand in quotes, as text that is read as in a file: for senders whose numbers are doubles.
+    times : bool
+        Read the times of the records, and reject those whose time is none.
     max_line_bytes : int
         Longer lines are rejected.
 
@@ -97,7 +103,11 @@ def parse_ndjson(
         positions = np.arange(1, len(starts) + 1) + records
         records += len(starts)
         lines = Lines(piece, starts, stops, positions, max_line_bytes)
-        parts.append(parse_object_lines(lines, interner=interner, quoted_ids=quoted_ids, rejected=rejected))
+        parts.append(
+            parse_object_lines(
+                lines, interner=interner, quoted_ids=quoted_ids, times=times, rejected=rejected
+            )
+        )
     return ParsedBatch.joined(parts)
 
 
@@ -158,6 +168,7 @@ def parse_object_lines(
     key: str | None = None,
     rejected: Rejections | None = None,
     quoted_ids: bool = False,
+    times: bool = False,
 ) -> ParsedBatch:
     """Parse lines that were found already, one object each; see `parse_ndjson`.
 
@@ -173,10 +184,10 @@ def parse_object_lines(
         A further field, which each object must have; see `ParsedBatch.keys`.
     rejected : Rejections, optional
         Where rejected records go; see `assemble`.
-    quoted_ids : bool
+    quoted_ids, times : bool
         See `parse_ndjson`.
     """
-    columns = KernelColumns.for_lines(len(lines))
+    columns = KernelColumns.for_lines(len(lines), timed=times)
     parse_objects(
         np.frombuffer(lines.block, np.uint8),
         lines.starts,
@@ -200,6 +211,7 @@ def parse_object_lines(
         quoted_ids=quoted_ids,
         max_line_bytes=lines.limit,
         key=key,
+        times=times,
     )
     return assemble(
         lines,
@@ -208,6 +220,7 @@ def parse_object_lines(
         interner=interner,
         undirected=undirected,
         keyed=key is not None,
+        timed=times,
         rejected=rejected,
     )
 
@@ -219,13 +232,15 @@ def parse_object(
     quoted_ids: bool = False,
     max_line_bytes: int = MAX_LINE_BYTES,
     key: str | None = None,
+    times: bool = False,
 ) -> ParsedLine:
     """Parse one line: the definition.
 
     Raises
     ------
     RecordError
-        The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight, key.
+        The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight, key; what the time
+        means is looked at later.
     """
     fields = _fields(line, _FIELDS if key is None else _FIELDS | {key}, max_line_bytes)
     src = _vertex(fields.get("src"), "src", string_ids=string_ids, quoted_ids=quoted_ids)
@@ -245,7 +260,8 @@ def parse_object(
         weight = finite(given)
     else:
         raise RecordError(f"weight is not a number: {_shown(given)}")
-    return ParsedLine(src, dst, weight, code, b"" if key is None else _key(fields.get(key), key))
+    text = b"" if key is None else _key(fields.get(key), key)
+    return ParsedLine(src, dst, weight, code, text, _time(fields.get("time")) if times else b"")
 
 
 def _check_records(body: bytes) -> None:
@@ -295,6 +311,14 @@ def _key(value: Any, name: str) -> bytes:
     if not isinstance(value, str):
         raise RecordError(f"{name} is neither a string nor a number: {_shown(value)}")
     return _encoded(value, name)
+
+
+def _time(value: Any) -> bytes:
+    if value is None:
+        return b""
+    if not isinstance(value, str):
+        raise RecordError(f"{MALFORMED}: {_shown(value)}")
+    return value.encode("utf-8", "backslashreplace")  # what is no UTF-8 is no time either
 
 
 def _encoded(value: str, name: str) -> bytes:

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from ..config import REJECTED_LIMIT_BYTES, REJECTED_LIMIT_RECORDS
 from ..errors import BodyTooLarge
+from ..records.edge_batch import EdgeBatch
 from .arrow_bounds import Bounds
 from .interner import Draft, Names
-from .records import EdgeBatch
+from .times import NO_TIME
 
 RECORD_TEXT_LIMIT: Final = 1000
 """So many characters of a rejected record, and of its reason, are kept; the rest is cut off and marked with an ellipsis."""
@@ -154,6 +155,8 @@ class ParsedBatch:
         Where each record has a key beside its edge: that of the record each edge came from.
     draft : Draft or None
         Where the ids of `batch` are numbers for the time being: what they stand for; see `settled`.
+    times : int64[len(batch)] or None
+        The time of the record each edge came from, in microseconds since 1970, NO_TIME where it has none; None where none was read.
     """
 
     batch: EdgeBatch
@@ -164,6 +167,7 @@ class ParsedBatch:
     text_of: Callable[[int], bytes | str]
     keys: pa.LargeStringArray | None = None
     draft: Draft | None = None
+    times: NDArray[np.int64] | None = None
 
     @classmethod
     def concat(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
@@ -196,6 +200,11 @@ class ParsedBatch:
             if any(part.keys is None for part in parts)
             else pa.concat_arrays([pa.array([], pa.large_string()), *(part.keys for part in parts)]),
             next((part.draft for part in parts), None),
+            None
+            if all(part.times is None for part in parts)
+            else np.concatenate(
+                [np.full(len(part.batch), NO_TIME) if part.times is None else part.times for part in parts]
+            ),
         )
 
     @property
@@ -241,6 +250,7 @@ class ParsedBatch:
             positions=self.positions[keep],
             rejected=tuple(sorted(self.rejected + more.since(0), key=attrgetter("position"))),
             keys=None if self.keys is None else self.keys.filter(pa.array(keep)),
+            times=None if self.times is None else self.times[keep],
         )
 
     def shifted(self, by: int) -> ParsedBatch:
@@ -257,16 +267,15 @@ class ParsedBatch:
 
 def is_settled(batch: EdgeBatch, draft: Draft | None) -> bool:
     """Whether all ids of some edges are those of the loop."""
-    return draft is None or (draft.is_settled(batch.src) and draft.is_settled(batch.dst))
+    return draft is None or draft.is_settled(batch.ids())
 
 
 def settled(batch: EdgeBatch, draft: Draft | None) -> EdgeBatch:
     """Some edges with the ids of the loop: names of theirs that it did not know are interned now, and no others."""
     if draft is None or is_settled(batch, draft):
         return batch
-    # Source and destination in turn, as a reader of the records would meet them.
-    ids = draft.settle(np.stack([batch.src, batch.dst], axis=1).ravel())
-    return replace(batch, src=ids[0::2].copy(), dst=ids[1::2].copy())
+    # In the order in which a reader of the records would meet them.
+    return batch.with_ids(draft.settle(batch.ids()))
 
 
 def drafted(names: Names | None) -> Draft | None:

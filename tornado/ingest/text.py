@@ -18,13 +18,13 @@ from typing import Final
 import numpy as np
 
 from ..errors import InvalidArgument, SourceBroken
+from ..records.edge_batch import EdgeBatch
 from .assembly import KernelColumns, Lines, assemble
 from .blocks import BLOCK_BYTES, Reader, line_blocks
 from .interner import Draft, Interner, Names
 from .layout import Layout, TextFormat
 from .lines import LineLayout, parse_line
 from .parsed import ParsedBatch
-from .records import EdgeBatch
 from .tokenizer import find_lines, parse_lines
 
 _VERTEX_REASONS: Final = {
@@ -123,13 +123,15 @@ def parse_text_lines(
     lines: Lines, layout: LineLayout, *, interner: Names | None = None, undirected: bool = False
 ) -> ParsedBatch:
     """Parse data lines that were found already; see `parsed_batches`."""
-    columns = KernelColumns.for_lines(len(lines))
+    timed = layout.time >= 0
+    columns = KernelColumns.for_lines(len(lines), timed=timed)
+    places = [layout.src, layout.dst, layout.weight, layout.op, layout.key, *([layout.time] if timed else [])]
     parse_lines(
         np.frombuffer(lines.block, np.uint8),
         lines.starts,
         lines.stops,
         layout.separator,
-        np.array([layout.src, layout.dst, layout.weight, layout.op, layout.key]),
+        np.array(places),
         layout.most_columns or 0,
         layout.weight_optional,
         layout.string_ids,
@@ -150,6 +152,7 @@ def parse_text_lines(
         interner=interner,
         undirected=undirected and not layout.vertices,
         keyed=layout.key >= 0,
+        timed=timed,
     )
     return _as_vertices(parsed) if layout.vertices else parsed
 

@@ -339,20 +339,20 @@ def parse_lines(
     ----------
     separator, optional, string_ids, words, codes, limit
         As in `lines.LineLayout`.
-    places : int64[5]
-        Field numbers of src, dst, weight, op and key; -1 for none.
+    places : int64[5 or 6]
+        Field numbers of src, dst, weight, op, key and, where times are read, time; -1 for none.
     most : int
         The most columns of a line; 0 is any number.
     src, dst, weight, op : written
         The columns; ids only where they are integers.
-    spans : int64[k, 8], written
-        Where the texts of src and dst (string ids), the digits of a slow weight and the key are: low and high of each.
+    spans : int64[k, 2 * len(places) - 2], written
+        Where the texts of src and dst (string ids), the digits of a slow weight, the key and the time are: low and high of each.
     status : int8[k], written
         CLEAN, SLOW_WEIGHT or CAREFUL.
     """
     seen = max(places.max(), most - 1) + 1
-    low = np.zeros(5, np.int64)
-    high = np.zeros(5, np.int64)
+    low = np.zeros(6, np.int64)
+    high = np.zeros(6, np.int64)
     for line in range(len(starts)):
         status[line] = CAREFUL
         position = starts[line]
@@ -367,7 +367,7 @@ def parse_lines(
             if begin < 0:
                 clear = False
                 break
-            for which in range(5):
+            for which in range(len(places)):
                 if places[which] == number:
                     low[which] = begin
                     high[which] = end
@@ -376,6 +376,8 @@ def parse_lines(
         if places[4] >= 0 and (low[4] == high[4] or not _is_utf8(data, low[4], high[4])):
             continue
         spans[line, 6], spans[line, 7] = low[4], high[4]
+        if len(places) > 5:
+            spans[line, 8], spans[line, 9] = low[5], high[5]
         if string_ids:
             if low[0] == high[0] or low[1] == high[1]:
                 continue
@@ -465,8 +467,10 @@ def _json_number(data: Bytes, at: int, stop: int) -> tuple[int, bool]:
 
 @_compiled
 def _json_key(data: Bytes, low: int, high: int) -> int:
-    """Which field a key names: 0 src, 1 dst, 2 weight, 3 op, -1 any other."""
+    """Which field a key names: 0 src, 1 dst, 2 weight, 3 op, 5 time, -1 any other."""
     size = high - low
+    if size == 4 and data[low] == 116 and data[low + 1] == 105:
+        return 5 if data[low + 2] == 109 and data[low + 3] == 101 else -1
     if size == 3 and data[low + 1] == 114 and data[low] == 115 and data[low + 2] == 99:
         return 0
     if size == 3 and data[low + 1] == 115 and data[low] == 100 and data[low + 2] == 116:
@@ -507,13 +511,15 @@ def parse_objects(
     spans: NDArray[np.int64],
     status: NDArray[np.int8],
 ) -> None:
-    """Parse flat JSON objects, one a line, with the fields src, dst, weight, op and `name`, which is the key.
+    """Parse flat JSON objects, one a line, with the fields src, dst, weight, op, time and `name`, which is the key.
 
     With `quoted_ids` an id that is an integer may stand in quotes. The two kinds of ids exclude each other.
     Other parameters as in `parse_lines`.
     """
-    low = np.zeros(5, np.int64)
-    high = np.zeros(5, np.int64)
+    low = np.zeros(6, np.int64)
+    high = np.zeros(6, np.int64)
+    key_is_time = _json_key(name, 0, len(name)) == 5
+    timed = spans.shape[1] > 8
     for line in range(len(starts)):
         status[line] = CAREFUL
         stop = stops[line]
@@ -538,11 +544,8 @@ def parse_objects(
             if key < 0 or low[key] >= 0 or at == stop or data[at] != 58:
                 break
             begin = _skip_blanks(data, at + 1, stop)
-            if (
-                begin < stop
-                and data[begin] == _QUOTE
-                and (key > 2 or (key < 2 and (string_ids or quoted_ids)))
-            ):
+            may_be_text = key > 2 or (key < 2 and (string_ids or quoted_ids))
+            if begin < stop and data[begin] == _QUOTE and may_be_text:
                 begin += 1
                 end = _json_text(data, begin, stop)
                 at = end + 1
@@ -564,9 +567,14 @@ def parse_objects(
             closed = data[at] == 125
         if not closed or low[0] < 0 or low[1] < 0 or _skip_blanks(data, at + 1, stop) != stop:
             continue
+        if key_is_time:
+            low[5], high[5] = low[4], high[4]
+        low[5], high[5] = max(low[5], 0), max(high[5], 0)
         if len(name) > 0 and (low[4] == high[4] or not _is_utf8(data, low[4], high[4])):
             continue
         spans[line, 6], spans[line, 7] = low[4], high[4]
+        if timed:
+            spans[line, 8], spans[line, 9] = low[5], high[5]
         if string_ids:
             if low[0] == high[0] or low[1] == high[1]:
                 continue
@@ -586,7 +594,6 @@ def parse_objects(
             if code == 0:
                 continue
         op[line] = code
-        low[2] = max(low[2], 0)
-        high[2] = max(high[2], 0)
+        low[2], high[2] = max(low[2], 0), max(high[2], 0)
         status[line], weight[line], spans[line, 4] = _weight(data, low[2], high[2], code, True)
         spans[line, 5] = high[2]

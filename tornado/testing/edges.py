@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ingest.records import INSERT, EdgeBatch
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import INSERT
 
 
 @dataclass(frozen=True, slots=True)

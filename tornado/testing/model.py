@@ -15,7 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..ingest.records import REMOVE, REPLACE, EdgeBatch
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import REMOVE, REPLACE
 from .edges import EdgeList
 
 _REMOVE = np.int8(REMOVE)
@@ -28,7 +29,7 @@ class GraphModel:
 
     Examples
     --------
-    >>> from tornado.ingest.records import EdgeBatch
+    >>> from tornado.records.edge_batch import EdgeBatch
     >>> model = GraphModel()
     >>> model.apply(EdgeBatch.of([1, 1], [2, 2], [5.0, 7.0]))
     >>> model.apply(EdgeBatch.of([1, 1], [2, 9], op=-1))

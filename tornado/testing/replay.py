@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import InternalError
 from ..ingest.kafka.library import KafkaConsumer, TopicPartition
-from ..ingest.records import EdgeBatch
+from ..records.edge_batch import EdgeBatch
 
 _ANSWER_MS = 10_000
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ingest.records import INSERT, REMOVE, EdgeBatch
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import INSERT, REMOVE
 from . import splitmix
 from .edges import EdgeList
 

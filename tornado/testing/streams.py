@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import INSERT, REMOVE, REPLACE
 from . import splitmix
 from .edges import EdgeList
 
@@ -138,7 +139,7 @@ def without(edges: EdgeList, *, seed: int, by_weight: bool = False) -> EdgeBatch
     removals = edges[order].records(op=REMOVE)
     if by_weight:
         return removals
-    return EdgeBatch(removals.src, removals.dst, np.full(len(edges), np.nan), removals.op)
+    return replace(removals, weight=np.full(len(edges), np.nan))
 
 
 def batches(records: EdgeBatch, size: int) -> Iterator[EdgeBatch]:

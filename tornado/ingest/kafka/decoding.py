@@ -177,6 +177,7 @@ class Decoder:
         self._interner = interner
         self._undirected = settings.undirected
         self._key = settings.dedup_key
+        self._times = settings.times
         self._parse: Callable[[Chunk], Decoded]
         if settings.value_format is ValueFormat.ARROW:
             self._parse = self._parse_tables
@@ -191,6 +192,7 @@ class Decoder:
                 header=False,
                 max_line_bytes=MAX_LINE_BYTES,
                 key=self._key,
+                times=self._times,
             )
             self._layout = Layout.detect(b"", wanted, string_ids=interner is not None).line
 
@@ -210,7 +212,9 @@ class Decoder:
         lines = Lines(chunk.body, first, last, np.arange(1, len(first) + 1), MAX_LINE_BYTES)
         names = self._draft()
         if self._layout is None:
-            parsed = parse_object_lines(lines, interner=names, undirected=self._undirected, key=self._key)
+            parsed = parse_object_lines(
+                lines, interner=names, undirected=self._undirected, key=self._key, times=self._times
+            )
         else:
             parsed = parse_text_lines(lines, self._layout, interner=names, undirected=self._undirected)
         empty = np.flatnonzero(np.bincount(owners, minlength=len(chunk)) == 0)
@@ -283,7 +287,7 @@ class Decoder:
         return parts, kept
 
     def _parse_table(self, table: pa.Table, names: Draft | None) -> ParsedBatch:
-        return parse_table(table, interner=names, key=self._key, bounds=MESSAGE)
+        return parse_table(table, interner=names, key=self._key, times=self._times, bounds=MESSAGE)
 
     def _draft(self) -> Draft | None:
         return None if self._interner is None else Draft(self._interner)

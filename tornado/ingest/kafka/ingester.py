@@ -14,18 +14,16 @@ yet passed over may be written there a second time.
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
-from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Final
 
+from ...clock import SYSTEM_CLOCK, Clock
 from ...errors import ConnectionLost, InvalidArgument, QueueFull, SourceLost, TornadoError
+from ...records.edge_batch import EdgeBatch
 from ..ingester import Admitting, Check, IngesterState, IngesterStatistics
 from ..interner import Interner
 from ..parsed import settled
 from ..quarantine import Quarantine
-from ..records import EdgeBatch
 from .decoding import Chunk, Decoded, Decoder
 from .process import ClientProcess
 from .repeats import RecentKeys
@@ -67,13 +65,13 @@ class KafkaIngester:
     quarantine : Quarantine
         Where rejected records go; stays the caller's.
     check : callable, optional
-        The program's own rule (`VertexProgram.check`).
+        Which records the programs cannot take, and why (`MainLoop.check`).
     interner : Interner, optional
         Ids are strings and become numbers here.
     until_end : bool
         Whether to finish at the ends that the partitions have when reading begins; otherwise it goes on for ever.
-    clock : callable
-        Seconds, for rates only.
+    clock : Clock
+        What says how long a client was silent or lived, and when the broker is told; for rates too.
     """
 
     def __init__(
@@ -85,7 +83,7 @@ class KafkaIngester:
         check: Check | None = None,
         interner: Interner | None = None,
         until_end: bool = False,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._loop = loop
         self._settings = settings
@@ -141,15 +139,15 @@ class KafkaIngester:
             if self._state is not IngesterState.READY:
                 raise InvalidArgument(f"the ingester of topic {self._settings.topic} was started already")
             self._state = IngesterState.RUNNING
-            self._began_s = self._clock()
+            self._began_s = self._clock.monotonic()
         for name, offset in self._loop.offsets().items():
             topic, _, number = name.rpartition(":")
             if topic == self._settings.topic and number.isdigit():
                 self._partitions[int(number)] = _Partition(offset, self._dedup_window)
         self._start_pump(0)
-        until_s = time.monotonic() + timeout_s
+        until_s = self._clock.monotonic() + timeout_s
         while not self._began.wait(_POLL_S) and not self._ended.is_set():
-            if time.monotonic() >= until_s:
+            if self._clock.monotonic() >= until_s:
                 trouble = self._trouble
                 self.stop()
                 raise ConnectionLost(
@@ -181,7 +179,7 @@ class KafkaIngester:
 
     def statistics(self) -> list[IngesterStatistics]:
         """A frozen record of each partition."""
-        now_s = self._clock()
+        now_s = self._clock.monotonic()
         with self._lock:
             return [
                 IngesterStatistics(
@@ -218,8 +216,10 @@ class KafkaIngester:
         crashes = 0
         while not self._stop.is_set():
             progress = self._positions(share)
-            started_s = time.monotonic()
-            client = ClientProcess(self._settings, progress, look_back=self._look_back(share), share=share)
+            started_s = self._clock.monotonic()
+            client = ClientProcess(
+                self._settings, progress, look_back=self._look_back(share), share=share, clock=self._clock
+            )
             self._clients[share] = client
             try:
                 finished = self._serve(client, share)
@@ -232,7 +232,7 @@ class KafkaIngester:
             if self._stop.is_set():
                 break
             # A client that lived for a while was sound, also where nothing came: an idle topic is no failure.
-            in_vain = self._positions(share) == progress and time.monotonic() - started_s < _SOUND_S
+            in_vain = self._positions(share) == progress and self._clock.monotonic() - started_s < _SOUND_S
             crashes = crashes + 1 if in_vain else 1
             self._restarts += 1
             self._note(f"the client process {how}; it was started again")
@@ -252,11 +252,11 @@ class KafkaIngester:
             self._commit(client, share)
 
     def _heard_out(self, client: ClientProcess, share: int) -> bool:
-        committed_s = time.monotonic()
+        committed_s = self._clock.monotonic()
         while not self._stop.is_set():
-            if time.monotonic() - committed_s >= _COMMIT_S:
+            if self._clock.monotonic() - committed_s >= _COMMIT_S:
                 self._commit(client, share)
-                committed_s = time.monotonic()
+                committed_s = self._clock.monotonic()
             frame = client.next_frame(_POLL_S)
             if frame is None:
                 if client.has_ended:
@@ -366,7 +366,7 @@ class KafkaIngester:
             self._loop.advance(name, decoded.next_offset)
         elif not self._admit(settled(batch, decoded.parsed.draft), name, decoded.next_offset):
             return False
-        now_s = self._clock()
+        now_s = self._clock.monotonic()
         with self._lock:
             partition.next = decoded.next_offset
             partition.records += decoded.records
@@ -415,7 +415,7 @@ class KafkaIngester:
     def _note(self, message: str) -> None:
         with self._lock:
             self._trouble = message
-            self._last_error = f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}"
+            self._last_error = f"{self._clock.now().isoformat(timespec='seconds')} {message}"
 
     def _end(self, state: IngesterState, error: Exception | None = None) -> None:
         """Note that a client has ended for good; the last one, or the first that failed, decides how all end."""

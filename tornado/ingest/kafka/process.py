@@ -8,12 +8,12 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from ...clock import Clock
 from .settings import KafkaSettings, WhenDeleted
 from .wire import Frame, read_frame
 
@@ -37,6 +37,8 @@ class ClientProcess:
         Where to begin in place of that, as far as the broker still has it.
     share : int
         Which part of the partitions it reads: those whose number leaves this remainder when divided by `settings.ingesters`.
+    clock : Clock
+        What says how long it is silent.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class ClientProcess:
         *,
         look_back: Mapping[int, int] | None = None,
         share: int = 0,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         path = os.environ.get("PYTHONPATH")
         environment = os.environ | {"PYTHONPATH": f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT)}
         self._process = subprocess.Popen(  # noqa: S603  our own module, in our own interpreter
@@ -62,7 +66,7 @@ class ClientProcess:
         self._arrived = threading.Condition()
         self._ended = False
         self._ending_s = _ENDING_S if settings.group is not None else _SHORT_ENDING_S
-        self._heard_s = time.monotonic()
+        self._heard_s = self._clock.monotonic()
         self._complaints: deque[str] = deque(maxlen=_COMPLAINT_LINES)
         self._tell(
             json.dumps(
@@ -93,7 +97,7 @@ class ClientProcess:
     @property
     def silent_s(self) -> float:
         """How long nothing has come from it."""
-        return time.monotonic() - self._heard_s
+        return self._clock.monotonic() - self._heard_s
 
     def next_frame(self, timeout_s: float) -> Frame | None:
         """Return what it said next; None where that is nothing yet, or nothing any more (`has_ended`)."""
@@ -145,7 +149,7 @@ class ClientProcess:
     def _hear(self) -> None:
         stream: Any = self._process.stdout
         while (frame := read_frame(stream)) is not None:
-            self._heard_s = time.monotonic()
+            self._heard_s = self._clock.monotonic()
             if frame.kind == "alive":
                 continue
             with self._arrived:

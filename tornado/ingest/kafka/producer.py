@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import ConnectionLost, InvalidArgument
-from ..records import INSERT, REMOVE, REPLACE, SYMBOLS, EdgeBatch
+from ...records.edge_batch import EdgeBatch
+from ...records.operations import INSERT, REMOVE, REPLACE, SYMBOLS
 from .library import (
     KafkaAdminClient,
     KafkaError,

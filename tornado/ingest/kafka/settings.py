@@ -61,6 +61,8 @@ class KafkaSettings:
         The field (JSON) or column (CSV, Arrow) by which a record is recognised that repeats another.
     dedup_window : int
         How many messages back in its partition that other one may be; see `repeats.py`.
+    times : bool
+        Whether the times of records are read, and those rejected whose time is none; see `times.py`.
     group : str, optional
         Under which name the broker is told where we are, for tools that show lag; never read back.
     ingesters : int
@@ -83,6 +85,7 @@ class KafkaSettings:
     undirected: bool = False
     dedup_key: str | None = None
     dedup_window: int = DEFAULT_DEDUP_WINDOW
+    times: bool = False
     group: str | None = None
     ingesters: int = 1
     client: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,6 +1,5 @@
 """Columns of a caller: all of a call or none of it, and the first bad entry by name."""
 
-import itertools
 import math
 
 import numpy as np
@@ -10,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tornado.errors import InvalidArgument
-from tornado.ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import INSERT, REMOVE, REPLACE
 
 int64s = st.integers(-(2**63), 2**63 - 1)
 
@@ -125,12 +125,6 @@ def test_a_batch_keeps_a_copy_of_the_callers_columns():
     assert (batch.src.tolist(), batch.dst.tolist(), batch.weight.tolist()) == ([1, 2], [1, 2], [1.0, 2.0])
 
 
-@given(st.lists(st.integers(0, 5), max_size=5), st.data())
-def test_slices_put_together_again_are_the_batch(sizes, data):
-    total = sum(sizes)
-    batch = EdgeBatch.of(range(total), range(total), op=["-" if index % 3 else "+" for index in range(total)])
-    edges = np.cumsum([0, *sizes])
-    parts = [batch.slice(low, high) for low, high in itertools.pairwise(edges)]
-    assert EdgeBatch.concat(parts).equals(batch)
-    mask = np.array(data.draw(st.lists(st.booleans(), min_size=total, max_size=total)), bool)
-    assert len(batch.take(mask)) == mask.sum()
+def test_what_names_a_vertex_counts_as_no_edge():
+    batch = EdgeBatch.concat([EdgeBatch.of([1, 2], [2, 3]), EdgeBatch.mentions(np.array([7, 8, 9]))])
+    assert (len(batch), batch.edges) == (5, 2)
