@@ -7,6 +7,7 @@ is judged by laws that any schedule must keep:
   stopped has none that is too short; the main loop, once idle, has those of the whole stream;
 - *delay bound*: every commit's k - τ is below B;
 - *synchronous*: with B = 1 a branch does what a plain synchronous iteration does, update by update and round by round;
+- *simulated time*: the instant of a snapshot is one of the engine's clock, so that it follows from the seed too;
 - *nothing left*: in the end no session, no prepare list, no mark, no lease and no grave is left, and nothing impossible happened;
 - *no deadlock*: it ends.
 
@@ -33,16 +34,18 @@ from numpy.typing import NDArray
 
 from .engine import SimulationEngine
 from .errors import LawBroken
-from .ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
-from .loops import Branch, BranchState, Master, SelectiveProgram
-from .loops import loop_columns as names
-from .loops.branch_processor import BranchProcessor
-from .loops.bundle import Bundle
+from .kinds.selective import loop_columns as names
+from .kinds.selective.branch_processor import BranchProcessor
+from .kinds.selective.bundle import Bundle
+from .kinds.selective.loop_columns import UNBOUNDED
+from .kinds.selective.processor import SelectiveProcessor
+from .kinds.selective.program import SelectiveProgram
+from .loops import Branch, BranchState, Master
 from .loops.host import WorkerHost
 from .loops.iterations import iterations_of
-from .loops.loop_columns import UNBOUNDED
-from .loops.processor import SelectiveProcessor
 from .protocol.session_kernel import OPEN_RECORDS
+from .records.edge_batch import EdgeBatch
+from .records.operations import INSERT, REMOVE, REPLACE
 from .testing import Distances, EdgeList, GraphModel, exact_distances
 from .value_types import ValueArray
 
@@ -196,6 +199,7 @@ class _Simulation:
         judged = type(program.__name__, (program,), {"kernel": classmethod(lambda _: watched)})
         self.source = self.ids[0]
         self.master = Master(workers=self.workers, engine=self.engine)
+        self.began = self.engine.clock.now()
         self.loop = self.master.start(judged(source=self.source), "simulated", self.delay_bound)
         if seed % 2:
             for part in _compiled(self.loop.parts()):
@@ -330,13 +334,19 @@ class _Simulation:
         if branch.error is not None:
             raise branch.error
         self.branches += 1
-        self.note(branch.id, branch.state.value)
+        self.note(branch.id, branch.state.value, branch.snapshot.instant.isoformat())
         if branch.state is BranchState.CANCELLED:
             return
         version = branch.snapshot.version
         given = branch.snapshot.offsets
         self.hold(
             "exact", given == self.offsets[version], f"branch {branch.id} of version {version} names {given}"
+        )
+        instant, now = branch.snapshot.instant, self.engine.clock.now()
+        self.hold(
+            "simulated time",
+            self.began <= instant <= now,
+            f"branch {branch.id} is of {instant}, and it is {now}",
         )
         self.judge_leases(branch)
         progress = branch.progress()

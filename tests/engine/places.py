@@ -9,6 +9,7 @@ import psutil
 
 from apps.sssp import ShortestPaths
 from tests.loops.streaming import Streaming
+from tornado.clock import SYSTEM_CLOCK
 from tornado.loops import Master
 from tornado.testing import mixed, random_multigraph
 
@@ -19,10 +20,10 @@ PLACES = os.environ.get("TORNADO_TEST_PLACES", "threads processes").split()
 REMOTE = [place for place in PLACES if place != "threads"]
 
 
-def master_at(place, store=None, workers=WORKERS):
+def master_at(place, store=None, workers=WORKERS, clock=SYSTEM_CLOCK):
     """`spark:local[4]` is the engine spark with that master; the others are engines."""
     engine, _, spark = place.partition(":")
-    return Master(store, workers, engine, spark or None)
+    return Master(store, workers, engine, spark or None, clock=clock)
 
 
 def stream(seed=7, vertices=400, edges=4000):

@@ -93,7 +93,7 @@ def load(place, url, edges, root, every_s):
             assert loop.wait_idle(WAIT_S)
             seconds = time.perf_counter() - begun
         if every_s is not None:
-            stored = session.service.checkpoints[NAME]
+            stored = session.service.served(loop).checkpoints
             eventually(lambda: stored.statistics().stored > 0, WAIT_S)
             snapshot = loop.snapshots()[-1]
             check(loop.fork(at=snapshot.version), edges[: snapshot.offsets.get("edges", 0)], root)

@@ -16,6 +16,7 @@ from apps.sssp import ShortestPaths
 from tests.engine import cramped_worker
 from tests.engine.places import SOURCE, Placed, eventually, master_at, runs, stream
 from tests.loops.test_recovery import judge
+from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import GraphTooLarge, InvalidArgument, NotSupported
 from tornado.graph import evolving_graph
 from tornado.loops import BranchState, engines
@@ -140,14 +141,14 @@ def test_what_engines_cannot_do_is_refused_in_words(monkeypatch):
     with pytest.raises(
         InvalidArgument, match="engine is 'thread' but must be one of threads, processes, spark"
     ):
-        engines.engine_of("thread", 1)
+        engines.engine_of("thread", 1, clock=SYSTEM_CLOCK)
     with pytest.raises(InvalidArgument, match=r"Spark master is 'local\[2\]', but the engine is processes"):
-        engines.engine_of("processes", 1, spark_master="local[2]")
+        engines.engine_of("processes", 1, spark_master="local[2]", clock=SYSTEM_CLOCK)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(
         NotSupported, match=r"pyspark, which is not installed\. pip install 'tornado-loops\[spark\]'"
     ):
-        engines.engine_of("spark", 1)
+        engines.engine_of("spark", 1, clock=SYSTEM_CLOCK)
 
 
 def test_more_workers_than_spark_has_slots_are_refused_with_the_numbers(place):
@@ -155,7 +156,7 @@ def test_more_workers_than_spark_has_slots_are_refused_with_the_numbers(place):
         pytest.skip("there are no slots")
     with pytest.raises(InvalidArgument, match=r"has \d+ slots, but 40 workers need 40.*more executors"):
         master_at(place, workers=40)
-    engine = engines.engine_of("spark", 1, spark_master=place.partition(":")[2])
+    engine = engines.engine_of("spark", 1, spark_master=place.partition(":")[2], clock=SYSTEM_CLOCK)
     assert engine._launcher._slots() >= 2
     engine.close()
 

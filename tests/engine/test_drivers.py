@@ -42,7 +42,7 @@ def driver(url, place):
         stderr=subprocess.DEVNULL,
         text=True,
         cwd=CHECKOUT,
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ["PYTHONPATH"]])},
     )
     try:
         yield process

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tornado.clock import ManualClock
 from tornado.engine import SimulationEngine, ThreadEngine, threads
 from tornado.errors import ProtocolViolation
 
@@ -95,11 +96,24 @@ def test_threads_wait_until_woken_and_no_longer(monkeypatch):
 
 
 def test_waiting_for_what_does_not_happen_ends_in_time():
-    engine = ThreadEngine(1)
+    clock = ManualClock()
+    engine = ThreadEngine(1, clock=clock)
     started(engine, [0])
-    begun = time.monotonic()
-    assert not engine.wait_for(lambda: False, 0.05)
-    assert time.monotonic() - begun < 1.0
+    answers = []
+
+    def wait():
+        answers.append((engine.wait_for(lambda: False, 90.0), clock.monotonic()))
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    for seconds in (89.0, 1.0):
+        assert not answers
+        until_s = time.monotonic() + 20
+        while not clock.waiting():
+            assert time.monotonic() < until_s
+        clock.advance(seconds)
+    waiting.join(20)
+    assert answers == [(False, 90.0)]
     assert engine.wait_for(lambda: True, 0.0)
     engine.close()
 
@@ -134,6 +148,22 @@ def test_a_simulation_that_is_stuck_names_its_seed(monkeypatch):
     started(engine, [3, 3])
     with pytest.raises(ProtocolViolation, match="seed 41: 2 workers did not get there in 50 steps"):
         engine.wait_for(lambda: False, None)
+
+
+def test_time_of_a_simulation_passes_with_its_steps_and_runs_out_for_who_waits():
+    def times(seed):
+        engine = SimulationEngine(3, seed=seed)
+        hosts, _, _ = started(engine, [20, 20, 20])
+        assert not engine.wait_for(lambda: False, 0.0)
+        assert all(host.left == 20 for host in hosts)
+        began_s = engine.clock.monotonic()
+        assert not engine.wait_for(lambda: False, 1e-4)
+        assert 1e-4 <= engine.clock.monotonic() - began_s < 2e-4
+        finish(engine, hosts)
+        return engine.clock.now()
+
+    assert times(7) == times(7)
+    assert len({times(seed) for seed in range(10)}) > 1
 
 
 def test_a_simulation_steps_only_when_told():

@@ -98,7 +98,7 @@ def served(lossy):
         handle.insert(records.src, records.dst, records.weight)
         answer = handle.query()
         answer.result(60)
-        with HttpServer(session.service, port=0, pusher=session.pusher, limits=LIMITS) as server:
+        with HttpServer(session.service, port=0, limits=LIMITS) as server:
             yield server, lossy, answer.id
 
 

@@ -40,6 +40,8 @@ def command(chosen, *, is_soak):
 
 def run(master, chosen, java, *options, is_soak):
     environment = os.environ | sessions.environment(java) | {"TORNADO_TEST_PLACES": f"spark:{master}"}
+    # Tests again, which want what other processes are without.
+    environment["PYTHONPATH"] = str(CHECKOUT)
     return subprocess.run(
         [*command(chosen, is_soak=is_soak), *options],
         capture_output=True,

@@ -1,5 +1,6 @@
 """A worker that is slow is not lost, one that has stopped is; neither is a driver that is slow."""
 
+import re
 import signal
 import threading
 import time
@@ -9,7 +10,9 @@ import pytest
 from tests.engine import slow_worker
 from tests.engine.places import Placed, end, eventually, master_at, pids_of, stream
 from tests.engine.test_faults import admit_all
+from tornado.clock import ManualClock
 from tornado.engine import cluster
+from tornado.errors import WorkerLost
 from tornado.loops import engines
 
 SLOW_S = 1.5 * cluster._SILENT_S
@@ -40,6 +43,38 @@ def test_a_worker_whose_answer_takes_longer_than_the_silence_of_a_dead_one_is_no
         end(pids[0], signal.SIGSTOP)
         eventually(lambda: slow.engine.losses == 1)
         streamed.check_branch(streamed.loop.fork())
+
+
+def test_a_worker_that_lives_and_finishes_no_step_for_a_minute_is_lost_and_the_other_is_not(
+    remote, monkeypatch, caplog
+):
+    monkeypatch.setattr(engines, "_WORKER", slow_worker.__name__)
+    clock, told = ManualClock(), []
+    with master_at(remote, clock=clock) as master, Placed(master, "streamed", stream()) as streamed:
+        streamed.admit(1000)
+        engine = master.engine
+        asked = engine._links[1]._asked
+
+        def hold():
+            try:
+                engine.ask(1, ("hold", cluster._STUCK_S))
+            except WorkerLost as error:
+                told.append(error)
+
+        holding = threading.Thread(target=hold, daemon=True)
+        holding.start()
+        eventually(lambda: engine._links[1]._asked > asked)
+        began_s = clock.monotonic()
+        while not engine.losses:
+            assert clock.monotonic() - began_s <= cluster._STUCK_S + 20
+            clock.advance(10)
+            eventually(lambda: engine.losses or engine._stepped[0][1] == clock.monotonic())
+        assert clock.monotonic() - began_s > cluster._STUCK_S
+        holding.join(30)
+        assert len(told) == 1
+        assert re.search(r"worker 1 has not finished a step for \d\d s; the workers are started", caplog.text)
+        streamed.check_branch(streamed.loop.fork())
+        assert engine.losses == 1
 
 
 def test_a_driver_that_is_slow_loses_no_worker(slow):

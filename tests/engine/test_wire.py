@@ -25,8 +25,8 @@ from tornado.engine.peers import PeerFabric
 from tornado.engine.sockets import let_in
 from tornado.engine.wire import FENCE_BYTES, Wire, WrongFence
 from tornado.errors import ConnectionLost
+from tornado.kinds.selective.bundle import Bundle, Messages
 from tornado.loops import Master
-from tornado.loops.bundle import Bundle, Messages
 from tornado.loops.remote_worker import WIRE_TYPES
 
 FENCE, OTHER = bytes(range(16)), bytes(16)

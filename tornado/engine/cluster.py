@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 import zmq
 
+from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import InternalError, TornadoError, WorkerLost
 from .authenticator import Authenticator
 from .member import MemberConfig
@@ -63,7 +64,8 @@ class Launcher(Protocol):
 class _Link:
     """The driver's end of the connection to one worker. Each socket is used under its lock."""
 
-    def __init__(self, context: Context, wire: Wire, commands: str, requests: str) -> None:
+    def __init__(self, context: Context, wire: Wire, commands: str, requests: str, *, clock: Clock) -> None:
+        self._clock = clock
         self.wire = wire
         self.is_dead = False
         self.sending, self.asking = threading.Lock(), threading.Lock()
@@ -88,7 +90,7 @@ class _Link:
         """When it was seen that the connection broke; infinity where it did not."""
         with self.sending:
             if self._broke_at == math.inf and not self.is_dead and self._breaks.taken():
-                self._broke_at = time.monotonic()
+                self._broke_at = self._clock.monotonic()
         return self._broke_at
 
     def ask(self, request: tuple[Any, ...]) -> Any:
@@ -127,7 +129,10 @@ class _Inbox:
         name: str,
         take: Callable[[Sequence[memoryview]], None],
         look: Callable[[float], None] = lambda _: None,
+        *,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         self._socket, self.address = listening(context, zmq.PULL, interface)
         self._take = take
         self._look = look
@@ -147,7 +152,7 @@ class _Inbox:
 
     def _run(self) -> None:
         while not self._is_closing:
-            now = time.monotonic()  # before: time that this process stood still is nobody's silence
+            now = self._clock.monotonic()  # before: time that this process stood still is nobody's silence
             self._socket.poll(int(_LOOK_S * 1000))
             for _ in range(1 << 10):
                 try:
@@ -170,6 +175,8 @@ class ClusterEngine:
         Where they run.
     interface
         The address of this machine that workers can reach.
+    clock
+        By which workers are stuck, and whoever waits for them gives up.
 
     Attributes
     ----------
@@ -185,8 +192,11 @@ class ClusterEngine:
 
     fabric = None
 
-    def __init__(self, workers: int, launcher: Launcher, interface: str = "127.0.0.1") -> None:
+    def __init__(
+        self, workers: int, launcher: Launcher, interface: str = "127.0.0.1", *, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         self.workers = workers
+        self.clock = clock
         self.losses = 0
         self.recovered_s: float | None = None
         self.on_loss: Callable[[], None] = lambda: None
@@ -194,12 +204,14 @@ class ClusterEngine:
         self._launcher = launcher
         self._hosts: Sequence[Any] = ()
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
-        self._waiting = Waiting()
+        self._waiting = Waiting(clock)
         self._context: Context = zmq.Context()
         self._authenticator = Authenticator(self._context, secrets.token_bytes(FENCE_BYTES))
         # Two, since a report may have workers asked, and whoever waits for their answer cannot see that they are gone.
-        self._beats = _Inbox(self._context, interface, "tornado-monitor", self._take_beat, self._look)
-        self._reports = _Inbox(self._context, interface, "tornado-receiver", self._take_report)
+        self._beats = _Inbox(
+            self._context, interface, "tornado-monitor", self._take_beat, self._look, clock=clock
+        )
+        self._reports = _Inbox(self._context, interface, "tornado-receiver", self._take_report, clock=clock)
         self._links: list[_Link] = []
         self._wire = Wire(bytes(FENCE_BYTES))
         self._hellos: dict[int, tuple[str, str, str, int]] = {}
@@ -232,7 +244,7 @@ class ClusterEngine:
             self.close()
             raise
         self.open()
-        self._restored_at = time.monotonic()
+        self._restored_at = self.clock.monotonic()
         self._supervisor.start()
 
     def open(self) -> None:
@@ -332,11 +344,12 @@ class ClusterEngine:
             )
         hellos = [self._hellos[index] for index in range(self.workers)]
         self._links = [
-            _Link(self._context, self._wire, commands, requests) for commands, requests, *_ in hellos
+            _Link(self._context, self._wire, commands, requests, clock=self.clock)
+            for commands, requests, *_ in hellos
         ]
         for link in self._links:
             link.send("peers", [peers for _, _, peers, _ in hellos])
-        now = time.monotonic()
+        now = self.clock.monotonic()
         self._stepped = dict.fromkeys(range(self.workers), (-1, now))
         self._is_watched = True
 
@@ -359,7 +372,7 @@ class ClusterEngine:
         index, kind, *body = self._wire.read(frames)
         if kind == "beat":
             (steps,) = body
-            now = time.monotonic()
+            now = self.clock.monotonic()
             if steps != self._stepped.get(index, (-1, now))[0]:
                 self._stepped[index] = steps, now
         elif kind == "hello":
@@ -424,7 +437,7 @@ class ClusterEngine:
 
     def _recover(self, reason: str) -> Exception | None:
         """Start other workers and have the loops restored there; what makes that hopeless, or None."""
-        begun = time.monotonic()
+        begun = self.clock.monotonic()
         self._is_watched = False
         _log.warning("%s; the workers are started again", reason)
         self._lost_in_a_row = 1 if begun - self._restored_at >= _LIVES_S else self._lost_in_a_row + 1
@@ -444,7 +457,7 @@ class ClusterEngine:
         except Exception as error:  # noqa: BLE001  whoever waits for a loop must hear of it
             return error
         else:
-            self._restored_at = time.monotonic()
+            self._restored_at = self.clock.monotonic()
             self.recovered_s = self._restored_at - begun
             _log.warning("the loops go on after %.1f s", self.recovered_s)
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ..clock import Clock
 from ..timely import Fabric
 
 
@@ -48,6 +49,11 @@ class Engine(Protocol):
     @property
     def losses(self) -> int:
         """See the class."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """By which everything in the master's process is decided that is decided by time."""
         ...
 
     @property

@@ -14,7 +14,6 @@ import logging
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from typing import Any, Protocol
 
 import zmq
 
+from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import TornadoError
 from .authenticator import Authenticator
 from .engine_contract import Host
@@ -97,10 +97,15 @@ class Member:
         Who this is.
     types
         What travels, see `Wire`.
+    clock
+        By which it gives up joining, and collects garbage.
     """
 
-    def __init__(self, config: MemberConfig, types: tuple[WireType, ...]) -> None:
+    def __init__(
+        self, config: MemberConfig, types: tuple[WireType, ...], *, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         self.config = config
+        self._clock = clock
         self._wire = Wire(bytes.fromhex(config.fence), types)
         self._context: Context = zmq.Context()
         Authenticator(self._context, self._wire.fence)
@@ -149,23 +154,23 @@ class Member:
         self._say(self._reports, "report", *message)
 
     def _work(self, host: Host) -> None:
-        collected = time.monotonic()
+        collected = self._clock.monotonic()
         while not self._stop.is_set():
             self._steps += 1
             try:
                 if not host.step() and not host.wait(_WAIT_S):
                     host.idle()
-                if self._steps % 64 == 0 and time.monotonic() - collected > _COLLECT_S:
+                if self._steps % 64 == 0 and self._clock.monotonic() - collected > _COLLECT_S:
                     gc.collect()
-                    collected = time.monotonic()
+                    collected = self._clock.monotonic()
             except Exception as error:  # noqa: BLE001  whatever it is, the loop it happened in is reported as failed
                 self.report("failure", *described(error))
         host.close()
 
     def _receive_peers(self) -> bool:
         """Wait for the addresses of the others; False when they do not come."""
-        deadline = time.monotonic() + _JOIN_S
-        while time.monotonic() < deadline:
+        deadline = self._clock.monotonic() + _JOIN_S
+        while self._clock.monotonic() < deadline:
             if not self._commands.poll(500):
                 continue
             frame = self._commands.recv(copy=False)

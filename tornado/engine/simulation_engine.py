@@ -1,6 +1,6 @@
 """Workers in one thread: a seed chooses which one steps and which messages it sees, so a run can be repeated exactly.
 
-The hosts are stepped only inside `wait_for`. Every interleaving of steps and of deliveries that keeps each channel's order can
+The hosts are stepped only inside `wait_for`. Time passes with their steps and in no other way. Every interleaving of steps and of deliveries that keeps each channel's order can
 come up (`tornado.timely.SimulatedFabric`).
 """
 
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
+from ..clock import ManualClock, after
 from ..errors import ProtocolViolation
 from ..timely import SimulatedFabric
 from .engine_contract import Host
 
 _PATIENCE = 20_000
+_STEP_S = 1e-5
 
 
 class SimulationEngine:
@@ -25,12 +27,18 @@ class SimulationEngine:
         How many.
     seed
         What chooses. The same seed and the same calls give the same run.
+
+    Attributes
+    ----------
+    clock
+        Every step of a host takes the same time; a simulation may let more pass.
     """
 
     losses = 0
 
     def __init__(self, workers: int, *, seed: int) -> None:
         self._random = Random(seed)
+        self.clock = ManualClock()
         self.seed = seed
         self.fabric = SimulatedFabric(workers, self._random)
         self._hosts: Sequence[Host] = ()
@@ -44,6 +52,7 @@ class SimulationEngine:
     def step(self, steps: int = 1) -> None:
         """Let randomly chosen hosts do something."""
         for _ in range(steps):
+            self.clock.advance(_STEP_S)
             index = self._random.randrange(len(self._hosts))
             try:
                 self._hosts[index].step()
@@ -54,17 +63,20 @@ class SimulationEngine:
         """Return at once: hosts in this thread are never lost."""
         return self.losses
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:  # noqa: ARG002  simulated time does not run out
-        """Step until the condition holds.
+    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+        """Step until the condition holds, or so much simulated time has passed.
 
         Raises
         ------
         ProtocolViolation
             When it does not hold after very many steps: the workers are stuck.
         """
+        until_s = after(self.clock, timeout_s)
         for _ in range(_PATIENCE * len(self._hosts)):
             if condition():
                 return True
+            if until_s is not None and self.clock.monotonic() >= until_s:
+                return False
             self.step()
         raise ProtocolViolation(
             f"seed {self.seed}: {len(self._hosts)} workers did not get there in {_PATIENCE} steps each",

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
+from ..clock import SYSTEM_CLOCK, Clock
 from ..timely import ThreadFabric
 from .engine_contract import Host
 from .waiting import Waiting
@@ -23,16 +24,19 @@ class ThreadEngine:
     ----------
     workers
         How many.
+    clock
+        By which whoever waits for the workers gives up.
     """
 
     losses = 0
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.clock = clock
         self.fabric = ThreadFabric(workers)
         self._hosts: Sequence[Host] = ()
         self._threads: list[threading.Thread] = []
         self._is_closing = False
-        self._waiting = Waiting()
+        self._waiting = Waiting(clock)
 
     def start(self, hosts: Sequence[Host], on_failure: Callable[[int, BaseException], None]) -> None:
         """Start the threads."""

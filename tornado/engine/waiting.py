@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
+
+from ..clock import Clock, after
 
 _LOOK_S = 0.5
 
@@ -12,7 +13,8 @@ _LOOK_S = 0.5
 class Waiting:
     """Conditions are looked at without a lock, so they may ask other threads and take as long as they need."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._changed = threading.Condition()
         self._changes = 0
         self._waiting = 0
@@ -20,19 +22,20 @@ class Waiting:
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
         """Block until the condition holds; False when the time is over, or this was closed."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        until_s = after(self._clock, timeout_s)
         self._count(1)
         try:
             while True:
                 seen = self._changes
                 if condition():
                     return True
-                left = _LOOK_S if deadline is None else min(_LOOK_S, deadline - time.monotonic())
-                if left <= 0 or self._is_closed:
+                now_s = self._clock.monotonic()
+                if self._is_closed or (until_s is not None and now_s >= until_s):
                     return False
+                look_s = now_s + _LOOK_S
                 with self._changed:
                     if self._changes == seen:
-                        self._changed.wait(left)
+                        self._clock.wait(self._changed, look_s if until_s is None else min(look_s, until_s))
         finally:
             self._count(-1)
 

@@ -9,12 +9,12 @@ operators that still hold tokens.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import ProtocolViolation
 from .fabric import Fabric, SimulatedFabric, ThreadFabric
 from .worker import Worker
@@ -34,7 +34,9 @@ class SimulatedExecution:
     """Every step (worker,) and every delivery (receiver, sender, dataflow, channel), in order."""
 
 
-def run_threads(program: Program, peers: int, *, patience_s: float = 20.0) -> list[Any]:
+def run_threads(
+    program: Program, peers: int, *, patience_s: float = 20.0, clock: Clock = SYSTEM_CLOCK
+) -> list[Any]:
     """Run `program` on `peers` threads and return what it returned, by worker.
 
     Parameters
@@ -45,6 +47,8 @@ def run_threads(program: Program, peers: int, *, patience_s: float = 20.0) -> li
         Number of workers.
     patience_s : float
         After how long without any worker doing anything the run has stalled.
+    clock : Clock
+        By which that is.
 
     Raises
     ------
@@ -58,7 +62,7 @@ def run_threads(program: Program, peers: int, *, patience_s: float = 20.0) -> li
     >>> run_threads(lambda worker: worker.index * 10, peers=2)
     [0, 10]
     """
-    run = _ThreadedRun(program, peers, patience_s)
+    run = _ThreadedRun(program, peers, patience_s, clock)
     threads = [
         threading.Thread(target=run.work, args=(index,), name=f"worker {index}") for index in range(peers)
     ]
@@ -133,14 +137,15 @@ class _Running:
 class _ThreadedRun:
     """What the threads of a run share."""
 
-    def __init__(self, program: Program, peers: int, patience_s: float) -> None:
+    def __init__(self, program: Program, peers: int, patience_s: float, clock: Clock) -> None:
         self.program = program
+        self.clock = clock
         self.patience_s = patience_s
         self.fabric: Fabric = ThreadFabric(peers)
         self.workers = [Worker(index, peers, self.fabric) for index in range(peers)]
         self.results: dict[int, Any] = {}
         self.failures: list[BaseException] = []
-        self.last_active_s = time.monotonic()
+        self.last_active_s = self.clock.monotonic()
 
     def work(self, index: int) -> None:
         worker = self.workers[index]
@@ -151,8 +156,8 @@ class _ThreadedRun:
                     return
                 ended = running.turn()
                 if worker.step() or ended:
-                    self.last_active_s = time.monotonic()
-                elif time.monotonic() - self.last_active_s > self.patience_s:
+                    self.last_active_s = self.clock.monotonic()
+                elif self.clock.monotonic() - self.last_active_s > self.patience_s:
                     _blame([worker])
                 else:
                     worker.wait(_WAIT_S)
