@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import TornadoError
-    from .ingest.records import EdgeBatch
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
-    from .loops.general_program import GeneralProgram
-    from .loops.program import SelectiveProgram, VertexProgram
+    from .kinds.general.program import GeneralProgram
+    from .kinds.selective.program import SelectiveProgram
+    from .loops.vertex_program import VertexProgram
     from .query.session import open
+    from .records.edge_batch import EdgeBatch
 
 __version__ = "0.1.0"
 
@@ -41,11 +42,11 @@ __all__ = [
 
 # Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
 _HOMES = {
-    "EdgeBatch": ".ingest.records",
-    "GeneralProgram": ".loops.general_program",
-    "SelectiveProgram": ".loops.program",
+    "EdgeBatch": ".records.edge_batch",
+    "GeneralProgram": ".kinds.general.program",
+    "SelectiveProgram": ".kinds.selective.program",
     "TornadoError": ".errors",
-    "VertexProgram": ".loops.program",
+    "VertexProgram": ".loops.vertex_program",
     "open": ".query.session",
     "register_spark": ".ingest.spark",
     "report_spark": ".ingest.spark",

@@ -19,8 +19,8 @@ from apps.reachability import Reachability
 from apps.widest_path import WidestPath
 from tests.loops.streaming import TIMEOUT_S, bound_name
 from tornado import EdgeBatch, SelectiveProgram
+from tornado.kinds.selective.loop_columns import INVALIDATIONS
 from tornado.loops import BranchState, Master
-from tornado.loops.loop_columns import INVALIDATIONS
 from tornado.testing import (
     EdgeHistory,
     EdgeList,

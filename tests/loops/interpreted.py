@@ -13,8 +13,8 @@ import numpy as np
 
 from tornado.errors import LawBroken
 from tornado.graph.graph_columns import GraphColumns
-from tornado.loops.compile import generated_source
-from tornado.loops.loop_columns import DELAY_BOUND, SENT_LEAST
+from tornado.kinds.selective.compile import generated_source
+from tornado.kinds.selective.loop_columns import DELAY_BOUND, SENT_LEAST
 from tornado.simulation import LeastSums
 
 _ITEMS = {

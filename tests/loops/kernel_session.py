@@ -21,9 +21,9 @@ from functools import lru_cache
 import numpy as np
 
 from tornado.graph import EvolvingGraph, PartitionMap
-from tornado.loops import loop_columns as names
-from tornado.loops.loop_columns import NEVER, OUTBOX, UNBOUNDED
-from tornado.loops.selective_state import LoopState
+from tornado.kinds.selective import loop_columns as names
+from tornado.kinds.selective.loop_columns import NEVER, OUTBOX, UNBOUNDED
+from tornado.kinds.selective.loop_state import LoopState
 from tornado.protocol.clock import Stamp
 from tornado.protocol.legality import GhostPhase, Step, confirm, require
 from tornado.protocol.messages import (

@@ -13,7 +13,7 @@ import pytest
 from apps.sssp import ShortestPaths
 from tests.promised import within
 from tornado.errors import InvalidArgument
-from tornado.loops.compile import generated_source, program_source
+from tornado.kinds.selective.compile import generated_source, program_source
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTED_WITHIN_S = 3.0
@@ -72,7 +72,11 @@ def run(folder, cache):
         cwd=folder,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TORNADO_LOOPS_CACHE_DIR": str(cache)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]]),
+            "TORNADO_LOOPS_CACHE_DIR": str(cache),
+        },
         check=False,
         timeout=300,
     )

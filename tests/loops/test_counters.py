@@ -6,12 +6,12 @@ import pytest
 from apps.sssp import ShortestPaths
 from tornado import EdgeBatch
 from tornado.errors import InternalError
+from tornado.kinds.selective import loop_columns as names
+from tornado.kinds.selective.branch_processor import BranchProcessor
+from tornado.kinds.selective.loop_columns import OUTBOX
+from tornado.kinds.selective.main_processor import MainProcessor
+from tornado.kinds.selective.processor import SelectiveProcessor
 from tornado.loops import BranchState, Master
-from tornado.loops import loop_columns as names
-from tornado.loops.branch_processor import BranchProcessor
-from tornado.loops.loop_columns import OUTBOX
-from tornado.loops.main_processor import MainProcessor
-from tornado.loops.processor import SelectiveProcessor
 
 WAIT_S = 60
 WORKERS = 2

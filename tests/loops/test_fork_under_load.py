@@ -14,8 +14,9 @@ import pytest
 from apps.sssp import ShortestPaths
 from tests.loops.streaming import TIMEOUT_S, streaming
 from tornado.errors import QueueFull
-from tornado.ingest.records import INSERT, REMOVE, EdgeBatch
 from tornado.loops import BranchState, Master
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import INSERT, REMOVE
 from tornado.testing import exact_distances, mixed, random_multigraph, rmat, root_of, sliding_window
 from tornado.testing.edges import EdgeList
 

@@ -26,14 +26,14 @@ from tests.loops.test_general_programs import Graph, batches, chain, values_of
 from tornado.engine import Wire, cluster
 from tornado.errors import InvalidArgument, NotSupported
 from tornado.graph import PartitionMap
-from tornado.ingest.records import EdgeBatch
+from tornado.kinds.general.processor import Letter
+from tornado.kinds.general.program_modules import import_file, reference_of
+from tornado.kinds.general.vertices import Emission, Said
 from tornado.loops import BranchState, Master
-from tornado.loops.general_processor import Letter
-from tornado.loops.general_vertices import Emission, Said
-from tornado.loops.program_modules import import_file, reference_of
 from tornado.loops.remote_worker import WIRE_TYPES
 from tornado.protocol.clock import Stamp
 from tornado.protocol.messages import Acknowledge, Prepare, Subscribe, Subscribed, Unsubscribe, Update
+from tornado.records.edge_batch import EdgeBatch
 
 WAIT_S = 30
 REFUSED = {

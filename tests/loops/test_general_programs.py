@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from tests.loops.general_programs import Labels, Parcels, Paths, Ranks
+from tornado import GeneralProgram
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, NotSupported
-from tornado.ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch
-from tornado.loops import BranchState, GeneralProgram, Master
+from tornado.loops import BranchState, Master
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import INSERT, REMOVE, REPLACE
 
 BOUNDS = [1, 2, 5, 64, None]
 

@@ -17,11 +17,11 @@ from tests.loops.interpreted import around, interpreted, judged, on_kernel
 from tornado.errors import InternalError, LawBroken
 from tornado.graph import EvolvingGraph
 from tornado.graph.graph_columns import LEASED
-from tornado.loops import bundle, waves
-from tornado.loops import loop_columns as names
-from tornado.loops.branch_processor import BranchProcessor
-from tornado.loops.loop_columns import INVALIDATE, NEVER, UPDATE
-from tornado.loops.main_processor import MainProcessor
+from tornado.kinds.selective import bundle, waves
+from tornado.kinds.selective import loop_columns as names
+from tornado.kinds.selective.branch_processor import BranchProcessor
+from tornado.kinds.selective.loop_columns import INVALIDATE, NEVER, UPDATE
+from tornado.kinds.selective.main_processor import MainProcessor
 from tornado.protocol.cut import Cut
 from tornado.simulation import simulate
 

@@ -18,7 +18,8 @@ from tornado.errors import (
     UnknownStream,
 )
 from tornado.graph import EvolvingGraph
-from tornado.loops import BranchState, Master, main_processor, processor
+from tornado.kinds.selective import main_processor, processor
+from tornado.loops import BranchState, Master
 from tornado.testing import EdgeHistory, EdgeList, exact_distances, mixed, random_multigraph
 
 TIMEOUT_S = 120

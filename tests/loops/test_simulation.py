@@ -4,14 +4,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
 from tests.loops.interpreted import interpreted, judged, on_kernel
+from tornado.engine import SimulationEngine
 from tornado.errors import LawBroken
-from tornado.loops.processor import SelectiveProcessor
+from tornado.kinds.selective.processor import SelectiveProcessor
+from tornado.loops import Master
+from tornado.records.edge_batch import EdgeBatch
 from tornado.simulation import LeastSums, simulate, synchronous_rounds
 from tornado.testing import edge_list, exact_distances, random_multigraph
 
@@ -40,8 +44,8 @@ def test_no_schedule_breaks_a_law(block):
 
 def test_loops_come_to_their_end_on_little_fuel(monkeypatch):
     """Scans are cut short everywhere, and messages find the fuel used up by what is to be finished before them."""
-    monkeypatch.setattr("tornado.loops.processor.FUEL", 2)
-    monkeypatch.setattr("tornado.loops.main_processor.FUEL", 256)
+    monkeypatch.setattr("tornado.kinds.selective.processor.FUEL", 2)
+    monkeypatch.setattr("tornado.kinds.selective.main_processor.FUEL", 256)
     monkeypatch.setattr(SelectiveProcessor._advance, "__defaults__", (64,))
     ran(range(4 * A_BLOCK))
 
@@ -64,6 +68,34 @@ def test_the_same_seed_gives_the_same_run():
     for seed in (3, 5, 11):
         assert simulate(seed) == simulate(seed)
     assert len({simulate(seed).trace for seed in range(10)}) == 10
+
+
+def instants(seed):
+    """Of the snapshots of a run, which pauses here and there; and how long its branches took."""
+    engine, random = SimulationEngine(3, seed=seed), Random(seed)
+    with Master(workers=3, engine=engine) as master:
+        loop = master.start(LeastSums(source=0), "timed")
+        found = []
+        for version in range(1, 8):
+            src, dst = [random.randrange(20)], [random.randrange(20)]
+            assert loop.admit(EdgeBatch.of(src, dst), "edges", version) == version
+            engine.step(random.randrange(50))
+            branch = loop.fork()
+            branch.wait()
+            found.append((branch.snapshot.instant, branch.progress().elapsed_s))
+        loop.checkpoint()
+        found.append((loop.snapshots()[-1].instant, 0.0))
+        return found
+
+
+def test_the_same_seed_gives_snapshots_of_the_same_instants():
+    found = [instants(seed) for seed in range(6)]
+    assert found == [instants(seed) for seed in range(6)]
+    assert len({str(one) for one in found}) == 6
+    for one in found:
+        moments = [instant for instant, _ in one]
+        assert moments == sorted(set(moments))
+        assert all(elapsed_s > 0 for _, elapsed_s in one[:-1])
 
 
 def test_the_same_seed_gives_the_same_run_in_another_process():

@@ -16,9 +16,10 @@ from tests.loops.format_1 import write_format_1
 from tests.loops.snapshot_writer import stream
 from tests.loops.test_several_loops import exact
 from tornado.errors import InternalError, StoreCorrupt
+from tornado.kinds.selective.kind import KIND
 from tornado.loops import BranchState, Master, Snapshot
 from tornado.loops.snapshot_format import Column, columns_of, page_of
-from tornado.loops.stored_snapshot import LoopToStore, StoredSnapshots, identity_of
+from tornado.loops.stored_snapshot import LoopToStore, StoredSnapshots
 from tornado.storage import MemoryStore
 from tornado.testing import EdgeHistory
 
@@ -62,14 +63,14 @@ class Part:
         return True
 
     def page_vertices(self, page):
-        return self.ids, self.values, self.ids
+        return self.ids, {"values": self.values, "parents": self.ids}
 
     def page_edges(self, page):
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
 
 
 def to_store(name, *parts, version=3):
-    snapshot = Snapshot({"edges": 5}, datetime.now(UTC), version, 11, None)
+    snapshot = Snapshot("paths", {"edges": 5}, datetime.now(UTC), version, 11, None)
     return LoopToStore(name, PATHS, None, snapshot, parts)
 
 
@@ -90,7 +91,7 @@ def test_a_loop_whose_value_is_a_pair_of_integers_is_stored_beside_one_whose_val
         expected = np.concatenate(values)
         assert (found.values.dtype, found.values.shape) == (expected.dtype, expected.shape)
         assert found.values.tolist() == expected.tolist()
-        assert found.ids.tolist() == found.parents.tolist() == np.concatenate(ids).tolist()
+        assert found.ids.tolist() == found.columns["parents"].tolist() == np.concatenate(ids).tolist()
 
 
 def test_loops_of_one_snapshot_have_the_same_vertices():
@@ -172,7 +173,7 @@ def written_before(prefixes=(1000, 2500), identity=None):
             history.at(prefix),
             PATHS.source,
             {"edges": prefix},
-            identity or identity_of(PATHS),
+            identity or KIND.identity(PATHS),
             pages=version,
         )
     return store, records, history

@@ -7,13 +7,14 @@ import pytest
 
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
+from apps.widest_path import WidestPath
 from tests.loops.test_several_loops import ELSEWHERE, HOPS, PATHS, compiled, exact, judge, recorded  # noqa: F401
-from tests.loops.test_stored_snapshots import Counting, WithToll
+from tests.loops.test_stored_snapshots import Counting
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, NameTaken, StoreFull
+from tornado.kinds.selective.branch_processor import BranchProcessor
 from tornado.loops import BranchState, Master, stored_snapshot
-from tornado.loops.branch_processor import BranchProcessor
 from tornado.loops.new_loop import NewLoop
 from tornado.loops.stored_snapshot import StoredSnapshots
 from tornado.loops.stream import EdgeStream
@@ -153,7 +154,7 @@ def test_a_program_that_was_changed_takes_the_graph_alone_and_the_others_their_v
         assert again > stored == paths.snapshots()[0].version
         assert judge_stored(hops, history, again, 3000)
     with Master(store) as master:
-        first, hops, _ = started(master, WithToll(source=1), [NewLoop(changed, "hops", 1), BESIDE[1]])
+        first, hops, _ = started(master, WidestPath(source=1), [NewLoop(changed, "hops", 1), BESIDE[1]])
         assert (first.restored.is_converged, hops.restored.is_converged) == (False, True)
         assert first.restored.program == "ShortestPaths(source=1)"
         assert hops.statistics().updates == 0

@@ -8,23 +8,25 @@ import threading
 import time
 import weakref
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
+from apps.widest_path import WidestPath
 from tests.loops.snapshot_writer import SOURCE, stream
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
 from tornado.graph import EdgeReader, edge_reader, pages_of
-from tornado.loops import BranchState, Master, snapshot_pages, stored_snapshot
+from tornado.kinds.selective import snapshot_pages
+from tornado.kinds.selective.kind import KIND
+from tornado.kinds.selective.snapshot_pages import SnapshotPages
+from tornado.loops import BranchState, Master, stored_snapshot
 from tornado.loops import master as master_module
-from tornado.loops.snapshot_pages import SnapshotPages
 from tornado.loops.stored_loop import StoredLoop
-from tornado.loops.stored_snapshot import StoredSnapshots, identity_of
+from tornado.loops.stored_snapshot import StoredSnapshots
 from tornado.loops.values import ColumnValues, Values
 from tornado.storage import MemoryStore, open_store
 from tornado.testing import EdgeHistory, GraphModel, batches, exact_distances, mixed, random_multigraph
@@ -32,16 +34,6 @@ from tornado.testing import EdgeHistory, GraphModel, batches, exact_distances, m
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "roads"
 WAIT_S = 60
-
-
-@dataclass(frozen=True)
-class WithToll(ShortestPaths):
-    """Every edge costs one more: another program, of the same parameters."""
-
-    @staticmethod
-    def offer(value: float, weight: float) -> float:
-        """A path, an edge, and a toll."""
-        return value + weight + 1.0
 
 
 @pytest.fixture(params=["memory", "lmdb"])
@@ -228,7 +220,7 @@ def test_every_stored_value_is_an_offer_of_its_stored_parent(workers):
         vertices, edges = stored.vertices(), stored.edges()
     value = dict(zip(vertices.ids.tolist(), vertices.values.tolist(), strict=True))
     weights = by_ends(edges.sources, edges.targets, edges.weights)
-    for vertex, parent in zip(vertices.ids.tolist(), vertices.parents.tolist(), strict=True):
+    for vertex, parent in zip(vertices.ids.tolist(), vertices.columns["parents"].tolist(), strict=True):
         if parent == vertex:
             assert value[vertex] == (0.0 if vertex == SOURCE else np.inf)
         else:
@@ -251,17 +243,17 @@ def test_vertices_that_have_lost_every_edge_stay_known():
 
 
 def test_another_program_of_the_same_name_does_not_take_over_the_values():
-    assert identity_of(ShortestPaths(source=1)) != identity_of(WithToll(source=1))
-    assert identity_of(ShortestPaths(source=1)) != identity_of(ShortestPaths(source=2))
+    assert KIND.identity(ShortestPaths(source=1)) != KIND.identity(WidestPath(source=1))
+    assert KIND.identity(ShortestPaths(source=1)) != KIND.identity(ShortestPaths(source=2))
     store = MemoryStore()
     with Master(store) as master:
         loop = started(master)
-        loop.admit(EdgeBatch.of([1, 2], [2, 3], [1.0, 1.0]), "edges", 2)
+        loop.admit(EdgeBatch.of([1, 2], [2, 3], [3.0, 2.0]), "edges", 2)
         version = loop.checkpoint()
     with Master(store, 2) as master:
-        branch = master.start(WithToll(source=1), NAME, 64).fork(at=version)
+        branch = master.start(WidestPath(source=1), NAME, 64).fork(at=version)
         assert branch.wait(WAIT_S)
-        assert branch.values().arrays()[1].tolist() == [0.0, 2.0, 4.0]
+        assert branch.values().arrays()[1].tolist() == [np.inf, 3.0, 2.0]
 
 
 def test_a_branch_on_a_stored_graph_can_be_capped_and_stopped():
@@ -505,11 +497,11 @@ def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pa
         for found, column in zip(arranged.page_edges(page), expected, strict=True):
             assert found.tolist() == column.tolist()
         rows = np.flatnonzero(page_of == page)
-        found, values, parents = arranged.page_vertices(page)
+        found, columns = arranged.page_vertices(page)
         assert found.tolist() == ids[rows].tolist()
-        assert values.tolist() == state.columns.value[rows].tolist()
+        assert columns["values"].tolist() == state.columns.value[rows].tolist()
         own = state.columns.parent[rows]
-        assert parents.tolist() == np.where(own < 0, ids[rows], ids[own]).tolist()
+        assert columns["parents"].tolist() == np.where(own < 0, ids[rows], ids[own]).tolist()
     graph.release(lease)
 
 

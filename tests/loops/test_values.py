@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.loops.general_programs import LeastId
 from tornado.engine.wire import Wire
-from tornado.ingest.records import EdgeBatch
+from tornado.kinds.selective.part_values import LocalValues
 from tornado.loops import Master
 from tornado.loops.remote_host import RemoteValues
-from tornado.loops.selective_values import LocalValues
 from tornado.loops.values import ColumnValues, Values
+from tornado.records.edge_batch import EdgeBatch
 from tornado.value_types import dtype_of, reached_of
 
 LEAST, GREATEST = -(2**63), 2**63 - 1

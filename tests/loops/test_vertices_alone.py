@@ -7,9 +7,9 @@ from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
 from tests.loops.general_programs import Paths
 from tornado.graph import PartitionMap
-from tornado.ingest.records import EdgeBatch
 from tornado.loops import Master
 from tornado.loops.share import shares_of
+from tornado.records.edge_batch import EdgeBatch
 from tornado.storage.memory import MemoryStore
 
 WAIT_S = 60.0

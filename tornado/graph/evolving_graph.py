@@ -178,7 +178,7 @@ class EvolvingGraph:
             Ids; those of targets, or with `is_both_ways` one of two, belong to this worker. Only read, as the others are.
         weights : float64[n]
         operations : int8[n]
-            See `tornado.ingest.records`.
+            See `tornado.records.edge_batch`.
         is_both_ways
             Whether there may be records of which only the source belongs to this worker. Without reverse lists those change
             nothing: the lists may have gone since, or workers that took the place of lost ones never had any.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..certificate import EXACT, Certificate, Side, stopped
 from ..engine import Engine
@@ -53,7 +53,7 @@ class Branch:
         self._recorded: dict[int, BranchPartView] = {}
         self._finished: dict[int, BranchPartView] = {}
         self._state = BranchState.RUNNING
-        self._begun = time.monotonic()
+        self._begun = self._engine.clock.monotonic()
         self._lock = threading.Lock()  # held for a moment only: who takes what workers report needs it
         # Held while workers are asked, so that nothing of theirs is freed meanwhile. One that hangs answers when somebody sees
         # that it is lost, which is who takes the reports; so what is reported must not wait for this.
@@ -182,9 +182,7 @@ class Branch:
             given = self._snapshot
             begun = max(part.first_iteration for part in self._recorded.values())
             iteration = max(begun, given.iteration)
-            self._snapshot = Snapshot(
-                given.offsets, given.instant, given.version, iteration, given.delay_bound
-            )
+            self._snapshot = replace(given, iteration=iteration)
         self._on_recorded(self)
         self._engine.notify()
 
@@ -221,10 +219,10 @@ class Branch:
         return self._progress_of(parts, converged=False) if last is None else last
 
     def _progress_of(self, parts: Sequence[BranchPartView], *, converged: bool) -> Progress:
-        return progress_of(parts, elapsed_s=time.monotonic() - self._begun, converged=converged)
+        return progress_of(parts, elapsed_s=self._engine.clock.monotonic() - self._begun, converged=converged)
 
     def _no_progress(self) -> Progress:
-        return Progress(self._snapshot.iteration, 0, 0, 0.0, time.monotonic() - self._begun)
+        return Progress(self._snapshot.iteration, 0, 0, 0.0, self._engine.clock.monotonic() - self._begun)
 
     def _let_go(self) -> None:
         """Drop the references to the workers' parts, so that whoever keeps this object does not keep their memory."""

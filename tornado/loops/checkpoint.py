@@ -13,7 +13,6 @@ from typing import NamedTuple, cast
 from ..errors import InvalidArgument, TornadoError
 from .branch import Branch
 from .part import StorableView
-from .program import SelectiveProgram
 from .statistics import BranchState
 from .stored_snapshot import LoopToStore
 from .stream import Checkpointed, EdgeStream, ReadingLoop
@@ -112,7 +111,7 @@ def _forked(stream: EdgeStream, loops: Sequence[ReadingLoop], *, instead_of: int
 def _to_store(loop: ReadingLoop, branch: Branch) -> LoopToStore:
     return LoopToStore(
         name=loop.name,
-        program=cast("SelectiveProgram", loop.program),
+        program=loop.program,
         app=loop.app,
         snapshot=branch.snapshot,
         parts=[cast("StorableView", part).pages() for _, part in branch.states()],

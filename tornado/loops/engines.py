@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
+from ..clock import Clock
 from ..engine import ClusterEngine, Engine, ProcessLauncher, ThreadEngine
 from ..errors import InvalidArgument, NotSupported
 
@@ -11,7 +12,7 @@ ENGINES = ("threads", "processes", "spark")
 _WORKER = f"{__package__}.remote_worker"
 
 
-def engine_of(name: str, workers: int, *, spark_master: str | None = None) -> Engine:
+def engine_of(name: str, workers: int, *, spark_master: str | None = None, clock: Clock) -> Engine:
     """Make an engine.
 
     Parameters
@@ -22,6 +23,8 @@ def engine_of(name: str, workers: int, *, spark_master: str | None = None) -> En
         How many.
     spark_master
         For Spark: where it runs if it does not run in this process yet.
+    clock
+        By which it decides what it decides by time.
 
     Raises
     ------
@@ -35,9 +38,9 @@ def engine_of(name: str, workers: int, *, spark_master: str | None = None) -> En
             f"the Spark master is {spark_master!r}, but the engine is {name}: only spark has one"
         )
     if name == "threads":
-        return ThreadEngine(workers)
+        return ThreadEngine(workers, clock=clock)
     if name == "processes":
-        return ClusterEngine(workers, ProcessLauncher(_WORKER))
+        return ClusterEngine(workers, ProcessLauncher(_WORKER), clock=clock)
     if name == "spark":
         if importlib.util.find_spec("pyspark") is None:
             raise NotSupported(
@@ -47,5 +50,5 @@ def engine_of(name: str, workers: int, *, spark_master: str | None = None) -> En
         from ..engine.spark import SparkLauncher
 
         launcher = SparkLauncher(_WORKER, workers, spark_master)
-        return ClusterEngine(workers, launcher, launcher.interface)
+        return ClusterEngine(workers, launcher, launcher.interface, clock=clock)
     raise InvalidArgument(f"engine is {name!r} but must be one of {', '.join(ENGINES)}")

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from ..protocol.cut import Cut, Deliver, Effect, Keep, Mark
-from .loop_columns import NEVER
-from .loop_operator import LoopOperator
+from .loop_operator import NEVER, LoopOperator
 
 
 class Payload(Protocol):

@@ -9,30 +9,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..timely import Dataflow, Fabric, Worker
-from .part import BranchPart, BranchPartView, MainPart, MainPartView, StreamView
+from .kind import PartPlan
+from .part import BranchPart, BranchPartView, MainPart, MainPartView, StorableMain, StreamView
 from .share import Share
-
-
-@dataclass(frozen=True, slots=True)
-class PartPlan:
-    """What one worker's part of a main loop is made of: its class, and arguments that are the same on all workers."""
-
-    kind: Callable[..., MainPart]
-    arguments: Mapping[str, Any]
-
-    def part(
-        self, *, worker: int, workers: int, on_applied: Callable[[int], None], stream: StreamView | None
-    ) -> MainPart:
-        """The part of a worker, on a stream or on a new one; `on_applied` hears of every number of records applied to that."""
-        return self.kind(
-            worker=worker, workers=workers, on_applied=on_applied, stream=stream, **self.arguments
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +43,11 @@ class Admit:
 class Place:
     """Have this worker's parts of loops take over columns of a stored snapshot, at once and before anything is admitted."""
 
-    method: str  # of the parts
     ids: NDArray[np.int64]
-    columns: Mapping[int, NDArray[Any] | None]  # by loop, of those vertices
+    columns: Mapping[
+        int, Mapping[str, NDArray[Any]] | None
+    ]  # by loop, of those vertices; None: the loop begins anew
+    behind_edges: bool  # whether all edges of the snapshot are there, see `StorableMain`
     on_placed: Callable[[int, Exception | None], None]  # worker, what went wrong
 
 
@@ -70,7 +57,7 @@ class Fork:
 
     loop: int
     number: int
-    arguments: tuple[Any, ...]
+    arguments: tuple[object, ...]
     fresh: bool
     max_iterations: int | None
     on_recorded: Callable[[int, BranchPartView], None]
@@ -105,7 +92,7 @@ class Release:
     """Take back what a finished branch leaves for later ones."""
 
     loop: int
-    state: Any  # `BranchPart.reusable`
+    state: object  # `BranchPart.reusable`
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,9 +268,14 @@ class WorkerHost:
 
     def _place(self, command: Place) -> None:
         try:
-            for loop, column in command.columns.items():
-                if loop in self._loops:  # what took it off the workers is heard of where it is waited for
-                    getattr(self._loops[loop], command.method)(command.ids, column)
+            for loop, columns in command.columns.items():
+                if loop not in self._loops:
+                    continue  # what took it off the workers is heard of where it is waited for
+                part = cast("StorableMain", self._loops[loop])
+                if not command.behind_edges:
+                    part.place(command.ids, columns)
+                elif columns is not None:
+                    part.place_behind_edges(command.ids, columns)
         except Exception as error:  # noqa: BLE001  for whoever starts the loop
             command.on_placed(self.index, error)
         else:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
 from ..errors import TornadoError
-from ..ingest.records import EdgeBatch
+from ..records.edge_batch import EdgeBatch
 from .host import Fork
 from .share import Share, batch_of
 

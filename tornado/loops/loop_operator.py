@@ -10,7 +10,9 @@ kinds of programs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+import numpy as np
 
 from ..errors import ProtocolViolation
 from ..timely import (
@@ -25,9 +27,11 @@ from ..timely import (
     Token,
     Wake,
 )
-from .loop_columns import NEVER
 
 P = TypeVar("P")
+
+NEVER: Final = int(np.iinfo(np.int64).max)
+"""The timestamp of what nothing waits for; also an iteration."""
 
 
 class LoopOperator(Generic[P]):

@@ -4,37 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine import Engine
-from ..errors import InvalidArgument, WorkerLost
+from ..engine import ClusterEngine, Engine
+from ..errors import InvalidArgument, NotSupported, WorkerLost
 from ..graph import PartitionMap
-from ..ingest.records import EdgeBatch
+from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
 from .branch import Branch
 from .checkpoint import not_stored, store_checkpoint
-from .host import Cancel, EndLoop, Fork, Limit, LoopHost, PartPlan, Release, Stop
+from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
-from .main_processor import MainProcessor
+from .kind import kind_of_program, kinds
 from .part import MainPartView, PartView, StorableView
 from .parts import Parts
-from .program import SelectiveProgram, VertexProgram, first_refused
-from .restoration import RestorableProcessor, Restored
-from .share import Share, reverse_shares_of, shares_of
+from .restoration import Restored
+from .share import Share, reverse_shares_of
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
-from .stored_snapshot import StoredSnapshot, identity_of
+from .stored_snapshot import StoredSnapshot
 from .stream import BACKLOG_LIMIT_RECORDS, EdgeStream
 from .values import ColumnValues, Values
-from .warm import warm
+from .vertex_program import VertexProgram, first_refused
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
-ForkStored = Callable[["MainLoop", SelectiveProgram, StoredSnapshot, int | None], Branch]
+ForkStored = Callable[["MainLoop", VertexProgram, StoredSnapshot, int | None], Branch]
 
 _PAGES_LOOKED_AT = 256  # of the graph, one after another
+
+
+class _ForkOptions(TypedDict, total=False):
+    """Of `MainLoop._fork_in_order`."""
+
+    fresh: bool
+    max_iterations: int | None
+    snapshot: Snapshot | None
+    reads_edges: bool
 
 
 class MainLoop:
@@ -44,6 +52,10 @@ class MainLoop:
     ----------
     name, program, delay_bound, workers
         As it was started.
+    kind
+        Of the program.
+    commits
+        Whether its parts compute anything; see `ProgramKind.plan`.
     stream
         What it reads.
     hears_back
@@ -56,14 +68,14 @@ class MainLoop:
         What it began with, or None where it began with nothing.
     """
 
-    processor_type: ClassVar[type[MainProcessor]] = RestorableProcessor
+    commits: ClassVar[bool] = True
 
     def __init__(
         self,
         *,
         number: int,
         name: str,
-        program: SelectiveProgram,
+        program: VertexProgram,
         delay_bound: int | None,
         stream: EdgeStream,
         hosts: Sequence[LoopHost],
@@ -75,6 +87,7 @@ class MainLoop:
         self.number = number
         self.name = name
         self.program = program
+        self.kind = kind_of_program(program)
         self.delay_bound = delay_bound
         self.workers = len(hosts)
         self.stream = stream
@@ -85,7 +98,10 @@ class MainLoop:
         self.app = app
         self.is_installed = False
         self.restored: Restored | None = None
-        self._parts = Parts(number, name, self._plan(), stream, hosts, engine)
+        plan = self.kind.plan(
+            program, delay_bound=delay_bound, hears_back=self.hears_back, commits=self.commits
+        )
+        self._parts = Parts(number, name, plan, stream, hosts, engine)
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
@@ -127,7 +143,7 @@ class MainLoop:
 
     def offsets(self) -> dict[str, int]:
         """Records of each source that are admitted or quarantined; waits for nobody."""
-        return self.stream.counts()[2]
+        return self.stream.offsets()
 
     @property
     def stream_name(self) -> str:
@@ -194,25 +210,26 @@ class MainLoop:
             return self._fork_at(at, program, max_iterations)
         return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)
 
-    def _fork_at(self, at: int, program: SelectiveProgram, max_iterations: int | None) -> Branch:
+    def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
+        self._require_stored()
         with self.stream.stored.reading(at):
             stored = self.stream.stored.find(at)
-            point = stored.fixed_point(identity_of(program), self.name)
+            point = stored.fixed_point(self.kind.identity(program), self.name)
             if point is None:
                 return self._fork_stored(self, program, stored, max_iterations)
             vertices = stored.vertices(point)
-        branch = self._branch(stored.snapshot_of(self.name))
+        branch = self._branch(program, stored.snapshot_of(self.name))
         found = ColumnValues(vertices.ids, shown(vertices.values))
-        branch.answer(Values([found], rank=program.rank, worst=self._worst))
+        branch.answer(Values([found], rank=program.rank, worst=program.worst))
         return branch
 
-    def _branch(self, snapshot: Snapshot) -> Branch:
+    def _branch(self, program: VertexProgram, snapshot: Snapshot) -> Branch:
         return Branch(
             number=self._next_branch(),
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
-            stopped_side=self.program.stopped_side,
+            stopped_side=program.stopped_side,
             values_of=self._values,
             on_recorded=self._limit,
             on_stop=self._stop,
@@ -220,14 +237,16 @@ class MainLoop:
             on_release=self._release,
         )
 
-    def _fork(self, program: SelectiveProgram, **options: Any) -> Branch:
+    def _fork(self, program: VertexProgram, **options: Unpack[_ForkOptions]) -> Branch:
         """Fork in the sequence of admissions, with the options of `_fork_in_order`."""
+        if isinstance(self._engine, ClusterEngine):
+            self.kind.require_travels(program)  # refused before anything is put into the sequence
         with self.stream.order:
             return self._fork_in_order(program, **options)
 
     def _fork_in_order(
         self,
-        program: SelectiveProgram,
+        program: VertexProgram,
         *,
         fresh: bool = False,
         max_iterations: int | None = None,
@@ -236,14 +255,14 @@ class MainLoop:
     ) -> Branch:
         """Fork under the order; `snapshot` is what the branch is said to start from, if not from now."""
         self._parts.raise_failure()  # it may have failed, or been removed, while this waited
-        branch = self._branch(snapshot or self.stream.snapshot_of_now(self.delay_bound))
+        branch = self._branch(program, snapshot or self.stream.snapshot_of_now(self.delay_bound))
         number = branch.id
         self._branches[number] = branch
         branch.add_done_callback(self._forget)
         command = Fork(
             loop=self.number,
             number=number,
-            arguments=self._arguments(program),
+            arguments=self.kind.fork_arguments(program),
             fresh=fresh,
             max_iterations=max_iterations,
             on_recorded=branch.recorded,
@@ -281,7 +300,10 @@ class MainLoop:
         ------
         StoreFull
             When there is no room; the loop goes on, and what was stored is as it was.
+        NotSupported
+            When of its kind of programs nothing is stored.
         """
+        self._require_stored()
         if not self.stream.running:
             self._parts.raise_failure()
         return store_checkpoint(self.stream, before_write=before_write)
@@ -290,7 +312,7 @@ class MainLoop:
         """Fork with its own parameters, and with the edges or without; under the order."""
         return self._fork_in_order(self.program, reads_edges=reads_edges)
 
-    def require_possible(self, program: SelectiveProgram) -> None:
+    def require_possible(self, program: VertexProgram) -> None:
         """Refuse a program that cannot take an edge of the graph as it is.
 
         Raises
@@ -352,7 +374,19 @@ class MainLoop:
         return self.stream.stored.forget(keep=keep, in_use=in_use)
 
     def check_stored(self, stored: StoredSnapshot) -> None:
-        """Raise `InvalidArgument` where programs of its kind cannot go on from what is stored; these can."""
+        """Refuse to go on from a snapshot where of the kind of the program nothing is stored.
+
+        Raises
+        ------
+        InvalidArgument
+            Then another kind of program left it.
+        """
+        if not self.kind.is_stored:
+            raise InvalidArgument(
+                f"loop {self.name!r} cannot go on from its snapshot of version {stored.snapshot.version}, which "
+                f"{stored.described(self.name)} left: {type(self.program).__name__} is {self.kind.described}",
+                hint="Start the program that was stored, or name another loop or an empty store.",
+            )
 
     def is_at_rest(self) -> bool:
         """Whether its parts, as they are, have applied everything and come to their end with it.
@@ -515,36 +549,22 @@ class MainLoop:
 
     # Private
 
-    def _plan(self) -> PartPlan:
-        """What makes a worker's part; with it comes what else the kind of program needs."""
-        self._kernel = self.program.kernel()
-        arguments = self.program.arguments()
-        warm(self._kernel, arguments)
-        return PartPlan(
-            self.processor_type,
-            {
-                "kernel": self._kernel,
-                "arguments": arguments,
-                "delay_bound": self.delay_bound,
-                "hears_back": self.hears_back,
-            },
-        )
-
-    def _arguments(self, program: SelectiveProgram) -> tuple[Any, ...]:
-        """What a fork hands to the workers of a program."""
-        return program.arguments()
-
-    @property
-    def _worst(self) -> Any:
-        return self.program.worst
+    def _require_stored(self) -> None:
+        if not self.kind.is_stored:
+            raise NotSupported(
+                f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no snapshots are stored",
+                hint=f"Fork without `at`; stored are loops of kinds that can be: {_stored_kinds()}.",
+            )
 
     def _values(self, parts: Sequence[PartView]) -> Values:
         """The values that these parts hold, of all workers."""
-        return Values([part.held_values() for part in parts], rank=self.program.rank, worst=self._worst)
+        return Values(
+            [part.held_values() for part in parts], rank=self.program.rank, worst=self.program.worst
+        )
 
     def shares(self, batch: EdgeBatch) -> list[Share]:
         """What each worker gets of a batch."""
-        return shares_of(batch, self.partition, both_ways=self.stream.is_both_ways)
+        return self.kind.shares(batch, self.partition, both_ways=self.stream.is_both_ways)
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it
@@ -561,3 +581,7 @@ class MainLoop:
     def _release(self, branch: Branch) -> None:
         for worker, part in branch.states():
             self._parts.post_to(worker, Release(self.number, part.reusable))
+
+
+def _stored_kinds() -> str:
+    return ", ".join(kind.name for kind in kinds() if kind.is_stored)

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import Any, Self
 
+from ..clock import SYSTEM_CLOCK, Clock
 from ..engine import ClusterEngine, Engine
 from ..errors import (
     CallerError,
@@ -24,17 +25,16 @@ from .admission_order import AdmissionOrder
 from .branch import Branch
 from .directions import stays_undirected
 from .engines import engine_of
-from .general_loop import GeneralLoop
-from .general_program import GeneralProgram
 from .host import LoopHost, WorkerHost
+from .kind import kind_of_program
 from .main_loop import MainLoop
 from .new_loop import NewLoop
-from .program import SelectiveProgram, VertexProgram
 from .remote_host import RemoteHost
 from .restoration import Restoration
 from .stored_loop import StoredLoop
-from .stored_snapshot import StoredSnapshot, identity_of
+from .stored_snapshot import StoredSnapshot
 from .stream import Checkpointed, EdgeStream, ReverseListsGone
+from .vertex_program import VertexProgram
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 
@@ -52,11 +52,15 @@ class Master:
         The name of one (`engines.py`), or one that was made already (a `SimulationEngine`).
     spark_master
         Where Spark is, for the engine spark; None is this machine, or the Spark that runs in this process.
+    clock
+        By which everything is decided that is decided by time; an engine that was made already has its own.
 
     Attributes
     ----------
     loops
         The main loops by name.
+    clock
+        The engine's.
     """
 
     def __init__(
@@ -65,16 +69,19 @@ class Master:
         workers: int = 1,
         engine: str | Engine = "threads",
         spark_master: str | None = None,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         if not 1 <= workers <= _MOST_WORKERS:
             raise InvalidArgument(f"workers is {workers} but must be from 1 to {_MOST_WORKERS}")
         if isinstance(engine, str):
-            engine = engine_of(engine, workers, spark_master=spark_master)
+            engine = engine_of(engine, workers, spark_master=spark_master, clock=clock)
         self.store: VersionedStore = MemoryStore() if store is None else store
         self.workers = workers
         self.engine = engine
+        self.clock = engine.clock
         self.loops: dict[str, MainLoop] = {}
-        self._order = AdmissionOrder()
+        self._order = AdmissionOrder(self.clock)
         self._naming = threading.Lock()
         self._starting: set[str] = set()  # names that are taken by loops which still load what is stored
         self._branch_numbers = itertools.count(1)
@@ -132,7 +139,7 @@ class Master:
             When the program does not converge for this delay bound, it cannot take what the stream has already, or it cannot
             go on from what the store has.
         NotSupported
-            For a general program on a stream that others read.
+            For a program on a stream that others read where its kind, or theirs, reads a stream of its own.
         StoreCorrupt
             When what is stored cannot be read.
         """
@@ -184,15 +191,7 @@ class Master:
         self, first: NewLoop, others: Sequence[NewLoop], stream_name: str, *, is_undirected: bool
     ) -> list[MainLoop]:
         """Start loops on a stream of their own; the first one, and those of the others that were not refused."""
-        if isinstance(first.program, GeneralProgram):
-            kind: type[MainLoop] = GeneralLoop
-        elif isinstance(first.program, SelectiveProgram):
-            kind = MainLoop
-        else:
-            raise NotSupported(
-                f"{type(first.program).__name__} is neither a SelectiveProgram nor a GeneralProgram",
-                hint="Derive it from one of them.",
-            )
+        kind_of_program(first.program)
         if any(stream.name == stream_name for stream in self._streams):
             raise NameTaken(
                 f"loops read a stream named {stream_name!r} already",
@@ -206,7 +205,7 @@ class Master:
             stream.begin_reverse()
         loops: list[MainLoop] = []
         try:
-            loops.append(self._installed(kind, stream, first))
+            loops.append(self._installed(stream, first))
             stream.on_full_journal = loops[0].checkpoint
             late = list(others)
             if loops[0].hears_back:
@@ -217,7 +216,7 @@ class Master:
                 late = [other for other in others if other.name not in early]
                 for other in early.values():
                     try:
-                        loops.append(self._installed(MainLoop, stream, other))
+                        loops.append(self._installed(stream, other))
                     except CallerError as error:
                         other.refuse(error)
                     else:
@@ -274,10 +273,15 @@ class Master:
 
     def _start_beside(self, stream: EdgeStream, wanted: NewLoop) -> MainLoop:
         keeper = stream.keeper()
-        kind = type(wanted.program).__name__
-        if not isinstance(wanted.program, SelectiveProgram) or isinstance(keeper, GeneralLoop):
+        kinds = [
+            kind_of_program(wanted.program),
+            *([] if keeper is None else [kind_of_program(keeper.program)]),
+        ]
+        alone = next((kind for kind in kinds if not kind.shares_streams), None)
+        if alone is not None:
             raise NotSupported(
-                f"{kind} cannot be started on stream {stream.name!r}: general programs read streams of their own",
+                f"{type(wanted.program).__name__} cannot be started on stream {stream.name!r}: {alone.described} reads a stream "
+                "of its own",
                 hint="Start it without a stream.",
             )
         begins_reverse = stream.beginning_reverse if wanted.program.both_ways else nullcontext()
@@ -285,7 +289,7 @@ class Master:
             _checked_keeper(stream).require_possible(wanted.program)
             while not stream.lacks_reverse(wanted.program):
                 with suppress(ReverseListsGone):
-                    return self._installed(MainLoop, stream, wanted)
+                    return self._installed(stream, wanted)
             return self._start_both_ways(stream, _checked_keeper(stream), wanted)
 
     def _start_both_ways(self, stream: EdgeStream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
@@ -296,7 +300,7 @@ class Master:
             stream.standing_still(lambda condition: keeper.await_parts(condition, losses)),
         ):
             stream.begin_reverse()
-            loop = self._installed(MainLoop, stream, wanted)
+            loop = self._installed(stream, wanted)
             try:
                 keeper.fill_reverse(losses)
                 stream.have_reverse(loop)
@@ -305,7 +309,7 @@ class Master:
                 raise
         return loop
 
-    def _installed(self, kind: type[MainLoop], stream: EdgeStream, wanted: NewLoop) -> MainLoop:
+    def _installed(self, stream: EdgeStream, wanted: NewLoop) -> MainLoop:
         """Make a loop and enter it among those that run; the workers have it once it is installed.
 
         Raises
@@ -318,7 +322,7 @@ class Master:
                 f"loops read a stream named {wanted.name!r} already", hint="Give it another name."
             )
         placed = self._placed(wanted.name, wanted.program, wanted.delay_bound)
-        loop = kind(stream=stream, app=wanted.app, **placed)
+        loop = MainLoop(stream=stream, app=wanted.app, **placed)
         self._running[loop.number] = loop
         return loop
 
@@ -495,7 +499,7 @@ class Master:
         self._running.pop(number, None)
 
     def _fork_stored(
-        self, loop: MainLoop, program: SelectiveProgram, stored: StoredSnapshot, max_iterations: int | None
+        self, loop: MainLoop, program: VertexProgram, stored: StoredSnapshot, max_iterations: int | None
     ) -> Branch:
         """Load a stored snapshot of a loop beside it, and fork from that."""
         stream = self._new_stream(loop.name, MemoryStore())
@@ -531,8 +535,5 @@ def _checked_keeper(stream: EdgeStream) -> MainLoop:
 
 def _has_fixed_point(stored: StoredSnapshot, wanted: NewLoop) -> bool:
     """Whether a stored snapshot has what a loop would compute on its graph."""
-    program = wanted.program
-    return (
-        isinstance(program, SelectiveProgram)
-        and stored.fixed_point(identity_of(program), wanted.name) is not None
-    )
+    kind = kind_of_program(wanted.program)
+    return kind.is_stored and stored.fixed_point(kind.identity(wanted.program), wanted.name) is not None

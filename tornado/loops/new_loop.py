@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import CallerError
-from .program import VertexProgram
+from .vertex_program import VertexProgram
 
 
 @dataclass(frozen=True, slots=True)

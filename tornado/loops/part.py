@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -67,7 +68,10 @@ class MainPartView(PartView, Protocol):
     """One worker's part of a main loop, as anybody may ask it."""
 
     def traffic(self) -> Traffic:
-        """The counts by which the owner knows whether the whole loop is idle."""
+        """The counts by which the owner knows whether the whole loop is idle.
+
+        `received` is to be read first, as what comes in meanwhile must show as missing. Markers of forks are not counted.
+        """
         ...
 
 
@@ -88,7 +92,7 @@ class BranchPartView(PartView, Protocol):
         ...
 
     @property
-    def reusable(self) -> Any:
+    def reusable(self) -> object:
         """What a later branch can use again, for `Release`, before the part is freed."""
         ...
 
@@ -108,8 +112,8 @@ class PagesView(Protocol):
         """Put some of the entries into their pages; return whether that was all. Pages can be asked for then."""
         ...
 
-    def page_vertices(self, page: int) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
-        """Ids, values and the ids of parents (their own without one) of the vertices of a page."""
+    def page_vertices(self, page: int) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
+        """Of the vertices of a page, the ids and the columns that the kind stores by name; `values` are what answers show."""
         ...
 
     def page_edges(self, page: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -128,12 +132,16 @@ class StorableView(BranchPartView, Protocol):
 class BranchPart(BranchPartView, Protocol):
     """One worker's part of a branch, as the worker's host runs it.
 
+    It records the state of the main loop here at its place in the sequence, and starts when the cut is complete on this worker
+    (`forks.ForkedPart`). It is over when its dataflow is complete: every worker's part has given up its token, and nothing is
+    under way.
+
     Attributes
     ----------
     number
         Of the fork: the same on all workers, growing.
     is_recorded, is_started, is_cancelled
-        Where it is on its way.
+        Where it is on its way. One that was cancelled records and starts all the same, for the others' sake.
     """
 
     number: int
@@ -141,7 +149,7 @@ class BranchPart(BranchPartView, Protocol):
     is_started: bool
     is_cancelled: bool
 
-    def build(self, scope: Scope) -> Any:
+    def build(self, scope: Scope) -> None:
         """Put it into a new dataflow."""
         ...
 
@@ -150,7 +158,7 @@ class BranchPart(BranchPartView, Protocol):
         ...
 
     def stop(self) -> None:
-        """Come to an early, consistent end."""
+        """Come to an early, consistent end, also where it has not started yet."""
         ...
 
     def cancel(self) -> None:
@@ -158,7 +166,10 @@ class BranchPart(BranchPartView, Protocol):
         ...
 
     def read_edges(self) -> bool:
-        """Read a stretch of the edges at its version, for `StorableView.pages`; return whether that was all. It must be over."""
+        """Read a stretch of the edges at its version, for `StorableView.pages`; return whether that was all. It must be over.
+
+        Asked only where snapshots of the kind are stored, or its loops share streams.
+        """
         ...
 
 
@@ -166,7 +177,7 @@ class StreamView(Protocol):
     """One worker's part of a stream, as the worker's host runs it."""
 
     def admit(self, share: Share) -> None:
-        """Apply a share, when it is its turn in the sequence."""
+        """Apply a share, when it is its turn in the sequence: its records, and `Share.mentioned`."""
         ...
 
     def tidy(self) -> None:
@@ -185,10 +196,10 @@ class MainPart(MainPartView, Protocol):
 
     @property
     def stream(self) -> StreamView:
-        """Its part of the stream."""
+        """Its part of the stream; the part itself, where the kind does not share streams."""
         ...
 
-    def build(self, scope: Scope) -> Any:
+    def build(self, scope: Scope) -> None:
         """Put it into a new dataflow."""
         ...
 
@@ -196,20 +207,57 @@ class MainPart(MainPartView, Protocol):
         """Let go of what takes memory, when it is over and nobody reads it any more."""
         ...
 
-    def command(self, branch: Any) -> None:
+    def command(self, branch: BranchPart) -> None:
         """Record the state for a branch of `fork`, when it is its turn in the sequence."""
         ...
 
     def fork(
-        self, *, number: int, arguments: tuple[Any, ...], fresh: bool, max_iterations: int | None
-    ) -> Any:
-        """The part of a new branch, a `BranchPart`; see `host.Fork`."""
+        self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
+    ) -> BranchPart:
+        """The part of a new branch, that `command` is told of next; only such parts are handed to the other methods.
+
+        Parameters
+        ----------
+        number
+            Of the fork: the same on all workers, growing.
+        arguments
+            As of `ProgramKind.fork_arguments`.
+        fresh
+            Begin from the initial values, on the edges as they are recorded: the parameters are not those of the main loop.
+        max_iterations
+            How many iterations it may commit above the greatest of its snapshot, which `limit` tells, or if `fresh` above
+            the first; None: as many as it takes. With something left to commit it is not converged.
+        """
         ...
 
-    def forget(self, branch: Any) -> None:
+    def forget(self, branch: BranchPart) -> None:
         """End the lease of a branch that is over."""
         ...
 
-    def take_back(self, reusable: Any) -> None:
+    def take_back(self, reusable: object) -> None:
         """Keep, for later branches, what one that is over has left: its `reusable`."""
+        ...
+
+
+class StorableMain(MainPart, Protocol):
+    """One worker's part of a main loop that can begin where a stored snapshot ended."""
+
+    def place(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]] | None) -> None:
+        """Make vertices of this worker known, before anything is admitted; with their columns where the fixed point is stored.
+
+        Raises
+        ------
+        StoreCorrupt
+            When a vertex is there twice, or a column is not of the type that the loop has.
+        """
+        ...
+
+    def place_behind_edges(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what of the columns needs the edges of the snapshot, which are all there and heard of.
+
+        Raises
+        ------
+        StoreCorrupt
+            When it does not fit the edges.
+        """
         ...

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from ..engine import Engine
 from ..errors import TornadoError, WorkerLost
-from .host import Command, LoopHost, PartPlan, StartLoop
+from .host import Command, LoopHost, StartLoop
+from .kind import PartPlan
 from .part import MainPartView
 from .stream import EdgeStream
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,9 @@ from numpy.typing import NDArray
 from ..engine import ClusterEngine, error_of
 from ..errors import WorkerLost
 from ..value_types import Ids, Mask, ValueArray, Worst
-from .general_program import GeneralProgram
-from .host import Admit, Cancel, Command, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop
+from .host import Admit, Cancel, Command, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop
+from .kind import PartPlan
 from .part import PartStatistics, Traffic
-from .program_modules import reference_of
 from .values import Floats
 
 
@@ -66,10 +64,10 @@ class RemotePages:
         """See `PagesView`."""
         return bool(self.ask("arrange", pages))
 
-    def page_vertices(self, page: int) -> tuple[Ids, NDArray[Any], Ids]:
+    def page_vertices(self, page: int) -> tuple[Ids, dict[str, NDArray[Any]]]:
         """See `PagesView`."""
-        ids, values, parents = self.ask("page_vertices", page)
-        return ids, values, parents
+        ids, columns = self.ask("page_vertices", page)
+        return ids, columns
 
     def page_edges(self, page: int) -> tuple[Ids, Ids, Floats]:
         """See `PagesView`."""
@@ -212,12 +210,12 @@ class RemoteHost:
         return self._engine.ask(self.index, request)
 
     def prepare(self, plan: PartPlan) -> None:
-        """See `LoopHost`: have the worker import a program that travels as a reference, and those to come load a kernel."""
-        if "program" in plan.arguments:
-            self.ask(("program", reference_of(plan.arguments["program"])))
-        else:
-            text, arguments, *_ = plan_fields(plan)
-            self._engine.prepare(text, arguments)
+        """See `LoopHost`: have the worker fetch what the plan requires, and those to come load what they will need."""
+        required, preloaded = plan.required(), plan.preloaded()
+        if required is not None:
+            self.ask(("require", plan.kind, required))
+        if preloaded is not None:
+            self._engine.prepare(plan.kind, *preloaded)
 
     def post(self, command: Command) -> None:
         """Send a command; from any thread, under the master's lock where order matters."""
@@ -226,13 +224,13 @@ class RemoteHost:
                 columns = (share.sources, share.targets, share.weights, share.operations, share.mentioned)
                 self.send(("admit", stream, share.version, share.is_both_ways, *columns))
             case Fork():
+                start = self._starts.get(command.loop)
+                if start is None:
+                    return  # it was taken off the workers meanwhile, and whoever forked it hears of that
                 self._forks[command.number] = command, None
-                self.send(
-                    (
-                        "fork", command.loop, command.number, tuple(map(_argument, command.arguments)),
-                        command.fresh, command.max_iterations, command.reads_edges,
-                    )
-                )  # fmt: skip
+                fields = start.plan.fork_fields(command.arguments)
+                options = command.fresh, command.max_iterations, command.reads_edges
+                self.send(("fork", command.loop, command.number, fields, *options))
             case Stop(number):
                 self.send(("stop", number))
             case Limit(number, iteration):
@@ -245,11 +243,11 @@ class RemoteHost:
             case StartLoop(loop, stream, plan):
                 self._starts[loop] = command
                 self._applied[stream] = command.on_applied
-                self.send(("start", loop, stream, plan.kind.__name__, *plan_fields(plan)))
-            case Place(method, ids, columns):
+                self.send(("start", loop, stream, plan.kind, plan.fields()))
+            case Place(ids, columns, behind_edges):
                 ticket = next(self._tickets)
                 self._placing[ticket] = command
-                self.send(("place", ticket, method, ids, dict(columns)))
+                self.send(("place", ticket, behind_edges, ids, dict(columns)))
             case EndLoop(loop, at_once):
                 self._installed.pop(loop, None)
                 ended = self._starts.pop(loop, None)
@@ -289,17 +287,3 @@ class RemoteHost:
                 self._failures.append((loop, branch, error_of(error)))
             case ("idle",):
                 self._engine.notify()
-
-
-def plan_fields(plan: PartPlan) -> tuple[Any, ...]:
-    """A plan as it travels: a reference to a general program or the text of a kernel and its arguments, and what goes with it."""
-    arguments = plan.arguments
-    if "program" in arguments:
-        return reference_of(arguments["program"]), arguments["delay_bound"]
-    text = Path(arguments["kernel"].__file__).read_text()
-    return text, arguments["arguments"], arguments["delay_bound"], arguments["hears_back"]
-
-
-def _argument(value: Any) -> Any:
-    """An argument of a fork as it travels. What refers to a program is told from a tuple of numbers by its name."""
-    return {"program": reference_of(value)} if isinstance(value, GeneralProgram) else value

@@ -5,34 +5,18 @@ Launchers know this module by its name: `serve` is a worker's life.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any, cast
 
 from ..engine import Member, MemberConfig, WireType, described
-from ..errors import InvalidArgument, TornadoError
-from ..kernel_modules import load_module
-from .branch_processor import BranchProcessor
-from .bundle import Bundle, Messages
-from .general_main import GeneralMain
-from .general_wire import LETTER_TYPES
-from .host import Admit, Cancel, EndLoop, Fork, Limit, PartPlan, Place, Release, StartLoop, Stop, WorkerHost
+from ..errors import InvalidArgument
+from .host import Admit, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
+from .kind import Fields, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
-from .program_modules import Programs
-from .restoration import RestorableProcessor
 from .share import Share
-from .stored_loop import StoredProcessor
-from .warm import warm
 
-WIRE_TYPES = (
-    WireType(
-        Bundle,
-        lambda bundle: (bundle.sender, *bundle.messages, bundle.wave, bundle.wave_changes, bundle.marker),
-        lambda fields: Bundle(fields[0], Messages.of(fields[1:5]), *fields[5:]),
-    ),
-    *LETTER_TYPES,
-)
-_KINDS = {kind.__name__: kind for kind in (RestorableProcessor, StoredProcessor)}
+WIRE_TYPES: tuple[WireType, ...] = tuple(one for kind in kinds() for one in kind.wire_types())
 
 
 class RemoteWorker:
@@ -50,7 +34,8 @@ class RemoteWorker:
         self._member = member
         self._worker_host = WorkerHost(index, workers, member.fabric)
         self._branches: dict[int, BranchPart] = {}
-        self._programs = Programs()
+        self._readers: dict[str, PlanReader] = {}  # by kind
+        self._kinds: dict[int, str] = {}  # by loop
         self._failed: set[tuple[int | None, int | None]] = set()
         self.host = ReportingHost(self._worker_host, self._report_failures, member.report)
 
@@ -62,12 +47,12 @@ class RemoteWorker:
                 share = Share(version, *columns)
                 share.is_both_ways = is_both_ways
                 post(Admit(stream, share))
-            case ("fork", loop, number, arguments, fresh, max_iterations, reads_edges):
+            case ("fork", loop, number, fields, fresh, max_iterations, reads_edges):
                 post(
                     Fork(
                         loop=loop,
                         number=number,
-                        arguments=tuple(map(self._argument, arguments)),
+                        arguments=self._reader(self._kinds[loop]).fork_arguments(fields),
                         fresh=fresh,
                         max_iterations=max_iterations,
                         on_recorded=lambda _, part: self._recorded(number, cast("BranchPart", part)),
@@ -92,25 +77,28 @@ class RemoteWorker:
                 part = self._branches.pop(number, None)
                 if part is not None:
                     part.free()
-            case ("start", loop, stream, kind, *fields):
+            case ("start", loop, stream, kind, fields):
+                self._kinds[loop] = kind
                 post(
                     StartLoop(
                         loop,
                         stream,
-                        self._plan(kind, *fields),
+                        self._reader(kind).plan(fields),
                         on_installed=lambda _: report("installed", loop),
                         on_applied=lambda _, records: report("applied", stream, records),
                     )
                 )
-            case ("place", ticket, method, ids, columns):
-                post(Place(method, ids, columns, lambda _, error: self._placed(ticket, error)))
+            case ("place", ticket, behind_edges, ids, columns):
+                post(Place(ids, columns, behind_edges, lambda _, error: self._placed(ticket, error)))
             case ("end", loop, at_once):
+                self._kinds.pop(loop, None)
                 post(EndLoop(loop, at_once))
 
     def answer(self, request: tuple[Any, ...]) -> Any:
-        """Answer what `RemotePart` asks, or import a program; on the listener's thread."""
-        if request[0] == "program":
-            return self._import(request[1])
+        """Answer what `RemotePart` asks, or fetch what a plan requires; on the listener's thread."""
+        if request[0] == "require":
+            _, kind, fields = request
+            return self._require(kind, fields)
         where, number, method, *arguments = request
         part: Any = self._worker_host.loop(number) if where == "main" else self._branches.get(number)
         if part is None:
@@ -124,35 +112,26 @@ class RemoteWorker:
                 return tuple(part.traffic())
             case "lookup" | "count" | "best" | "arrays":
                 return getattr(part.held_values(), method)(*arguments)
-            case "sizes" | "arrange" | "page_vertices" | "page_edges" if isinstance(part, BranchProcessor):
+            case "sizes" | "arrange" | "page_vertices" | "page_edges":
                 return getattr(part.pages(), method)(*arguments)
         raise KeyError(f"a part of a loop does not answer {method!r}")
 
-    def _import(self, reference: Any) -> None:
+    def _reader(self, kind: str) -> PlanReader:
+        if kind not in self._readers:
+            self._readers[kind] = kind_named(kind).reader()
+        return self._readers[kind]
+
+    def _require(self, kind: str, fields: Fields) -> None:
         try:
-            self._programs.program(reference)
-        except TornadoError as error:
-            worker, name = self._worker_host.index, reference[0][2]
-            raise InvalidArgument(
-                f"worker {worker} cannot have {name}: {error.message}", hint=error.hint
-            ) from error
+            self._reader(kind).require(fields)
+        except InvalidArgument as error:
+            worker = self._worker_host.index
+            raise InvalidArgument(f"worker {worker} {error.message}", hint=error.hint) from error
 
-    def _plan(self, kind: str, *fields: Any) -> PartPlan:
-        """See `plan_fields`."""
-        if kind == GeneralMain.__name__:
-            program, delay_bound = fields
-            return PartPlan(
-                GeneralMain, {"program": self._programs.program(program), "delay_bound": delay_bound}
-            )
-        text, arguments, delay_bound, hears_back = fields
-        kernel = load_module(text)
-        warm(kernel, arguments)
-        given = {"arguments": arguments, "delay_bound": delay_bound, "hears_back": hears_back}
-        return PartPlan(_KINDS[kind], {"kernel": kernel, **given})
-
-    def _argument(self, value: Any) -> Any:
-        """An argument of a fork: a number, a tuple of them, or a program, which was imported before."""
-        return self._programs.program(value["program"]) if isinstance(value, dict) else value
+    def _told(self, error: BaseException) -> BaseException:
+        for reader in self._readers.values():
+            error = reader.told(error)
+        return error
 
     def _recorded(self, number: int, part: BranchPart) -> None:
         for other, found in list(self._branches.items()):
@@ -175,7 +154,7 @@ class RemoteWorker:
             found = True
             if (loop, branch) not in self._failed:
                 self._failed.add((loop, branch))
-                self._member.report("failed", loop, branch, described(self._programs.told(error)))
+                self._member.report("failed", loop, branch, described(self._told(error)))
         return found
 
 
@@ -210,6 +189,6 @@ def serve(config: MemberConfig) -> None:
     member.run(RemoteWorker(config.index, config.workers, member))
 
 
-def prepare(text: str, arguments: Sequence[float | Sequence[int]]) -> None:
-    """Load a kernel, for workers that are forked of this process."""
-    warm(load_module(text), tuple(arguments))
+def prepare(kind: str, *fields: object) -> None:
+    """Load what workers that are forked of this process will need; see `PartPlan.preloaded`."""
+    kind_named(kind).preload(*fields)

@@ -13,22 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engine import Engine
-from ..errors import CallerError, InvalidArgument, StoreCorrupt, WorkerLost
-from ..ingest.records import EdgeBatch
-from . import loop_columns as names
+from ..errors import CallerError, InvalidArgument, WorkerLost
+from ..records.edge_batch import EdgeBatch
 from .host import LoopHost, Place
-from .loop_columns import DIRTY, NO_PARENT, SELF_PARENT
-from .main_processor import MainProcessor
-from .program import SelectiveProgram, first_refused
+from .kind import kind_of_program
 from .snapshot import Snapshot
-from .stored_snapshot import StoredSnapshot, identity_of
+from .stored_snapshot import StoredSnapshot
 from .stream import EdgeStream, ReadingLoop
+from .vertex_program import first_refused
+
+# Of the vertices of a stored fixed point, by name.
+Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,60 +51,6 @@ class Restored:
     is_converged: bool
 
 
-class RestorableProcessor(MainProcessor):
-    """A main loop on one worker that can begin with what was stored. Called on the worker's thread, before anything is admitted."""
-
-    def place_vertices(self, ids: NDArray[np.int64], values: NDArray[Any] | None) -> None:
-        """Make vertices of this worker known and, where values are given, leave nothing to commit for them.
-
-        Raises
-        ------
-        StoreCorrupt
-            When a vertex is there twice, or values are not of the type that the loop has.
-        """
-        if self.graph.rows != len(ids):  # no other loop of the stream has made them known
-            self.stream.mention(ids)
-        if self.graph.rows != len(ids):
-            raise StoreCorrupt(
-                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
-            )
-        if values is None:
-            return
-        columns, counters = self.state.columns, self.state.counters
-        own = self.state.values
-        if (values.dtype, values.shape[1:]) != (own.dtype, own.shape[1:]):
-            raise StoreCorrupt(
-                f"the values of a stored snapshot are {values.dtype} of shape {values.shape[1:]}, those of its program "
-                f"are {own.dtype} of shape {own.shape[1:]}"
-            )
-        rows = self.graph.rows_of(ids)
-        self.state.place_values(rows, values)
-        columns.flags[rows] &= ~np.uint8(DIRTY)
-        # Only these rows were dirty, and none of them was ever committed.
-        columns.pending[:] = 0
-        for queue in (names.HEAP, names.PENDING_INSIDE, names.PENDING_BEYOND):
-            counters[queue] = 0
-
-    def place_parents(self, ids: NDArray[np.int64], parents: NDArray[np.int64]) -> None:
-        """Say which producer the value of each vertex came from; its own id stands for none. All edges are there by now.
-
-        Raises
-        ------
-        StoreCorrupt
-            When a producer has no edge here.
-        """
-        rows, producers = self.graph.rows_of(ids), self.graph.rows_of(parents)
-        missing = np.flatnonzero((rows < 0) | (producers < 0))
-        if missing.size:
-            raise StoreCorrupt(
-                f"the value of vertex {ids[missing[0]]} came from {parents[missing[0]]}, from where no edge is stored"
-            )
-        worst = self.state.values[rows] == self.kernel.WORST
-        unreached = worst.all(axis=tuple(range(1, worst.ndim)))  # every number of an entry
-        alone = np.where(unreached, NO_PARENT, SELF_PARENT)
-        self.state.columns.parent[rows] = np.where(rows == producers, alone, producers)
-
-
 class Restoration:
     """Loads a stored snapshot into loops of one stream, which were installed and have nothing yet.
 
@@ -116,7 +63,7 @@ class Restoration:
     stream
         What the loops read.
     loops
-        Of selective programs.
+        Of programs whose snapshots are stored.
     hosts, engine
         The workers.
 
@@ -143,13 +90,11 @@ class Restoration:
         self._engine = engine
         self._losses = engine.losses
         self._ids = stored.ids()
-        self._values: dict[int, NDArray[Any]] = {}  # by loop, of those whose fixed point is stored
-        self._parents: dict[int, NDArray[np.int64]] = {}
+        self._columns: dict[int, Columns] = {}  # by loop, of those whose fixed point is stored
         for loop in loops:
-            point = stored.fixed_point(identity_of(cast("SelectiveProgram", loop.program)), loop.name)
+            point = stored.fixed_point(kind_of_program(loop.program).identity(loop.program), loop.name)
             if point is not None:
-                found = stored.vertices(point)
-                self._values[loop.number], self._parents[loop.number] = found.values, found.parents
+                self._columns[loop.number] = stored.vertices(point).columns
         owners = stream.partition.owners_of(self._ids)
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
 
@@ -168,20 +113,17 @@ class Restoration:
             When workers were lost meanwhile, or are ended.
         """
         # At once: a loop that heard of vertices before it has their values would begin to compute them.
-        self._place(
-            "place_vertices", {loop.number: self._values.pop(loop.number, None) for loop in self._loops}
-        )
+        self._place({loop.number: self._columns.get(loop.number) for loop in self._loops})
         self._admit_edges()
-        converged = [loop for loop in self._left() if loop.number in self._parents]
+        converged = [loop for loop in self._left() if loop.number in self._columns]
         if converged:
             self._wait(lambda: all(loop.error is not None or loop.is_at_rest() for loop in converged))
-            # Now every producer has a row.
-            self._place("place_parents", {loop.number: self._parents[loop.number] for loop in converged})
+            self._place({loop.number: self._columns[loop.number] for loop in converged}, behind_edges=True)
         return {
             loop.number: Restored(
                 self._stored.snapshot_of(loop.name),
                 self._stored.described(loop.name),
-                loop.number in self._parents,
+                loop.number in self._columns,
             )
             for loop in self._left()
         }
@@ -210,7 +152,7 @@ class Restoration:
     def _left(self) -> list[ReadingLoop]:
         return [loop for loop in self._loops if loop.number not in self.refused and loop.error is None]
 
-    def _place(self, method: str, columns: Mapping[int, NDArray[Any] | None]) -> None:
+    def _place(self, columns: Mapping[int, Columns | None], *, behind_edges: bool = False) -> None:
         """Have every worker's parts of loops take over its entries of their columns."""
         outcomes: list[Exception | None] = []
 
@@ -220,8 +162,11 @@ class Restoration:
             self._engine.notify()
 
         for host, own in zip(self._hosts, self._owned, strict=True):
-            owned = {loop: None if column is None else column[own] for loop, column in columns.items()}
-            host.post(Place(method, self._ids[own], owned, on_placed))
+            owned = {
+                loop: None if found is None else {name: column[own] for name, column in found.items()}
+                for loop, found in columns.items()
+            }
+            host.post(Place(self._ids[own], owned, behind_edges, on_placed))
         self._wait(lambda: len(outcomes) == len(self._hosts))
         for outcome in outcomes:
             if outcome is not None:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..graph import PartitionMap
 from ..graph.graph_columns import REVERSE
-from ..ingest.records import MENTION, EdgeBatch
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import MENTION
 
 
 @dataclass(slots=True)

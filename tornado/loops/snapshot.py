@@ -12,6 +12,8 @@ class Snapshot:
 
     Attributes
     ----------
+    stream
+        The name of the stream whose prefix it is.
     offsets
         Records of each source that are in or quarantined.
     instant
@@ -24,6 +26,7 @@ class Snapshot:
         B of the loop; None is unbounded.
     """
 
+    stream: str
     offsets: dict[str, int]
     instant: datetime
     version: int

@@ -146,6 +146,7 @@ class Contents:
                     hint="Read it with the version of the program that wrote it, or a newer one.",
                 )
             snapshot = Snapshot(
+                stream=line,
                 offsets=dict(metadata["offsets"]),
                 instant=datetime.fromisoformat(metadata["instant"]),
                 version=int(metadata["version"]),

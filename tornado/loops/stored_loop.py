@@ -12,26 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ingest.records import EdgeBatch
-from . import loop_columns as names
+from ..records.edge_batch import EdgeBatch
 from .branch import Branch
 from .host import EndLoop
 from .main_loop import MainLoop
-from .main_processor import MainProcessor
 from .share import Share
 from .stored_snapshot import StoredSnapshot
-
-
-class StoredProcessor(MainProcessor):
-    """A main loop on one worker that keeps a graph and who hears of whom, and commits nothing."""
-
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.state.counters[names.CAP] = -1
-
-    def is_behind(self) -> bool:
-        """False: records are taken in at once."""
-        return False  # what is pending here is for the branch to do
 
 
 class StoredLoop(MainLoop):
@@ -45,7 +31,7 @@ class StoredLoop(MainLoop):
         As of `MainLoop`.
     """
 
-    processor_type = StoredProcessor
+    commits = False
 
     def __init__(self, *, on_end: Callable[[int], None], **arguments: Any) -> None:
         self._on_end = on_end

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError, InvalidArgument, StoreCorrupt
 from ..storage import VersionedStore
-from .compile import program_source
+from .kind import kind_of_program
 from .part import PagesView
-from .program import SelectiveProgram
 from .snapshot import Snapshot
 from .snapshot_format import (
     DIGESTS,
@@ -39,6 +38,7 @@ from .snapshot_format import (
     metadata_of,
     page_of,
 )
+from .vertex_program import VertexProgram
 
 PAGE_VERTICES = 1 << 14
 PAGE_EDGES = 1 << 19
@@ -48,11 +48,18 @@ _SHOWN_VERSIONS = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VertexColumns:
-    """Vertices, one entry each: ids, values, and the ids of the producers that the values came from."""
+    """Vertices, one entry each: ids, and the columns that the kind of the program stores by name.
+
+    They are of the types that the loop has them in; an entry may be of several numbers.
+    """
 
     ids: NDArray[np.int64]
-    values: NDArray[Any]  # of the type that the loop has them in; an entry may be of several numbers
-    parents: NDArray[np.int64]
+    columns: dict[str, NDArray[Any]]
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What answers show, of every kind."""
+        return self.columns["values"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,17 +69,6 @@ class EdgeColumns:
     sources: NDArray[np.int64]
     targets: NDArray[np.int64]
     weights: NDArray[np.float64]
-
-
-def identity_of(program: SelectiveProgram) -> str:
-    """What a program computes, as a digest: its functions as they are written, and its parameters.
-
-    Two programs of one identity have the same fixed point, so an edited program does not take over what it computed before.
-    """
-    parts = [program_source(name, getattr(program, name)) for name in ("initial", "offer", "better")]
-    worst = program.worst if isinstance(program.worst, tuple) else float(program.worst)
-    parts += [repr(worst), repr(program.arguments()), *(["both ways"] if program.both_ways else [])]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +86,7 @@ class LoopToStore:
     """
 
     name: str
-    program: SelectiveProgram
+    program: VertexProgram
     app: str | None
     snapshot: Snapshot
     parts: Sequence[PagesView]
@@ -150,7 +146,8 @@ class StoredSnapshot:
                     raise self._corrupt(
                         own, f"{len(found['values'])} entries for {len(found['ids'])} vertices"
                     )
-            yield VertexColumns(found["ids"], found["values"], found["parents"])
+            ids = found.pop("ids")
+            yield VertexColumns(ids, found)
 
     def edge_pages(self) -> Iterator[EdgeColumns]:
         """The edges, a page at a time."""
@@ -169,8 +166,11 @@ class StoredSnapshot:
         none = columns_of(b"", point.columns or self._contents.vertices)
         return VertexColumns(
             _joined([page.ids for page in pages], np.empty(0, np.int64)),
-            _joined([page.values for page in pages], none["values"]),
-            _joined([page.parents for page in pages], none["parents"]),
+            {
+                name: _joined([page.columns[name] for page in pages], column)
+                for name, column in none.items()
+                if name != "ids"
+            },
         )
 
     def edges(self) -> EdgeColumns:
@@ -330,7 +330,7 @@ class StoredSnapshots:
                 loop.name,
                 loop.snapshot,
                 loop.program,
-                identity=identity_of(loop.program),
+                identity=kind_of_program(loop.program).identity(loop.program),
                 app=loop.app,
                 columns=_columns_of(loop),
             )
@@ -364,8 +364,8 @@ def _page_count(vertices: int, edges: int) -> int:
 
 def _columns_of(loop: LoopToStore) -> list[Column]:
     """What the pages of a loop have, by any of them."""
-    _, values, parents = loop.parts[0].page_vertices(0)
-    return [Column.of("values", values), Column.of("parents", parents)]
+    _, columns = loop.parts[0].page_vertices(0)
+    return [Column.of(name, column) for name, column in columns.items()]
 
 
 def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, memoryview]]:
@@ -383,7 +383,7 @@ def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, me
                 raise InternalError(
                     f"loop {loop.name!r} has other vertices than {loops[0].name!r} at version {loop.snapshot.version}"
                 )
-            yield from _page(loop_key(loop.name, name), [part[1:] for part in parts])
+            yield from _page(loop_key(loop.name, name), [list(part[1].values()) for part in parts])
         yield from _page(EDGES + name, [part.page_edges(number) for part in loops[0].parts])
 
 

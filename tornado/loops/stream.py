@@ -8,29 +8,29 @@ ARCHITECTURE.md, Admission).
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..clock import after
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull
 from ..graph import PartitionMap
-from ..ingest.records import MENTION, EdgeBatch
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import MENTION
 from ..storage import VersionedStore
 from .admission_order import AdmissionOrder
 from .branch import Branch
 from .host import Admit, Command, Fork, LoopHost
 from .journal import Journal
-from .program import VertexProgram, first_refused
 from .share import Share
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshots
 from .version_numbers import VersionNumbers
+from .vertex_program import VertexProgram, first_refused
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
 
@@ -329,7 +329,7 @@ class EdgeStream:
         self.require_open()
         programs = self._programs()
         self._refuse_impossible(batch, source, programs)
-        until_s = None if timeout_s is None else time.monotonic() + timeout_s
+        until_s = after(self._engine.clock, timeout_s)
         while (version := self._post(batch, source, offset, programs, until_s)) is None:
             pass  # the stream was about to stand still
         if self._journal is not None and self._journal.is_full:
@@ -345,7 +345,8 @@ class EdgeStream:
         until_s: float | None,
     ) -> int | None:
         """Wait for room and put a batch into the sequence; its version, or None where it has to be tried again."""
-        if not self.wait_room(None if until_s is None else max(0.0, until_s - time.monotonic())):
+        left_s = None if until_s is None else max(0.0, until_s - self._engine.clock.monotonic())
+        if not self.wait_room(left_s):
             self.raise_failure()
             lag = f"lags {self.backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}"
             found = "stands still while a loop begins on it" if self._stands_still else lag
@@ -405,6 +406,10 @@ class EdgeStream:
         with self._counting:
             return self._version, self._admitted, dict(self._offsets)
 
+    def offsets(self) -> dict[str, int]:
+        """How many records of each source are in or quarantined; waits for nobody."""
+        return self.counts()[2]
+
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
         if self._has_failed():
@@ -438,7 +443,8 @@ class EdgeStream:
 
     def snapshot_of_now(self, delay_bound: int | None) -> Snapshot:
         """The prefix that a fork of now has; under the order."""
-        return Snapshot(dict(self._offsets), datetime.now(UTC), self._version, 0, delay_bound)
+        instant = self._engine.clock.now()
+        return Snapshot(self.name, dict(self._offsets), instant, self._version, 0, delay_bound)
 
     def fork(self, command: Fork) -> None:
         """Put a fork of a loop into the sequence; under the order."""

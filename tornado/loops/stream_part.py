@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +31,16 @@ class ReadingPart(Protocol):
 
     Attributes
     ----------
-    branches
-        Those that were forked of it and are not over.
     hears_back
         Which reverse lists it hears along, counted from 1; 0: along none.
     """
 
-    branches: list[Any]
     hears_back: int
+
+    @property
+    def has_branches(self) -> bool:
+        """Whether some that were forked of it are not over."""
+        ...
 
     def activate(self) -> None:
         """Have its step called soon."""
@@ -68,17 +70,13 @@ class ReadingPart(Protocol):
         """Do some of what has to be done before the state can be recorded; return whether it can be recorded now."""
         ...
 
-    def record(self, branch: Any) -> None:
-        """Record the state for a branch."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class _Record:
     """A fork in the sequence."""
 
     reader: ReadingPart
-    branch: Any
+    record: Callable[[], None]
 
 
 class StreamPart:
@@ -148,16 +146,16 @@ class StreamPart:
         self._commands.append(share)
         self._wake()
 
-    def fork(self, reader: ReadingPart, branch: Any) -> None:
-        """Put a fork of a loop into the sequence."""
+    def fork(self, reader: ReadingPart, record: Callable[[], None]) -> None:
+        """Put a fork of a loop into the sequence; `record` records the state for it."""
         if reader in self._readers:  # of one that has failed nothing can be recorded
-            self._commands.append(_Record(reader, branch))
+            self._commands.append(_Record(reader, record))
             reader.activate()
 
     def obey(self, reader: ReadingPart) -> bool:
         """Go on in the sequence, in the step of one of the loops; return whether there is more that can be done at once."""
         records_left = (
-            _RECORDS_BESIDE_BRANCHES if any(each.branches for each in self._readers) else _RECORDS_ALONE
+            _RECORDS_BESIDE_BRANCHES if any(each.has_branches for each in self._readers) else _RECORDS_ALONE
         )
         while self._commands:
             command = self._commands[0]
@@ -175,7 +173,7 @@ class StreamPart:
             else:
                 if not reader.drain():
                     return True
-                reader.record(command.branch)
+                command.record()
             self._commands.popleft()
         if self.graph.is_compacting:
             self.graph.compact(steps=_COMPACTION_STEPS)

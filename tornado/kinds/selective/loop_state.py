@@ -1,0 +1,239 @@
+"""The columns of a selective loop on one worker: made, cleared for the next branch, and counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...columns import NUMBERS, PAIRS, addresses_of
+from ...graph.arena import advise_huge_pages, reserve
+from ...graph.evolving_graph import MOST_ROWS
+from ...graph.graph_columns import ANY_VERSION
+from ...loops.part import PartStatistics
+from ...protocol.session_kernel import SESSION_COUNTERS, SessionColumns
+from ...value_types import Worst
+from . import loop_columns as names
+from .bundle import Messages
+from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
+
+_MOST_QUEUED = 1 << 30
+_SLACK = 1 << 16
+# What there is of a row in one place: see `LoopColumns`, and `columns.ValueLayout` for their sizes.
+_FIELDS = ["value", "candidate", "reached", "parent", "flags"]
+_NUMBER_RECORD = np.dtype(
+    {
+        "names": _FIELDS,
+        "formats": ["<f8", "<f8", "<i8", "<i4", "u1"],
+        "offsets": [0, 8, 16, 24, 28],
+        "itemsize": NUMBERS.row_bytes,
+    }
+)
+_PAIR_RECORD = np.dtype(
+    {
+        "names": _FIELDS,
+        "formats": [("<i8", (2,)), ("<i8", (2,)), "<i8", "<i4", "u1"],
+        "offsets": [0, 16, 32, 40, 44],
+        "itemsize": PAIRS.row_bytes,
+    }
+)
+
+
+class LoopState:
+    """Session and loop columns of one loop on one worker.
+
+    Parameters
+    ----------
+    worker, workers
+        Index of this worker and how many there are.
+    delay_bound
+        B of the paper; None is unbounded.
+    always_prepares
+        Ask consumers on other workers by PREPARE even where a commit at the last allowed iteration needs no answer.
+    hears_back
+        Whether its vertices hear along the reverse lists of the graph, too.
+    worst
+        The value of a vertex that no offer has reached: a number, or a pair of whole numbers, as all values are.
+    rows, edges
+        How many of this worker's graph there is address space for.
+    """
+
+    def __init__(
+        self,
+        *,
+        worker: int,
+        workers: int,
+        delay_bound: int | None,
+        always_prepares: bool = False,
+        hears_back: bool = False,
+        worst: Worst = np.inf,
+        rows: int = MOST_ROWS,
+        edges: int = MOST_ROWS,
+    ) -> None:
+        self.rows, self.edges = rows, edges
+        self._advised = 0
+        self._worst = worst
+        per_value = np.size(worst)
+        value_type = np.int64 if isinstance(worst, tuple) else np.float64
+        self._records = reserve(rows, _PAIR_RECORD if isinstance(worst, tuple) else _NUMBER_RECORD)
+        queue = min(_MOST_QUEUED, 2 * (rows + edges) + _SLACK)
+        self.session = SessionColumns(
+            record=reserve(rows, np.int32),
+            preparing_producers=reserve(rows, np.int32),
+            row=reserve(rows, np.int32),
+            clock=reserve(rows, np.int64),
+            identity=reserve(rows, np.int64),
+            waiting=reserve(rows, np.int32),
+            pended_on=reserve(rows, np.int32),
+            reached=reserve(rows, np.int64),
+            born=reserve(rows, np.int64),
+            asked=reserve(rows, np.uint64),
+            held=reserve(rows, np.int64),
+            pending=reserve(rows, np.int32),
+            pending_row=reserve(queue, np.int32),
+            pending_next=reserve(queue, np.int32),
+            ready=reserve(queue, np.int32),
+            counters=np.zeros(SESSION_COUNTERS, np.int64),
+        )
+        self.columns = LoopColumns(
+            **{name: self._records[name] for name in self._records.dtype.names or ()},
+            subscribers=reserve(rows, np.uint64),
+            least=reserve(per_value * rows, value_type),
+            wave=reserve(rows, np.int64),
+            heap_key=reserve(queue, np.float64),
+            heap_row=reserve(queue, np.int32),
+            blocked_key=reserve(queue, np.float64),
+            blocked_row=reserve(queue, np.int32),
+            recheck_row=reserve(queue, np.int32),
+            recheck_wave=reserve(queue, np.int64),
+            spread_row=reserve(queue, np.int32),
+            spread_wave=reserve(queue, np.int64),
+            marks=reserve(rows, np.int32),
+            round_row=reserve(rows, np.int32),
+            held_row=reserve(rows, np.int32),
+            held_worker=reserve(rows, np.int32),
+            pending=np.zeros(WINDOW, np.int32),
+            history_iteration=np.full(HISTORY, -1, np.int64),
+            history_updates=np.zeros(HISTORY, np.int64),
+            history_prepares=np.zeros(HISTORY, np.int64),
+            history_residual=np.zeros(HISTORY, np.float64),
+            out_kind=reserve(workers * OUTBOX, np.uint8),
+            out_id=reserve(workers * OUTBOX, np.int64),
+            out_value=reserve(per_value * workers * OUTBOX, value_type),
+            out_number=reserve(workers * OUTBOX, np.int64),
+            out_length=np.zeros(workers, np.int64),
+            out_least=np.full(workers, NEVER, np.int64),
+            counters=np.zeros(LOOP_COUNTERS, np.int64),
+            best=np.zeros(2 * per_value, value_type),
+        )
+        self.always_prepares = always_prepares
+        self._hears_back = hears_back
+        self._reset_counters(worker, workers, delay_bound)
+        self.addresses = addresses_of(self.session), addresses_of(self.columns)
+
+    def expect(self, rows: int) -> None:
+        """Have huge pages under the columns that are read at random, where they are large: for so many rows, and some to come."""
+        if rows <= self._advised:
+            return
+        self._advised = min(2 * rows, self.rows)
+        advise_huge_pages(self._records, self._advised)
+
+    def fits(self, rows: int, edges: int) -> bool:
+        """Whether a branch over so much of a graph has room here."""
+        return rows <= self.rows and edges <= self.edges
+
+    def reset(self, *, delay_bound: int | None) -> None:
+        """Forget everything, for the next branch. Costs nothing per row when the last one ended with no session open."""
+        counters = self.columns.counters
+        rows = int(counters[names.ROWS_SEEN])
+        if self.session.counters.any():
+            self.session.record[:rows] = 0
+            self.session.preparing_producers[:rows] = 0
+            self.session.counters[:] = 0
+        self.columns.pending[:] = 0
+        self.columns.history_iteration[:] = -1
+        self.columns.out_length[:] = 0
+        self.columns.out_least[:] = NEVER
+        self._reset_counters(int(counters[names.WORKER]), int(counters[names.WORKERS]), delay_bound)
+
+    def _reset_counters(self, worker: int, workers: int, delay_bound: int | None) -> None:
+        counters = self.columns.counters
+        self.delay_bound = delay_bound
+        counters[:] = 0
+        counters[names.FLOOR] = -1
+        counters[names.NEXT_WAVE] = 1
+        counters[names.DELAY_BOUND] = UNBOUNDED if delay_bound is None else delay_bound
+        counters[names.VERSION] = ANY_VERSION
+        counters[names.WORKER] = worker
+        counters[names.WORKERS] = workers
+        counters[names.SOLO] = int(workers == 1)
+        counters[names.SENT_LEAST] = NEVER
+        counters[names.CAP] = UNBOUNDED
+        counters[names.ALWAYS_PREPARES] = int(self.always_prepares)
+        counters[names.HEARS_BACK] = int(self._hears_back)
+
+    def always_prepare(self) -> None:
+        """Set `always_prepares`, here and in branches that are forked later."""
+        self.always_prepares = True
+        self.columns.counters[names.ALWAYS_PREPARES] = 1
+
+    def progress(self) -> PartStatistics:
+        """How far the loop is."""
+        counters = self.counters
+        return PartStatistics(
+            int(counters[names.ITERATION]), int(counters[names.UPDATES]), int(counters[names.PREPARES])
+        )
+
+    def history(self) -> NDArray[np.float64]:
+        """float64[HISTORY, 4], a copy: iteration (-1 in rows without one), updates, prepares, residual."""
+        columns = self.columns
+        return np.column_stack(
+            (
+                columns.history_iteration,
+                columns.history_updates,
+                columns.history_prepares,
+                columns.history_residual,
+            )
+        )
+
+    def size_bytes(self) -> int:
+        """Bytes of the columns by row that are in use."""
+        several = int(self.counters[names.WORKERS] > 1)
+        per_row = self._records.itemsize + 8 * several + 8 * several
+        return int(self.counters[names.ROWS_SEEN]) * per_row
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What every row announced last: float64[rows], or int64[rows, 2]."""
+        return self.columns.value
+
+    def place_values(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Set the values of rows, with nothing better to announce."""
+        self.values[rows] = values
+        self.columns.candidate[rows] = values
+
+    def no_values(self, count: int) -> NDArray[Any]:
+        """So many values of vertices that no offer has reached."""
+        return np.full((count, *self.values.shape[1:]), self._worst, self.values.dtype)
+
+    def outbox(self, worker: int) -> Messages:
+        """What there is for another worker: copies."""
+        columns, first = self.columns, worker * OUTBOX
+        sent = slice(first, first + int(columns.out_length[worker]))
+        return Messages(
+            columns.out_kind[sent].copy(),
+            columns.out_id[sent].copy(),
+            columns.out_value.reshape(-1, *self.values.shape[1:])[sent].copy(),
+            columns.out_number[sent].copy(),
+        )
+
+    @property
+    def rows_seen(self) -> int:
+        """How many rows of the graph this loop has columns for."""
+        return int(self.counters[names.ROWS_SEEN])
+
+    @property
+    def counters(self) -> np.ndarray:
+        """int64[LOOP_COUNTERS], by the names of `loop_columns`."""
+        return self.columns.counters

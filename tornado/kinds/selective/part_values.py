@@ -1,0 +1,65 @@
+"""The values that one worker's part of a compiled loop holds, read where they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...graph import EvolvingGraph
+from ...value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of, shown
+from .loop_state import LoopState
+
+
+@dataclass(frozen=True, slots=True)
+class LocalValues:
+    """Those of a compiled part. Vertices are only ever added to a graph, so the first of them stay what they are."""
+
+    graph: EvolvingGraph
+    state: LoopState
+    vertices: int | None = None  # that had been seen; None: as many as there are at the time
+
+    @property
+    def is_final(self) -> bool:
+        """See `PartValues`."""
+        return self.vertices is not None
+
+    def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
+        """See `PartValues`."""
+        values = np.zeros(len(ids), self.state.columns.value.dtype)
+        known = np.zeros(len(ids), np.bool_)
+        rows = self.graph.rows_of(ids)
+        found = (rows >= 0) & (rows < self._rows_seen())
+        rows = rows[found]
+        own = self.graph.are_known(rows, self._count())
+        places = np.flatnonzero(found)[own]
+        values[places] = _shown_of(self.state, rows[own])
+        known[places] = True
+        return values, known
+
+    def count(self) -> int:
+        """See `PartValues`."""
+        return self._count()
+
+    def best(self, k: int, rank: str, worst: Worst) -> tuple[Ids, ValueArray]:
+        """See `PartValues`."""
+        ids, values = self.arrays()
+        return best_of(ids, values, reached_of(values, worst), k, rank)
+
+    def arrays(self) -> tuple[Ids, ValueArray]:
+        """See `PartValues`."""
+        rows = self.graph.known_rows(self._count())
+        rows = rows[: np.searchsorted(rows, self._rows_seen())]
+        return self.graph.columns.ids[rows], _shown_of(self.state, rows)
+
+    def _count(self) -> int:
+        return self.graph.vertices if self.vertices is None else self.vertices
+
+    def _rows_seen(self) -> int:
+        """Rows that this loop has columns for: a moment behind the graph's while records are applied."""
+        return self.state.rows_seen
+
+
+def _shown_of(state: LoopState, rows: Ids) -> ValueArray:
+    """What is shown of the values in these rows."""
+    return shown(state.values[rows])

@@ -1,0 +1,297 @@
+"""A processor: one worker's part of a selective loop, whose kernel works inside a loop operator (`loop_operator.py`).
+
+A timestamp is an iteration: the token is at the least one at which this worker may still commit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InternalError
+from ...graph import EvolvingGraph
+from ...loops.loop_operator import LoopOperator
+from ...loops.part import PartStatistics
+from ...timely import Scope
+from . import loop_columns as names
+from .bundle import Bundle, Messages
+from .compile import compiled_arguments
+from .loop_columns import INVALIDATE, NEVER, UPDATE
+from .loop_state import LoopState
+from .part_values import LocalValues
+from .waves import WaveProgress
+
+FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
+
+
+@dataclass(slots=True)
+class Arrived:
+    """A bundle that is being worked off."""
+
+    bundle: Bundle
+    iteration: int  # of the bundle's timestamp
+    following: int = 0  # index of the first message that was not taken in
+
+
+class SelectiveProcessor:
+    """What main loops and branches have in common: messages in and out, sessions and waves."""
+
+    def __init__(
+        self,
+        *,
+        kernel: ModuleType,
+        graph: EvolvingGraph,
+        arguments: tuple[object, ...],
+        worker: int,
+        workers: int,
+    ) -> None:
+        self.kernel = kernel
+        self.graph = graph
+        self.arguments = compiled_arguments(arguments)
+        self.worker = worker
+        self.workers = workers
+        self.operator: LoopOperator[Bundle] = LoopOperator(worker, workers)
+        self.bundles_sent = 0  # those with messages
+        self.bundles_received = 0
+        self.waves = WaveProgress(workers) if workers > 1 else None
+        self.state: LoopState
+        self._arrived: deque[Arrived] = deque()
+        self._unfinished_waves: list[
+            int
+        ] = []  # of bundles taken in, whose invalidations are still being worked off
+
+    def build(self, scope: Scope) -> None:
+        """Put the processor into a loop context of a new dataflow."""
+        self.operator.build(scope, self.step)
+
+    def free(self) -> None:
+        """Let go of what takes memory, when this is over and nobody reads it any more."""
+        # The dataflow that steps this is part of a cycle, which lives until the next collection.
+        self.__dict__.pop("graph", None)
+        self.__dict__.pop("state", None)
+
+    def step(self) -> None:
+        """One activation; see the two kinds of loops."""
+        raise NotImplementedError
+
+    def progress(self) -> PartStatistics:
+        """How far it is."""
+        return self.state.progress()
+
+    def history(self) -> NDArray[np.float64]:
+        """What the last iterations did."""
+        return self.state.history()
+
+    def held_values(self) -> LocalValues:
+        """The values of this worker's vertices, as they are at the time."""
+        return LocalValues(self.graph, self.state)
+
+    def statistics(self) -> PartStatistics:
+        """The part of this worker in numbers."""
+        state, graph = self.state, self.graph.statistics()
+        counters = state.counters
+        return replace(
+            state.progress(),
+            pending=int(counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]),
+            vertices=graph.vertices,
+            edges=graph.edges,
+            missing_removals=graph.missing_removals,
+            waves=int(counters[names.WAVES]),
+            overtaken=int(counters[names.OVERTAKEN]),
+            size_bytes=graph.size_bytes + state.size_bytes(),
+        )
+
+    # Receiving
+
+    def _accept(self, bundle: Bundle, iteration: int) -> None:
+        """Take a bundle off the input, for `_receive`."""
+        if self.waves is not None:
+            self.waves.take(bundle.wave_changes)
+        if len(bundle):
+            self.bundles_received += 1
+            self._arrived.append(Arrived(bundle, iteration))
+
+    def _receive(self) -> bool:
+        """Give the kernel the messages that have arrived; return whether all of them are taken in.
+
+        A synchronous loop keeps updates of an iteration waiting until this worker has done its own round of it. They, and what
+        the same sender sent after them, must not hold that round back, so they count for the iteration that they cause.
+        """
+        waiting: deque[Arrived] = deque()
+        kept: dict[int, int] = {}  # sender -> iteration of what is kept waiting
+        while self._arrived:
+            arrived = self._arrived.popleft()
+            sender = arrived.bundle.sender
+            if sender in kept:
+                arrived.iteration = max(arrived.iteration, kept[sender])
+                waiting.append(arrived)
+                continue
+            messages = arrived.bundle.messages
+            first = arrived.following
+            self._set_floor(arrived.iteration)
+            # Vertices whose first record has not been applied here yet: a full table would be searched for ever.
+            self.graph.make_room(len(messages.kinds) - first)
+            arrived.following = self.kernel.receive(
+                self.graph.addresses, *self.state.addresses, self.arguments, sender, *messages, first, FUEL
+            )
+            self._require_possible(sender)
+            if arrived.following == len(messages.kinds):
+                if arrived.bundle.wave:
+                    self._unfinished_waves.append(arrived.bundle.wave)
+                continue
+            counters, following = self.state.counters, arrived.following
+            is_update = counters[names.DELAY_BOUND] == 1 and messages.kinds[following] == UPDATE
+            if is_update:
+                arrived.iteration = max(arrived.iteration, int(messages.numbers[following]) + 1)
+            kept[sender] = arrived.iteration
+            waiting.append(arrived)
+            # Either its round has to come first, and the commits of that call for more, or the fuel was used up.
+            awaits_round = is_update and self.pending_least() <= min(
+                messages.numbers[following], counters[names.CAP]
+            )
+            if following > first or not awaits_round:
+                self.operator.activate()
+        self._arrived = waiting
+        return not waiting
+
+    def _require_possible(self, sender: int) -> None:
+        impossible = int(self.state.counters[names.IMPOSSIBLE])
+        if impossible:
+            raise InternalError(
+                f"worker {self.worker} got {impossible} messages from worker {sender} of a kind that no loop sends: its values "
+                "are not to be relied on"
+            )
+
+    def _held_least(self) -> int:
+        """The least iteration of the bundles that are here and not taken in."""
+        return min((arrived.iteration for arrived in self._arrived), default=NEVER)
+
+    def _set_floor(self, iteration: int | None = None) -> None:
+        """Have the kernel cause no work before an iteration for which this worker has a token."""
+        held = self.operator.timestamp if self.operator.token.is_live else iteration
+        least = held if iteration is None else iteration if held is None else min(held, iteration)
+        assert least is not None
+        self.state.counters[names.FLOOR] = least - 1
+
+    # Working
+
+    def _advance(self, fuel: int = FUEL) -> bool:
+        """Let the kernel work off what is pending; return whether it has come to an end of what it may do now."""
+        others = horizon = NEVER
+        if self.workers > 1:
+            held = self._held_least()
+            others = min(self.operator.sending(), held)
+            horizon = min(self.operator.arriving(), held)
+        self._set_floor()
+        self.state.counters[names.SENT_LEAST] = min(self.state.columns.out_least)
+        updates = self.state.counters[names.UPDATES]
+        left = self.kernel.advance(
+            self.graph.addresses, *self.state.addresses, self.arguments, others, horizon, fuel
+        )
+        if self._arrived and self.state.counters[names.UPDATES] != updates:
+            self.operator.activate()  # a synchronous round may have kept messages of the next one waiting
+        return bool(left > 0)
+
+    def pending_least(self) -> int:
+        """The least iteration at which a dirty vertex here can commit, or NEVER."""
+        return int(self.kernel.pending_least(self.state.addresses[1]))
+
+    def is_drained(self) -> bool:
+        """Whether no scan and no invalidation is under way on this worker."""
+        counters = self.state.counters
+        return not (
+            counters[names.CURSOR_KIND]
+            or counters[names.SPREADS]
+            or counters[names.RECHECKS]
+            or counters[names.ROUND]
+        )
+
+    def has_no_invalidations(self) -> bool:
+        """Whether all invalidations that this worker knows of are worked off."""
+        counters = self.state.counters
+        return not (
+            counters[names.SPREADS]
+            or counters[names.RECHECKS]
+            or counters[names.CURSOR_KIND] in (names.SCAN_SPREAD, names.SCAN_GATHER)
+        )
+
+    def is_scanning(self) -> bool:
+        """Whether the graph must not change, because a scan of one of its lists was cut short."""
+        return bool(self.state.counters[names.CURSOR_KIND])
+
+    def finish_cursor(self) -> None:
+        """Finish the scan that was cut short, so that the graph may change."""
+        self.kernel.finish_cursor(self.graph.addresses, *self.state.addresses)
+
+    # Sending
+
+    def _flush(self) -> None:
+        """Send what the kernel has put into its outboxes, each bundle stamped with the least iteration it can cause work at."""
+        columns = self.state.columns
+        now = self.operator.timestamp
+        for target in range(self.workers):
+            length = int(columns.out_length[target])
+            if length:
+                messages = self.state.outbox(target)
+                invalidations = messages.numbers[messages.kinds == INVALIDATE]
+                wave = int(invalidations.min()) if invalidations.size else 0
+                if wave:
+                    assert self.waves is not None
+                    self.waves.add(wave, 1)
+                # What is no work of its own has the floor that it was made at, and the token may have moved on since.
+                iteration = max(now, int(columns.out_least[target]) - 1)
+                self.operator.send(target, Bundle(self.worker, messages, wave), iteration)
+                self.bundles_sent += 1
+                columns.out_length[target] = 0
+                columns.out_least[target] = NEVER
+        self.state.counters[names.SENT_LEAST] = NEVER
+        if self.waves is not None:
+            changes = self.waves.unsent()
+            if changes:
+                self.operator.send_to_others(Bundle(self.worker, wave_changes=changes))
+
+    # Waves
+
+    def _advance_waves(self, *, moves_on: bool) -> None:
+        """Count off the invalidations that are worked off here, move the token of waves, settle what has ended.
+
+        A worker's token moves to the next wave when all earlier ones have ended and somebody is waiting for this one.
+        """
+        waves = self.waves
+        if waves is None or not self.has_no_invalidations():
+            return
+        for wave in self._unfinished_waves:
+            waves.add(wave, -1)
+        self._unfinished_waves.clear()
+        counters = self.state.counters
+        is_waited_for = counters[names.MARKS] or waves.beyond_token()
+        if moves_on and is_waited_for and waves.token is not None and waves.frontier() == waves.token:
+            waves.advance_token(waves.token + 1)
+            counters[names.NEXT_WAVE] = waves.token
+            self.operator.activate()
+        if counters[names.MARKS]:
+            frontier = waves.frontier()
+            ended = NEVER if frontier is None else frontier - 1
+            if int(self.state.columns.wave[self.state.columns.marks[: counters[names.MARKS]]].min()) <= ended:
+                self.kernel.end_waves(self.state.addresses[1], ended)
+                self.operator.activate()
+
+    # The token
+
+    def _move_token(self, *, stays: bool) -> None:
+        """Downgrade the token to the least iteration that work is pending at; without work, see `LoopOperator.move_token`."""
+        if not self.operator.token.is_live:
+            return
+        least = self.pending_least()
+        if least > self.state.counters[names.CAP]:
+            least = NEVER
+        self.operator.move_token(min(least, self._held_least()), stays=stays)
+
+
+def concatenated(parts: list[Messages]) -> Messages:
+    """All messages, in order."""
+    return Messages.of(np.concatenate(columns) for columns in zip(*parts, strict=True))

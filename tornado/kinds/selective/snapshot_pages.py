@@ -1,0 +1,118 @@
+"""One worker's part of a snapshot that is to be stored, as the pages that its vertices and edges fall to.
+
+Whoever stores it asks for a page after another, so nobody holds all of it at once, and no single answer takes long. Nothing here
+keeps the interpreter lock for long: compiled functions and NumPy's, which give it back, do what is proportional to the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InternalError
+from ...graph import EdgeReader, EvolvingGraph, pages_of
+from ...graph.graph_module import graph_module
+from .loop_state import LoopState
+
+_STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
+
+Vertices = tuple[NDArray[np.int64], dict[str, NDArray[Any]]]
+Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ByPage:
+    """Entries by page: `bounds` has where each page begins in `order`, which has their numbers."""
+
+    bounds: NDArray[np.int64]
+    order: NDArray[np.int64]
+
+    def of(self, page: int) -> NDArray[np.int64]:
+        """The numbers of the entries of a page, ascending."""
+        return self.order[self.bounds[page] : self.bounds[page + 1]]
+
+
+class SnapshotPages:
+    """See the module. Asked from one thread at a time, when the branch is over and its edges, if it reads them, are read.
+
+    Parameters
+    ----------
+    graph, state
+        Of the branch.
+    vertices
+        How many had been seen at its cut; the first of them stay what they are.
+    reader
+        Has read the edges; None where those of a branch of another loop are stored.
+    """
+
+    def __init__(
+        self, graph: EvolvingGraph, state: LoopState, vertices: int, reader: EdgeReader | None
+    ) -> None:
+        self._kernel = graph_module()
+        self._ids = graph.columns.ids
+        self._state = state
+        self._vertices = graph.known_rows(vertices).astype(np.int32)
+        self._edges = None if reader is None else reader.columns()
+        self._rows = max(state.rows_seen, 0 if reader is None else reader.rows)
+        self._arranging: Iterator[None] | None = None
+        self._vertices_by_page: _ByPage
+        self._edges_by_page: _ByPage
+
+    def sizes(self) -> tuple[int, int]:
+        """How many vertices and edges there are."""
+        return len(self._vertices), 0 if self._edges is None else len(self._edges[1])
+
+    def arrange(self, pages: int) -> bool:
+        """Put some of the entries into their pages; return whether that was all. Pages can be asked for then."""
+        if self._arranging is None:
+            self._arranging = self._arranged(pages)
+        return next(self._arranging, self) is self
+
+    def page_vertices(self, page: int) -> Vertices:
+        """See `PagesView`: values, and the ids of parents (their own without one)."""
+        rows = self._vertices[self._vertices_by_page.of(page)]
+        ids, parents = self._ids, self._state.columns.parent[rows]
+        columns = {"values": self._state.values[rows], "parents": ids[np.where(parents >= 0, parents, rows)]}
+        return ids[rows], columns
+
+    def page_edges(self, page: int) -> Edges:
+        """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
+        if self._edges is None:
+            raise InternalError("the branch was forked without its edges, so none of them were read")
+        producers, consumers, weights, born = self._edges
+        chosen = self._edges_by_page.of(page)
+        chosen = chosen[np.argsort(born[chosen])]
+        ids = self._ids
+        return ids[producers[chosen]], ids[consumers[chosen]], weights[chosen]
+
+    def _arranged(self, pages: int) -> Iterator[None]:
+        page_of_row = np.empty(self._rows, np.uint16)
+        for stretch in _stretches(self._rows):
+            page_of_row[stretch] = pages_of(np.ascontiguousarray(self._ids[stretch]), pages)
+            yield
+        self._vertices_by_page = yield from self._by_page(page_of_row, self._vertices, pages)
+        if self._edges is not None:
+            self._edges_by_page = yield from self._by_page(page_of_row, self._edges[1], pages)
+
+    def _by_page(
+        self, page_of_row: NDArray[np.uint16], rows: NDArray[np.int32], pages: int
+    ) -> Generator[None, None, _ByPage]:
+        bounds, order = np.zeros(pages + 1, np.int64), np.empty(len(rows), np.int64)
+        for stretch in _stretches(len(rows)):
+            self._kernel.count_by_page(page_of_row, rows[stretch], bounds[1:])
+            yield
+        np.cumsum(bounds, out=bounds)
+        following = bounds[:-1].copy()
+        for stretch in _stretches(len(rows)):
+            self._kernel.order_by_page(page_of_row, rows[stretch], stretch.start, following, order)
+            yield
+        return _ByPage(bounds, order)
+
+
+def _stretches(length: int) -> Iterator[slice]:
+    for first in range(0, length, _STRETCH):
+        yield slice(first, min(first + _STRETCH, length))

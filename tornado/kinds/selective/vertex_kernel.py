@@ -1,0 +1,168 @@
+"""What happens to one vertex of the compiled loop: it appears, takes an offer, becomes dirty or clean, is queued for a recheck."""
+
+import numba as nb
+import numpy as np
+
+from ...graph.graph_columns import ROWS
+from ...graph.rows_kernel import reverse_of, row_of
+from ...protocol.session_kernel import OPEN_RECORDS
+from .loop_columns import (
+    CURSOR_BACK,
+    CURSOR_KIND,
+    CURSOR_NUMBER,
+    CURSOR_POSITION,
+    CURSOR_ROW,
+    DELAY_BOUND,
+    DIRTY,
+    FLOOR,
+    HEAP,
+    HEARS_BACK,
+    MARKED,
+    NO_PARENT,
+    OWN,
+    RECHECKS,
+    REGATHER,
+    ROWS_SEEN,
+    SELF_PARENT,
+    WORKER,
+)
+from .queue_kernel import count_pending, discount_pending, push_heap
+from .stand_in import BOTH_WAYS, WORST, better, initial, offer, priority
+from .value_kernel import put_row_value, row_value_at, value_at
+
+
+@nb.njit(cache=True)
+def admit_rows(graph, session, loop, parameters):
+    """Initialise the columns of rows that are new in the graph."""
+    for row in range(loop.counters[ROWS_SEEN], graph.counters[ROWS]):
+        put_row_value(loop.value, row, WORST)
+        put_row_value(loop.candidate, row, WORST)
+        loop.parent[row] = NO_PARENT
+        loop.reached[row] = loop.counters[FLOOR]
+        loop.flags[row] = 0
+        loop.subscribers[row] = np.uint64(0)
+        session.record[row] = 0
+        session.preparing_producers[row] = 0
+        loop.counters[ROWS_SEEN] = row + 1
+        if graph.owner[row] == loop.counters[WORKER]:
+            loop.flags[row] = OWN
+            value = initial(graph.ids[row], *parameters)
+            if better(value, WORST):
+                put_row_value(loop.candidate, row, value)
+                loop.parent[row] = SELF_PARENT
+                mark_dirty(session, loop, row)
+
+
+@nb.njit(cache=True)
+def row_for(graph, session, loop, identifier, parameters):
+    """The row of a vertex id, made if there is none; this loop has columns for it."""
+    row = row_of(graph, identifier)
+    if row >= loop.counters[ROWS_SEEN]:
+        admit_rows(graph, session, loop, parameters)
+    return row
+
+
+@nb.njit(cache=True)
+def mark_dirty(session, loop, row):
+    """The candidate of a vertex got better: it has an update to commit."""
+    fresh = loop.flags[row] & DIRTY == 0
+    if fresh:
+        loop.flags[row] |= DIRTY
+        loop.reached[row] = max(loop.reached[row], loop.counters[FLOOR])
+        count_pending(loop, loop.reached[row] + 1)
+    if loop.counters[DELAY_BOUND] == 1:
+        if fresh:
+            loop.heap_row[loop.counters[HEAP]] = row
+            loop.counters[HEAP] += 1
+    elif session.record[row] == 0:
+        loop.counters[HEAP] = push_heap(
+            loop.heap_key,
+            loop.heap_row,
+            loop.counters[HEAP],
+            priority(row_value_at(loop.candidate, row)),
+            row,
+        )
+
+
+@nb.njit(cache=True)
+def mark_clean(loop, row):
+    """A vertex has no update to commit any more."""
+    if loop.flags[row] & DIRTY:
+        loop.flags[row] &= ~np.uint8(DIRTY)
+        discount_pending(loop, loop.reached[row] + 1)
+
+
+@nb.njit(cache=True)
+def raise_reached(loop, row, iteration):
+    """The vertex made or gathered a commit of an iteration."""
+    if loop.reached[row] < iteration:
+        if loop.flags[row] & DIRTY:
+            discount_pending(loop, loop.reached[row] + 1)
+            loop.reached[row] = iteration
+            count_pending(loop, iteration + 1)
+        else:
+            loop.reached[row] = iteration
+
+
+@nb.njit(cache=True)
+def feasible_below(loop, row):
+    """A producer's value must be strictly better than this to be chosen after a loss (DUAL's feasible distance)."""
+    if loop.flags[row] & MARKED:
+        return value_at(loop.least, row)
+    return row_value_at(loop.value, row)
+
+
+@nb.njit(cache=True)
+def consider(session, loop, row, producer, candidate, producer_value):
+    """Take an offer if it is better than what the vertex has. It has raised `reached` already."""
+    if not better(candidate, row_value_at(loop.candidate, row)):
+        return
+    if loop.flags[row] & MARKED and not better(producer_value, value_at(loop.least, row)):
+        return
+    put_row_value(loop.candidate, row, candidate)
+    loop.parent[row] = producer
+    mark_dirty(session, loop, row)
+
+
+@nb.njit(cache=True)
+def consider_input(session, loop, row, producer, weight):
+    """An offer that comes from a new edge. A vertex gathers no input while it prepares (trap 5)."""
+    if session.counters[OPEN_RECORDS] != 0 and session.record[row] != 0:
+        loop.flags[row] |= REGATHER
+        return
+    producer_value = row_value_at(loop.value, producer)
+    if better(producer_value, WORST):
+        consider(session, loop, row, producer, offer(producer_value, weight), producer_value)
+
+
+@nb.njit(cache=True)
+def recheck(loop, row, wave):
+    """Queue a vertex whose support may be gone."""
+    loop.recheck_row[loop.counters[RECHECKS]] = row
+    loop.recheck_wave[loop.counters[RECHECKS]] = wave
+    loop.counters[RECHECKS] += 1
+
+
+@nb.njit(cache=True)
+def set_cursor(loop, kind, row, number):
+    """Begin a scan of a row's list."""
+    loop.counters[CURSOR_KIND] = kind
+    loop.counters[CURSOR_ROW] = row
+    loop.counters[CURSOR_POSITION] = 0
+    loop.counters[CURSOR_BACK] = 0
+    loop.counters[CURSOR_NUMBER] = number
+
+
+@nb.njit(cache=True)
+def hears_back(loop):
+    """Whether the loop hears along the reverse lists as well."""
+    return BOTH_WAYS and loop.counters[HEARS_BACK] != 0
+
+
+@nb.njit(cache=True)
+def consumers_here(graph, loop, row):
+    """How many entries the lists of those have who hear of a vertex on this worker."""
+    count = np.int64(graph.out_length[row])
+    if hears_back(loop):
+        count += np.int64(reverse_of(graph).out_length[row])
+    return count

@@ -1,0 +1,140 @@
+"""What a user writes: a vertex program. Its fields are its parameters.
+
+Source: the programming interface of Tornado (SIGMOD 2016, section 3). The kinds differ in what must be remembered to take an
+input back; a user derives from one of them (`tornado.kinds`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificate import Side
+from ..errors import InvalidArgument, UnknownField
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import MENTION
+
+_GREATEST_DELAY_BOUND = 1 << 40  # far beyond any loop's iterations, and safe to add to one
+
+
+class VertexProgram:
+    """The common part of all programs: a frozen dataclass whose fields are the parameters of the analysis.
+
+    Attributes
+    ----------
+    rank : {"nearest", "highest"}
+        Which values come first where the best vertices are asked for.
+    delay_bounds : tuple of int or None
+        Least and greatest delay bound for which the program converges to the same answer; None is unbounded.
+    both_ways
+        Whether a vertex hears of those that its edges end at, as well as of those that edges to it begin at.
+    program_kind
+        The name of its kind, which the base class of the kind says.
+    worst
+        The value of a vertex that was not reached.
+    """
+
+    program_kind: ClassVar[str] = ""
+    worst: ClassVar[Any] = math.inf
+
+    rank: ClassVar[Literal["nearest", "highest"]] = "nearest"
+    delay_bounds: ClassVar[tuple[int, int | None]] = (1, None)
+    both_ways: ClassVar[bool] = False
+
+    def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
+        """Which records this program cannot take (a mask over the batch), and why."""
+        return np.zeros(len(batch), np.bool_), ""
+
+    @property
+    def stopped_side(self) -> Side | None:
+        """On which side of the exact values those of a stopped branch are (see `certificate`); None: that is not known."""
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def with_parameters(self, changed: Mapping[str, Any]) -> Self:
+        """The same program with other parameters.
+
+        Raises
+        ------
+        UnknownField
+            For a parameter that the program does not have.
+        """
+        known = self.parameters()
+        unknown = sorted(changed.keys() - known.keys())
+        if unknown:
+            raise UnknownField(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {', '.join(sorted(known))}"
+            )
+        return dataclasses.replace(self, **changed)  # type: ignore[type-var]
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that are not what their fields are declared to be.
+
+        Raises
+        ------
+        InvalidArgument
+            For an ``int`` field with anything but a 64-bit integer, a ``float`` field with anything but a number, or a
+            ``tuple[int, ...]`` field with anything but a tuple of 64-bit integers.
+        """
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            declared = field.type.__name__ if isinstance(field.type, type) else str(field.type)
+            if declared == "int" and not _is_int64(value):
+                raise InvalidArgument(
+                    f"{type(self).__name__}.{field.name} is {value!r} but must be an integer from -2^63 to 2^63-1"
+                )
+            if declared == "tuple[int, ...]" and not (
+                isinstance(value, tuple) and all(map(_is_int64, value))
+            ):
+                raise InvalidArgument(
+                    f"{type(self).__name__}.{field.name} is {value!r} but must be a tuple of integers from -2^63 to 2^63-1"
+                )
+            is_bool = isinstance(value, bool | np.bool_)
+            if declared == "float" and (is_bool or not isinstance(value, int | float | np.number)):
+                raise InvalidArgument(f"{type(self).__name__}.{field.name} is {value!r} but must be a number")
+
+    def check_delay_bound(self, delay_bound: int | None) -> None:
+        """Refuse a delay bound that the program does not converge for.
+
+        Raises
+        ------
+        InvalidArgument
+            For a bound below 1 or outside `delay_bounds`.
+        """
+        if delay_bound is not None and (type(delay_bound) is not int or delay_bound > _GREATEST_DELAY_BOUND):
+            raise InvalidArgument(
+                f"delay bound is {delay_bound!r} but must be a whole number from 1 to {_GREATEST_DELAY_BOUND}, or None for "
+                "unbounded"
+            )
+        least, greatest = self.delay_bounds
+        given = math.inf if delay_bound is None else delay_bound
+        if given < max(1, least) or given > (math.inf if greatest is None else greatest):
+            allowed = f"{max(1, least)} to {'unbounded' if greatest is None else greatest}"
+            raise InvalidArgument(
+                f"delay bound {delay_bound if delay_bound is not None else 'unbounded'} is not possible for "
+                f"{type(self).__name__}: it converges for {allowed}"
+            )
+
+
+def first_refused(program: VertexProgram, batch: EdgeBatch) -> tuple[int, str, str] | None:
+    """Return the first record that a program cannot take: its index, the record and the reason; None where there is none."""
+    refused, reason = program.check(batch)
+    refused = refused & (batch.op != MENTION)  # what has no edge is nothing that a program could refuse
+    if not refused.any():
+        return None
+    first = int(np.flatnonzero(refused)[0])
+    return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
+
+
+def _is_int64(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return -(2**63) <= int(value) < 2**63
