@@ -12,15 +12,15 @@ from tornado.command.presentation import ExitCode, exit_code_of, present_failure
 from tornado.errors import InvalidArgument, NotSupported, PortInUse, QueueFull, StoreFull, UnknownVertex
 
 
-def test_the_version_goes_to_standard_output(tornado):
-    done = tornado("--version")
+def test_the_version_goes_to_standard_output(tornado_process):
+    done = tornado_process("--version")
     assert done.code == 0
     assert done.out.startswith("tornado-loops, version ")
     assert done.err == ""
 
 
-def test_without_a_command_the_help_is_shown_as_a_usage_error(tornado):
-    done = tornado()
+def test_without_a_command_the_help_is_shown_as_a_usage_error(tornado_process):
+    done = tornado_process()
     assert done.code == 2
     assert done.out == ""
     for command in ("run", "query", "ls", "cancel", "demo", "doctor", "bench", "sim"):
@@ -45,8 +45,8 @@ def test_wrong_usage_exits_with_2_and_says_what_is_wrong(tornado, arguments):
     assert "hint: `tornado" in done.err
 
 
-def test_an_error_is_one_json_line_with_its_code_where_json_was_asked_for(tornado):
-    done = tornado("ls", "--json", "--url", f"http://127.0.0.1:{_free_port()}")
+def test_an_error_is_one_json_line_with_its_code_where_json_was_asked_for(tornado_process):
+    done = tornado_process("ls", "--json", "--url", f"http://127.0.0.1:{_free_port()}")
     assert done.code == 1
     assert done.out == ""
     line = json.loads(done.err)

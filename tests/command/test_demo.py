@@ -9,7 +9,7 @@ from tornado.command import client as client_module
 from tornado.command import main
 from tornado.command.pacing import PacedStream, Stage
 from tornado.command.town import Town
-from tornado.ingest.records import EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
 
 _SMALL = ["demo", "--rows", "40", "--columns", "48", "--closures", "40", "--seconds", "1"]
 
@@ -19,10 +19,10 @@ def town():
     return Town.generate(rows=20, columns=30, closed_roads=25, seed=3)
 
 
-def test_the_demo_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind(tornado, tmp_path):
+def test_the_demo_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind(tornado_process, tmp_path):
     folder = tmp_path / "temporary"
     folder.mkdir()
-    done = tornado(*_SMALL, TMPDIR=str(folder))
+    done = tornado_process(*_SMALL, TMPDIR=str(folder))
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1].startswith("match")
     assert done.out.count("bit for bit: equal") == 2

@@ -13,13 +13,13 @@ pytestmark = pytest.mark.usefixtures("compiled_paths")
 
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_the_chain_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind(tornado, tmp_path):
+def test_the_chain_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind(tornado_process, tmp_path):
     pytest.importorskip("pyspark")
     folder = tmp_path / "temporary"
     folder.mkdir()
     # The Spark of the loop's workers, too, lives for seconds.
     options = IN_A_HURRY | {"TMPDIR": str(folder)}
-    done = tornado("demo-kafka", "--side", "20", "--seconds", "2", timeout_s=300, **options)
+    done = tornado_process("demo-kafka", "--side", "20", "--seconds", "2", timeout_s=300, **options)
     assert done.code == 0, done.out + done.err
     *lines, last = done.out.splitlines()
     assert last.startswith("match")
@@ -38,12 +38,12 @@ def test_the_chain_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind
     assert [command for command in commands if str(folder) in command] == []
 
 
-def test_without_java_it_says_what_to_install(tornado, tmp_path, monkeypatch):
+def test_without_java_it_says_what_to_install(tornado_process, tmp_path, monkeypatch):
     pytest.importorskip("pyspark")
     pytest.importorskip("kafka")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     (tmp_path / "bin").mkdir()
-    done = tornado(
+    done = tornado_process(
         "demo-kafka",
         PATH=str(tmp_path / "bin"),
         JAVA_HOME="",

@@ -12,8 +12,8 @@ from tornado.command import checks
 from tornado.command.checks import Status
 
 
-def test_a_sound_environment_passes_and_every_check_is_one_line(tornado):
-    done = tornado("doctor")
+def test_a_sound_environment_passes_and_every_check_is_one_line(tornado_process):
+    done = tornado_process("doctor")
     assert (done.code, done.err) == (0, "")
     names = [
         "python",
@@ -30,17 +30,17 @@ def test_a_sound_environment_passes_and_every_check_is_one_line(tornado):
         assert f"  {name}: " in done.out
 
 
-def test_the_json_form_is_one_document(tornado):
-    done = tornado("doctor", "--json")
+def test_the_json_form_is_one_document(tornado_process):
+    done = tornado_process("doctor", "--json")
     document = json.loads(done.out)
     assert document["ok"] is True
     assert {line["status"] for line in document["checks"]} <= {"ok", "warn"}
     assert all(line["remedy"] for line in document["checks"] if line["status"] != "ok")
 
 
-def test_a_store_that_cannot_be_written_fails_and_says_what_to_do(tornado):
+def test_a_store_that_cannot_be_written_fails_and_says_what_to_do(tornado_process):
     # A file of the system cannot have folders below it, whoever we are.
-    done = tornado("doctor", TORNADO_LOOPS_DATA_DIR="/proc/version/data")
+    done = tornado_process("doctor", TORNADO_LOOPS_DATA_DIR="/proc/version/data")
     assert done.code == 1
     assert "fail  store" in done.out
     assert "--store memory:" in done.out

@@ -30,7 +30,12 @@ class Branch:
         self.state = state
         self.released = False
         self.snapshot = SimpleNamespace(
-            offsets={"e.csv": 3}, instant=datetime.now(UTC), version=3, iteration=9, delay_bound=64
+            stream="edges",
+            offsets={"e.csv": 3},
+            instant=datetime.now(UTC),
+            version=3,
+            iteration=9,
+            delay_bound=64,
         )
 
     @property
@@ -68,13 +73,12 @@ def job(tmp_path):
         deployment = SimpleNamespace(
             loop=loop,
             loops=[loop],
-            logged=loop,
             recognise=lambda *_: None,
             is_gone_on_from=False,
             interner=None,
             quarantine=Quarantine(None),
             server=None,
-            service=SimpleNamespace(watch_sources=lambda *_: None),
+            served=SimpleNamespace(intake=loop, watch_sources=lambda *_: None),
         )
         options = {
             **dict.fromkeys(["vertices", "points", "columns", "workers", "store", "stream", "quarantine"]),
@@ -84,6 +88,7 @@ def job(tmp_path):
             "until_end": False,
             "edges": (),
             "undirected": False,
+            "check_times": False,
             "ids": "int",
             "engine": "threads",
             "master": None,

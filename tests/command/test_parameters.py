@@ -16,6 +16,8 @@ from tornado.command.kafka_config import read_client_settings
 from tornado.command.parameters import PROGRAM_KEY, ProgramCommand, make_program, program_options
 from tornado.command.plan import Address, RunPlan, default_quarantine, default_stores, parse_delay_bound
 from tornado.errors import InvalidArgument, NotSupported
+from tornado.ingest.interner import Interner
+from tornado.query.parameters import with_interned_vertices
 from tornado.query.programs import ProgramEntry
 
 
@@ -53,8 +55,12 @@ def command(monkeypatch):
     @click.option("--edges", multiple=True)
     @click.pass_context
     def run(ctx, **options):
-        intern = {"Rome": 17}.__getitem__ if options["ids"] == "string" else None
-        return make_program(ctx.meta[PROGRAM_KEY], options, intern=intern), options
+        program = make_program(ctx.meta[PROGRAM_KEY], options)
+        if options["ids"] == "string":
+            interner = Interner()
+            interner.intern([f"town {number}" for number in range(17)])
+            program = with_interned_vertices(program, interner)  # as a session does
+        return program, options
 
     return lambda *arguments: run.main(args=list(arguments), prog_name="run", standalone_mode=False)
 
@@ -133,6 +139,7 @@ _OPTIONS = {
     "kafka_config": None,
     "columns": None,
     "undirected": False,
+    "check_times": False,
     "ids": "int",
     "workers": None,
     "engine": "threads",
@@ -238,6 +245,12 @@ def test_a_plan_with_a_topic_is_endless_unless_it_ends_where_the_topic_does(tmp_
     assert plan.kafka.client == {"security_protocol": "SASL_PLAINTEXT"}
     assert (plan.kafka.dedup_key, plan.kafka.group, plan.kafka.ingesters) == (None, None, plan.workers)
     assert not RunPlan.of("sssp", _OPTIONS | changes | {"until_end": True, "output": "-"}).is_endless
+    assert [
+        RunPlan.of("sssp", _OPTIONS | changes | {"check_times": said}).kafka.times for said in (False, True)
+    ] == [
+        False,
+        True,
+    ]
 
 
 def test_a_key_is_a_column_of_the_topic_that_files_pass_over():

@@ -37,8 +37,8 @@ def _rows(text):
     return {row["vertex"]: row["value"] for row in csv.DictReader(io.StringIO(text))}
 
 
-def test_the_exact_result_is_written_and_standard_output_stays_empty(tornado, edges, tmp_path):
-    done = _run(tornado, "--edges", "edges.csv", "--output", "out.csv")
+def test_the_exact_result_is_written_and_standard_output_stays_empty(tornado_process, edges, tmp_path):
+    done = _run(tornado_process, "--edges", "edges.csv", "--output", "out.csv")
     assert (done.code, done.out) == (0, "")
     text = (tmp_path / "out.csv").read_text()
     assert text.startswith("vertex,value\n")
@@ -46,8 +46,10 @@ def test_the_exact_result_is_written_and_standard_output_stays_empty(tornado, ed
     assert [row.split(",")[0] for row in text.splitlines()[1:]] == ["1", "2", "3", "4", "5"]
 
 
-def test_a_dash_writes_csv_to_standard_output_and_all_else_is_json_lines_on_standard_error(tornado, edges):
-    done = _run(tornado, "--edges", "edges.csv", "--output", "-")
+def test_a_dash_writes_csv_to_standard_output_and_all_else_is_json_lines_on_standard_error(
+    tornado_process, edges
+):
+    done = _run(tornado_process, "--edges", "edges.csv", "--output", "-")
     assert done.code == 0
     assert _rows(done.out) == _DISTANCES
     events = [json.loads(line) for line in done.err.splitlines()]
@@ -89,8 +91,8 @@ def test_vertices_need_have_no_edge(tornado, tmp_path):
     assert (done.code, "--vertices none.txt: there is no such file" in done.err) == (2, True)
 
 
-def test_edges_come_from_standard_input_as_well(tornado):
-    done = _run(tornado, "--edges", "-", "--output", "-", stdin=_EDGES)
+def test_edges_come_from_standard_input_as_well(tornado_process):
+    done = _run(tornado_process, "--edges", "-", "--output", "-", stdin=_EDGES)
     assert (done.code, _rows(done.out)) == (0, _DISTANCES)
 
 
@@ -103,9 +105,9 @@ def test_several_files_compressed_or_not_with_headers_comments_and_removals(torn
     assert _rows(done.out) == {"1": "0.0", "2": "4.0", "3": "5.0", "4": "5.0", "5": "6.0"}
 
 
-def test_columns_can_be_named_and_lines_taken_in_both_directions(tornado):
+def test_columns_can_be_named_and_lines_taken_in_both_directions(tornado_process):
     done = _run(
-        tornado,
+        tornado_process,
         "--edges",
         "-",
         "--columns",
@@ -141,8 +143,8 @@ def test_distances_equal_networkx_bit_for_bit(tornado, tmp_path, delay_bound):
     assert found == expected
 
 
-def test_string_ids_come_back_as_strings(tornado):
-    done = tornado(
+def test_string_ids_come_back_as_strings(tornado_process):
+    done = tornado_process(
         *[
             "run",
             "sssp",
@@ -178,8 +180,8 @@ def test_rejected_records_go_to_the_quarantine_with_their_line_and_reason(tornad
     assert any(event.get("rejected") == 4 for event in events)
 
 
-def test_without_a_name_the_quarantine_lies_beside_the_store(tornado, tmp_path):
-    done = tornado(
+def test_without_a_name_the_quarantine_lies_beside_the_store(tornado_process, tmp_path):
+    done = tornado_process(
         *[
             "run",
             "sssp",
@@ -246,17 +248,17 @@ def test_wrong_usage_exits_with_2_before_anything_is_written(tornado, edges, tmp
         ("broken.py:Program", "cannot be imported: ZeroDivisionError"),
     ],
 )
-def test_an_app_that_cannot_be_found_is_answered_with_what_there_is(tornado, tmp_path, app, said):
+def test_an_app_that_cannot_be_found_is_answered_with_what_there_is(tornado_process, tmp_path, app, said):
     (tmp_path / "mine.py").write_text(_OWN_PROGRAM)
     (tmp_path / "broken.py").write_text("1 / 0\n")
-    done = tornado("run", app, "--source", "1", "--edges", "-", "--output", "-")
+    done = tornado_process("run", app, "--source", "1", "--edges", "-", "--output", "-")
     assert done.code == 2
     assert said in done.err
 
 
-def test_a_program_of_ones_own_is_a_file_and_a_class_name(tornado, tmp_path):
+def test_a_program_of_ones_own_is_a_file_and_a_class_name(tornado_process, tmp_path):
     (tmp_path / "mine.py").write_text(_OWN_PROGRAM)
-    done = tornado(
+    done = tornado_process(
         *["run", "mine.py:Mine", "--source", "1", "--edges", "-", "--output", "-", "--store", "memory:"],
         stdin=_EDGES,
     )

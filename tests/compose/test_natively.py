@@ -59,7 +59,7 @@ def test_the_chain_of_the_file_gives_the_exact_answer(tmp_path, cluster):
     (tmp_path / "conf" / "spark-defaults.conf").write_text(lines)
     environment = os.environ | {
         "JAVA_HOME": spark_java_home(),
-        "PYTHONPATH": os.pathsep.join([str(CHECKOUT), *sys.path]),
+        "PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ["PYTHONPATH"], *sys.path]),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_CONF_DIR": str(tmp_path / "conf"),
         "SPARK_LOCAL_IP": "127.0.0.1",

@@ -31,30 +31,78 @@ def problem(response, status, code):
     return document
 
 
+BAD_LINES = {
+    "9223372036854775808,1,1.0": "9223372036854775808",
+    "1,-9223372036854775809,1.0": "-9223372036854775809",
+    "1,2,nan": "NaN",
+    "1,2,NaN": "NaN",
+    "1,2,1e999": "weight is not finite: '1e999'",
+    "1,2,inf": "weight is not finite: 'inf'",
+    "1,2,-1.0": "negative",
+}
+
+
+@pytest.fixture(scope="module")
+def rejected(tmp_path_factory):
+    """What a run over a file for each bad line has in its quarantine, by the name of the file; the result is exact."""
+    folder = tmp_path_factory.mktemp("lines")
+    files = []
+    for number, line in enumerate(BAD_LINES):
+        (folder / f"{number}.csv").write_text(GOOD.replace("2,3", f"{line}\n2,3"))
+        files += ["--edges", folder / f"{number}.csv"]
+    code, events = run(
+        folder,
+        *[*files, "--output", folder / "out.csv", "--store", "memory:"],
+        *["--quarantine", folder / "rejected.jsonl"],
+    )
+    assert code == 0, events
+    assert (folder / "out.csv").read_text() == "vertex,value\n1,0.0\n2,1.0\n3,3.5\n"
+    entries = [json.loads(line) for line in (folder / "rejected.jsonl").read_text().splitlines()]
+    assert len(entries) == len(BAD_LINES)
+    return {entry["source"]: entry for entry in entries}
+
+
 @pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("9223372036854775808,1,1.0", "9223372036854775808"),
-        ("1,-9223372036854775809,1.0", "-9223372036854775809"),
-        ("1,2,nan", "NaN"),
-        ("1,2,NaN", "NaN"),
-        ("1,2,1e999", "weight is not finite: '1e999'"),
-        ("1,2,inf", "weight is not finite: 'inf'"),
-        ("1,2,-1.0", "negative"),
-    ],
+    ("number", "line", "reason"), [(n, *pair) for n, pair in enumerate(BAD_LINES.items())]
 )
-def test_a_bad_line_of_a_file_is_quarantined_and_the_rest_is_exact(tmp_path, line, reason):
-    (tmp_path / "edges.csv").write_text(GOOD.replace("2,3", f"{line}\n2,3"))
+def test_a_bad_line_of_a_file_is_quarantined_and_the_rest_is_exact(rejected, number, line, reason):
+    entry = rejected[f"{number}.csv"]
+    assert (entry["position"], entry["record"]) == (2, line)
+    assert reason in entry["reason"]
+
+
+TIMED = "src,dst,weight,time\n1,2,1.0,1700000000\n1,3,0.5,12 102509.39\n2,3,2.5,2026-01-31T12:00:00+01:00\n1,3,9.0,\n"
+
+
+@pytest.mark.parametrize("columns", [[], ["--columns", "src,dst,weight,time"]])
+def test_a_time_that_is_none_costs_its_record_where_times_are_checked(tmp_path, columns):
+    (tmp_path / "edges.csv").write_text(TIMED)
+    code, events = run(
+        tmp_path,
+        *["--edges", tmp_path / "edges.csv", *columns, "--check-times", "--output", tmp_path / "out.csv"],
+        *["--store", "memory:", "--quarantine", tmp_path / "rejected.jsonl"],
+    )
+    assert code == 0, events
+    assert (tmp_path / "out.csv").read_text() == "vertex,value\n1,0.0\n2,1.0\n3,3.5\n"
+    (entry,) = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text().splitlines()]
+    assert entry == {
+        "source": "edges.csv",
+        "position": 3,
+        "record": "1,3,0.5,12 102509.39",
+        "reason": "time is neither seconds since 1970 nor ISO 8601: '12 102509.39'",
+    }
+
+
+def test_no_edge_is_lost_for_a_time_that_nobody_asked_for(tmp_path):
+    (tmp_path / "edges.csv").write_text(TIMED)
     code, events = run(
         tmp_path,
         *["--edges", tmp_path / "edges.csv", "--output", tmp_path / "out.csv", "--store", "memory:"],
         *["--quarantine", tmp_path / "rejected.jsonl"],
     )
     assert code == 0, events
-    assert (tmp_path / "out.csv").read_text() == "vertex,value\n1,0.0\n2,1.0\n3,3.5\n"
-    (entry,) = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text().splitlines()]
-    assert (entry["source"], entry["position"], entry["record"]) == ("edges.csv", 2, line)
-    assert reason in entry["reason"]
+    assert (tmp_path / "out.csv").read_text() == "vertex,value\n1,0.0\n2,1.0\n3,0.5\n"
+    assert not (tmp_path / "rejected.jsonl").exists() or (tmp_path / "rejected.jsonl").read_text() == ""
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import pytest
 
 from tests.end_to_end.running import Service, run
 from tests.end_to_end.test_service import ndjson
-from tornado.ingest.records import EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store
 from tornado.testing import EdgeHistory, exact_distances, mixed, random_multigraph
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tests.end_to_end.running import ARROW, NDJSON, Service
-from tornado.ingest.records import INSERT, REMOVE, REPLACE
+from tornado.records.operations import INSERT, REMOVE, REPLACE
 from tornado.testing import EdgeHistory, batches, college_messages, exact_distances, mixed
 
 SIGNS = {INSERT: "+", REMOVE: "-", REPLACE: "="}

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from tests.end_to_end.running import CHECKOUT, NDJSON, Service, environment_in, run
+from tornado.command import main
 
 EDGES = "src,dst,weight\n1,2,5\n2,3,5\n1,3,20\n3,4,1\n"
 
@@ -131,8 +132,10 @@ def test_what_is_pushed_to_an_undirected_run_is_an_edge_in_both_directions(tmp_p
         (["--and", "sssp", "--source", "2"], 2, "a loop named 'sssp' runs already"),
     ],
 )
-def test_what_is_wrong_behind_and_is_said(tmp_path, edges, words, code, said):
-    done, _, errors = tornado(tmp_path, "run", "sssp", "--source", "1", "--edges", edges, *words)
+def test_what_is_wrong_behind_and_is_said(tmp_path, edges, words, code, said, monkeypatch, capfd):
+    monkeypatch.setenv("TORNADO_LOOPS_DATA_DIR", str(tmp_path / "data"))
+    done = main(["run", "sssp", "--source", "1", "--edges", str(edges), *words])
+    errors = capfd.readouterr().err
     assert (done, said in errors) == (code, True), errors
 
 

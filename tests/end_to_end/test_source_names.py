@@ -5,8 +5,8 @@ import os
 import pytest
 
 from tests.end_to_end.running import run
-from tornado.ingest.records import EdgeBatch
-from tornado.query.push_log import StorePushLog
+from tornado.intake.push_log import StorePushLog
+from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store
 
 

@@ -1,20 +1,22 @@
 """Masters to ask: the fake one and the real one. What only the fake can do asks for `fake`."""
 
 import time
+from contextlib import contextmanager
 
 import httpx
 import pytest
 
 from apps.sssp import ShortestPaths
 from tests.query import fake_loops
-from tornado.ingest.records import EdgeBatch
+from tornado.clock import ManualClock
+from tornado.intake.push import Pusher
 from tornado.loops import Master
 from tornado.query.http import HttpServer
 from tornado.query.http_requests import HttpLimits
-from tornado.query.push import Pusher
 from tornado.query.request import ServiceLimits
 from tornado.query.service import QueryService
 from tornado.query.session import Session
+from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store
 
 REAL_WORKERS = 2
@@ -37,8 +39,16 @@ def fake():
     master.close()
 
 
-@pytest.fixture(params=["fake", "real"])
-def master(request):
+@pytest.fixture
+def clock(fake):
+    """The time of the fake, which the test advances; for whatever is opened on it afterwards."""
+    fake.clock = ManualClock()
+    return fake.clock
+
+
+@contextmanager
+def master_of(request):
+    """The master that a fixture is asked for by its parameter."""
     if request.param == "fake":
         made = fake_loops.Master()
         made.new_program = fake_loops.Fastest
@@ -54,11 +64,24 @@ def master(request):
         made.close()
 
 
+@pytest.fixture(params=["fake", "real"])
+def master(request):
+    with master_of(request) as made:
+        yield made
+
+
 def start_roads(master, name="roads"):
     program = getattr(master, "new_program", fake_loops.Fastest)(source=1)
     loop = master.start(program, name=name, delay_bound=64)
     loop.admit(EdgeBatch.of(*ROADS), "edges.csv", 4)
     return loop
+
+
+def intake_of(loop, **shared):
+    """The intake of the stream of a loop that nobody serves."""
+    intake = Pusher(**shared).intake(loop.stream_name)
+    intake.begin(loop.stream)
+    return intake
 
 
 @pytest.fixture
@@ -78,8 +101,8 @@ def open_service():
     """Make services with limits of the test's own."""
     opened = []
 
-    def make(master, **limits):
-        opened.append(QueryService(master, limits=ServiceLimits(**limits)))
+    def make(master, *, pusher=None, **limits):
+        opened.append(QueryService(master, limits=ServiceLimits(**limits), pusher=pusher))
         return opened[-1]
 
     yield make
@@ -87,13 +110,13 @@ def open_service():
         made.close()
 
 
-@pytest.fixture
-def serve():
-    """Start servers, and return a client of each."""
+@contextmanager
+def serving():
+    """Makes what starts servers, and returns a client of each."""
     opened = []
 
-    def make(service, *, pusher=None, **limits):
-        server = HttpServer(service, port=0, pusher=pusher or Pusher(), limits=HttpLimits(**limits)).start()
+    def make(service, **limits):
+        server = HttpServer(service, port=0, limits=HttpLimits(**limits)).start()
         client = httpx.Client(base_url=server.url, timeout=30)
         client.server = server
         opened.append(client)
@@ -106,8 +129,25 @@ def serve():
 
 
 @pytest.fixture
+def serve():
+    with serving() as make:
+        yield make
+
+
+@pytest.fixture
 def client(service, serve):
     return serve(service)
+
+
+@pytest.fixture(scope="module", params=["fake", "real"])
+def standing(request):
+    """A client for all tests of a module that only ask, and leave everything as it was."""
+    with master_of(request) as master:
+        start_roads(master)
+        service = QueryService(master)
+        with serving() as make:
+            yield make(service)
+        service.close()
 
 
 @pytest.fixture

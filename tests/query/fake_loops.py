@@ -10,40 +10,24 @@ import heapq
 import itertools
 import math
 import threading
-import time
 from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from enum import Enum
+from datetime import datetime
 from types import SimpleNamespace
 
 import numpy as np
 
+from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import InvalidArgument, QueueFull, UnknownField
+from tornado.loops.statistics import BranchState, Progress
 from tornado.storage import MemoryStore
 
 INSERT, REMOVE, REPLACE, MENTION = 1, -1, 2, 3
 
 
-class BranchState(Enum):
-    RUNNING = "running"
-    CONVERGED = "converged"
-    STOPPED = "stopped"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class Progress:
-    iteration: int
-    updates: int
-    prepares: int
-    residual: float
-    elapsed_s: float
-
-
 @dataclass(frozen=True)
 class Snapshot:
+    stream: str
     offsets: dict
     instant: datetime
     version: int
@@ -119,7 +103,7 @@ class Branch:
         self._max_iterations = max_iterations
         self._values = None
         self._iteration = 0
-        self._started = time.monotonic()
+        self._started = loop.master.clock.monotonic()
         self._asked = threading.Event()
         self._wish = None
         self._done = threading.Event()
@@ -134,7 +118,7 @@ class Branch:
             if self._max_iterations is not None and self._iteration > self._max_iterations:
                 self._wish = BranchState.STOPPED
                 break
-            if master.gate.is_set() and time.monotonic() >= until:
+            if master.gate.is_set() and master.clock.monotonic() >= until:
                 break
             self._asked.wait(0.001)
         wish = self._wish or BranchState.CONVERGED
@@ -164,9 +148,8 @@ class Branch:
     def progress(self):
         if self.state is BranchState.RUNNING:
             self._loop.master.answers.wait()
-        return Progress(
-            self._iteration, 3 * self._iteration, self._iteration, 0.0, time.monotonic() - self._started
-        )
+        elapsed_s = self._loop.master.clock.monotonic() - self._started
+        return Progress(self._iteration, 3 * self._iteration, self._iteration, 0.0, elapsed_s)
 
     def wait(self, timeout_s=None):
         return self._done.wait(timeout_s)
@@ -214,6 +197,11 @@ class MainLoop:
         self._admitted = 0
         self._missing = 0
         self._lock = threading.RLock()
+
+    @property
+    def stream(self):
+        """Of its own."""
+        return self
 
     def check(self, batch):
         return self.program.check(batch)
@@ -270,8 +258,9 @@ class MainLoop:
         )
 
     def _snapshot(self):
+        instant = self.master.clock.now()
         return Snapshot(
-            dict(self._offsets), datetime.now(UTC), self.version, 10 * self.version, self.delay_bound
+            self.stream_name, dict(self._offsets), instant, self.version, 10 * self.version, self.delay_bound
         )
 
     def approximation(self):
@@ -361,9 +350,10 @@ class MainLoop:
 
 
 class Master:
-    """`delay_s`, `gate`, `answers`, `lagging`, `fork_error`, `branch_error`, `instant`, `values_of` are the test's to set."""
+    """`clock`, `delay_s`, `gate`, `answers`, `lagging`, `fork_error`, `branch_error`, `instant`, `values_of` are the test's to set."""
 
     def __init__(self, store=None, workers=1, engine="threads", spark_master=None):
+        self.clock = SYSTEM_CLOCK
         self.loops = {}
         self.store = MemoryStore() if store is None else store
         self.delay_s = 0.0

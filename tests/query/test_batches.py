@@ -9,19 +9,21 @@ import pyarrow as pa
 import pytest
 
 from tests.query import fake_loops
-from tests.query.conftest import start_roads
+from tests.query.conftest import intake_of, start_roads
 from tests.query.test_http_loops import ARROW, distance
 from tests.query.test_http_queries import problem
+from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.errors import InvalidArgument, QueueFull
 from tornado.ingest.arrow import parse_arrow
 from tornado.ingest.quarantine import Quarantine
-from tornado.ingest.records import EdgeBatch
-from tornado.query import push
-from tornado.query.checkpoints import Checkpoints
-from tornado.query.push import Pusher
-from tornado.query.push_log import StorePushLog
-from tornado.query.pushed_sources import SenderReport
-from tornado.query.staging import BatchKey, Part, Staging
+from tornado.intake import stream_intake
+from tornado.intake.checkpoints import Checkpoints
+from tornado.intake.push import Pusher
+from tornado.intake.push_log import StorePushLog
+from tornado.intake.pushed_sources import SenderReport
+from tornado.intake.staging import BatchKey, Part, Staging
+from tornado.query.served_stream import ServedStream
+from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import MemoryStore, open_store
 
 SOURCE = "spark:q"
@@ -167,9 +169,10 @@ def test_orders_of_different_kinds_are_refused_and_a_key_that_is_null_quarantine
         assert "an order is a signed integer or a struct of them" in document["detail"]
 
 
-def test_an_order_that_is_null_is_quarantined_and_one_of_a_wrong_type_refused(service, serve):
+@pytest.mark.usefixtures("roads")
+def test_an_order_that_is_null_is_quarantined_and_one_of_a_wrong_type_refused(master, open_service, serve):
     quarantine = Quarantine(None)
-    client = serve(service, pusher=Pusher(quarantine=quarantine))
+    client = serve(open_service(master, pusher=Pusher(quarantine=quarantine)))
     put(client, 0, "0.a", body([1, 1, 1], [8, 9, 7], [1.0, 1.0, -1.0], order=pa.array([2, None, 1])))
     put(client, 0, "1.a", body([1], [9], [-2.0], order=[0]))
     assert commit(client, 0, ("0.a", 1), ("1.a", 1)).json()["offsets"] == {SOURCE: 4}
@@ -185,17 +188,32 @@ def test_an_order_that_is_null_is_quarantined_and_one_of_a_wrong_type_refused(se
     assert "either all must or none" in problem(mixed, 422, "invalid-argument")["detail"]
 
 
+@pytest.mark.usefixtures("roads")
+def test_a_time_that_is_none_is_quarantined_where_the_stream_asks_for_it(master, open_service, serve):
+    quarantine = Quarantine(None)
+    service = open_service(master, pusher=Pusher(quarantine=quarantine))
+    service.add_stream(ServedStream(service.pusher.intake("roads", checks_times=True)))
+    client = serve(service)
+    times = pa.array(["2026-01-31", "soon"], pa.string())
+    put(client, 0, "0.a", body([1, 1], [8, 9], time=times, order=[2, 1]))
+    assert commit(client, 0, ("0.a", 1)).json()["offsets"] == {SOURCE: 2}
+    [(source, entry)] = quarantine.recent()
+    assert (source, entry.position) == (SOURCE, 2)
+    assert entry.record == '{"src": 1, "dst": 9, "weight": 1.0, "time": "soon"}'
+
+
 @pytest.fixture(params=["memory", "lmdb"])
 def store(request, tmp_path):
     with open_store("memory:" if request.param == "memory" else f"lmdb://{tmp_path}/store") as opened:
         yield opened
 
 
-def test_a_column_that_goes_missing_is_refused_after_a_restart_too(service, serve, store):
-    client = serve(service, pusher=Pusher(log=StorePushLog(store)))
+@pytest.mark.usefixtures("roads")
+def test_a_column_that_goes_missing_is_refused_after_a_restart_too(master, open_service, serve, store):
+    client = serve(open_service(master, pusher=Pusher(log=StorePushLog(store))))
     put(client, 0, "0.a", body([1], [8], op=["+"]))
     commit(client, 0, ("0.a", 1))
-    client = serve(service, pusher=Pusher(log=StorePushLog(store)))
+    client = serve(open_service(master, pusher=Pusher(log=StorePushLog(store))))
     document = problem(put(client, 1, "0.a", body([1], [8])), 422, "invalid-argument")
     assert "lacks the column 'op', which batches before it had" in document["detail"]
     # More columns than before are none too few; from then on they are needed as well.
@@ -222,7 +240,7 @@ def test_a_commit_that_says_nothing_known_is_refused(client):
 
 
 @pytest.mark.parametrize("source", ["topic:0", "edges.csv", "http", "insert", "stdin", "feed", "q" * 3000])
-def test_a_sender_cannot_take_the_name_of_another_source_on_any_way(client, pushed_by, source):
+def test_a_sender_cannot_take_the_name_of_another_source_on_any_way(client, service, source):
     path = f"/v1/loops/roads/batches/{source}"
     for answer in (
         put(client, 0, "0.a", body([1], [8]), source=source),
@@ -234,29 +252,21 @@ def test_a_sender_cannot_take_the_name_of_another_source_on_any_way(client, push
         document = problem(answer, 422, "invalid-argument")
         assert document["detail"].startswith("batches cannot come from the source")
     assert distance(client, 4)[1] == {"edges.csv": 4}
-    assert entries(pushed_by) == set()
+    assert entries(served.intake for served in service.streams()) == set()
     # The file's own offset is where it was, so nothing of the file is passed over.
     assert client.get("/v1/loops/roads").json()["offsets"] == {"edges.csv": 4}
 
 
-def entries(pusher):
+def entries(intakes):
     """Names that take memory."""
-    columns, shown = pusher.columns._known, pusher.sources._sources
-    pairs = {*pusher._locks, *pusher._offsets, *pusher._numbers, *columns, *shown}
-    return {source for _, source in pairs}.union(*pusher._batch_sources.values())
+    names = set()
+    for intake in intakes:
+        names |= {*intake._sources, *(intake._batch_sources or ())}
+        names |= {*intake.columns._known, *intake.reports._sources}
+    return names
 
 
-@pytest.fixture
-def pushed_by():
-    return Pusher()
-
-
-@pytest.fixture
-def client(service, serve, pushed_by):
-    return serve(service, pusher=pushed_by)
-
-
-def test_a_name_that_is_asked_for_or_refused_takes_no_memory(client, pushed_by):
+def test_a_name_that_is_asked_for_or_refused_takes_no_memory(client, service):
     path = "/v1/loops/roads/batches"
     for number in range(20):
         assert client.get(f"{path}/spark:{number}x").json() == {"newest": None}
@@ -264,193 +274,201 @@ def test_a_name_that_is_asked_for_or_refused_takes_no_memory(client, pushed_by):
         put(client, 7, "0.a", body([1], [8]), source=f"spark:{number}x")  # a gap
         commit(client, 0, ("0.a", 1), source=f"spark:{number}x")  # of nothing that is here
         assert client.get(f"/v1/loops/other/batches/spark:{number}x").status_code == 404
-    assert entries(pushed_by) == set()
+    assert [served.name for served in service.streams()] == ["roads"]
+    assert entries(served.intake for served in service.streams()) == set()
 
 
 @pytest.mark.parametrize("senders", [2_000, pytest.param(20_000, marks=pytest.mark.soak)])
 def test_a_flood_of_names_stops_at_a_limit_and_those_that_are_known_go_on(fake, senders, monkeypatch):
     """Each sender has one batch; all that counts is on the service's side of HTTP."""
     store = MemoryStore()
-    monkeypatch.setattr(push, "MOST_BATCH_SOURCES", 50)
+    monkeypatch.setattr(stream_intake, "MOST_BATCH_SOURCES", 50)
     loop, log = start_roads(fake), StorePushLog(store)
-    pusher = Pusher(log=log)
-    staging = Staging(pusher)
+    intake = intake_of(loop, log=log)
+    staging = Staging(clock=SYSTEM_CLOCK)
     chunk = parse_arrow(body([1], [8]))
     refused = 0
     tracemalloc.start()
     try:
         for number in range(senders):
-            key = BatchKey("roads", f"spark:{number}x", 0)
-            pusher.newest_batch(loop, key.source)
+            key = BatchKey(intake, f"spark:{number}x", 0)
+            intake.newest_batch(key.source)
             try:
-                staging.stage(loop, key, "a", 0, chunk)
-                staging.commit(loop, key, [Part("a", 1)])
+                staging.stage(key, "a", 0, chunk)
+                staging.commit(key, [Part("a", 1)])
             except InvalidArgument as error:
                 refused += 1
                 assert "50 sources of batches, of 50 that a loop may have" in error.message  # noqa: PT017
             with contextlib.suppress(InvalidArgument):
-                pusher.report(loop, key.source, SenderReport(rejected=1))
+                intake.report(key.source, SenderReport(rejected=1))
             if number == 500:
                 before_bytes, _ = tracemalloc.get_traced_memory()
         after_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert refused == senders - 50
-    assert entries(pusher) == {f"spark:{number}x" for number in range(50)}
+    assert entries([intake]) == {f"spark:{number}x" for number in range(50)}
     assert len(log.sources("roads")) == 50
     assert staging.size_bytes == 0
     assert after_bytes - before_bytes < 300_000
     # Known ones go on, after a restart too, and so does what has no name of a client's.
-    again, pusher = restarted(store)
-    assert pusher.push_batch(again, "spark:7x", 1, EdgeBatch.of([1], [9])).accepted == 1
-    assert pusher.insert(again, "http", EdgeBatch.of([1], [9]))
+    _, intake = restarted(store)
+    assert intake.push_batch("spark:7x", 1, EdgeBatch.of([1], [9])).accepted == 1
+    assert intake.insert("http", EdgeBatch.of([1], [9]))
     with pytest.raises(InvalidArgument, match="of 50 that a loop may have"):
-        pusher.push_batch(again, "spark:new", 0, EdgeBatch.of([1], [9]))
+        intake.push_batch("spark:new", 0, EdgeBatch.of([1], [9]))
 
 
 def test_parts_that_nobody_commits_count_against_the_limit_and_give_it_back(fake, monkeypatch):
-    monkeypatch.setattr(push, "MOST_BATCH_SOURCES", 2)
-    loop = start_roads(fake)
-    staging, nothing = Staging(Pusher()), parse_arrow(body(*3 * [pa.array([], pa.int64())]))
-    a, b, c = (BatchKey("roads", f"spark:{name}", 0) for name in "abc")
+    monkeypatch.setattr(stream_intake, "MOST_BATCH_SOURCES", 2)
+    intake = intake_of(start_roads(fake))
+    staging, nothing = Staging(clock=SYSTEM_CLOCK), parse_arrow(body(*3 * [pa.array([], pa.int64())]))
+    a, b, c = (BatchKey(intake, f"spark:{name}", 0) for name in "abc")
     for key in (a, b):
-        assert staging.stage(loop, key, "p", 0, nothing)
-        assert staging.stage(loop, key, "p", 0, nothing)  # in place of the same
+        assert staging.stage(key, "p", 0, nothing)
+        assert staging.stage(key, "p", 0, nothing)  # in place of the same
     assert staging.size_bytes == 2 * 2000
     with pytest.raises(InvalidArgument, match="of 2 that a loop may have"):
-        staging.stage(loop, c, "p", 0, nothing)
+        staging.stage(c, "p", 0, nothing)
     staging.drop(a)
-    assert staging.stage(loop, c, "p", 0, nothing)
+    assert staging.stage(c, "p", 0, nothing)
     assert staging.size_bytes == 2 * 2000
 
 
 def restarted(store, *, at=0):
     """A loop that begins with what a snapshot has, up to an offset, and with what the log has behind it."""
-    loop, pusher = fake_loops.Master().start(fake_loops.Fastest(1), "roads"), Pusher(log=StorePushLog(store))
+    loop = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
+    intake = intake_of(loop, log=StorePushLog(store))
     if at:
         loop.advance(SOURCE, at)
-    pusher.restore(loop)
-    return loop, pusher
+    intake.restore()
+    return loop, intake
 
 
 def test_a_batch_that_is_repeated_after_a_restart_is_in_once(store):
-    loop, pusher = restarted(store)
-    pusher.push_batch(loop, SOURCE, 0, EdgeBatch.of([1], [8]))
-    pusher.push_batch(loop, SOURCE, 1, EdgeBatch.of([8, 8], [9, 9]))
-    pusher.push_batch(loop, SOURCE, 2, EdgeBatch.empty())
-    loop, pusher = restarted(store)
+    loop, intake = restarted(store)
+    intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8]))
+    intake.push_batch(SOURCE, 1, EdgeBatch.of([8, 8], [9, 9]))
+    intake.push_batch(SOURCE, 2, EdgeBatch.empty())
+    loop, intake = restarted(store)
     assert loop.offsets() == {SOURCE: 3}
-    assert pusher.newest_batch(loop, SOURCE) == 2
-    assert pusher.push_batch(loop, SOURCE, 2, EdgeBatch.of([1], [9])).is_repeated
+    assert intake.newest_batch(SOURCE) == 2
+    assert intake.push_batch(SOURCE, 2, EdgeBatch.of([1], [9])).is_repeated
     with pytest.raises(InvalidArgument, match="its batches up to 2"):
-        pusher.push_batch(loop, SOURCE, 4, EdgeBatch.empty())
-    assert pusher.push_batch(loop, SOURCE, 3, EdgeBatch.of([1], [10])).offsets == {SOURCE: 4}
+        intake.push_batch(SOURCE, 4, EdgeBatch.empty())
+    assert intake.push_batch(SOURCE, 3, EdgeBatch.of([1], [10])).offsets == {SOURCE: 4}
 
 
 def test_records_without_a_number_leave_that_of_their_source(store):
-    loop, pusher = restarted(store)
-    pusher.push_batch(loop, SOURCE, 0, EdgeBatch.of([1], [8]))
-    pusher.insert(loop, SOURCE, EdgeBatch.of([8], [9]))
+    loop, intake = restarted(store)
+    intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8]))
+    intake.insert(SOURCE, EdgeBatch.of([8], [9]))
     for _ in range(2):
-        loop, pusher = restarted(store)
-        pusher.insert(loop, SOURCE, EdgeBatch.of([8], [9]))
-        assert pusher.newest_batch(loop, SOURCE) == 0
-        assert pusher.push_batch(loop, SOURCE, 0, EdgeBatch.of([1], [8])).is_repeated
+        loop, intake = restarted(store)
+        intake.insert(SOURCE, EdgeBatch.of([8], [9]))
+        assert intake.newest_batch(SOURCE) == 0
+        assert intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8])).is_repeated
     assert loop.offsets() == {SOURCE: 4}
 
 
 def test_the_number_outlives_what_a_snapshot_lets_the_log_forget(store):
-    loop, pusher = restarted(store)
+    _, intake = restarted(store)
     for number in range(3):
-        pusher.push_batch(loop, SOURCE, number, EdgeBatch.of([1], [8]))
+        intake.push_batch(SOURCE, number, EdgeBatch.of([1], [8]))
     StorePushLog(store).forget("roads", SOURCE, up_to=3)
     assert StorePushLog(store).number("roads", SOURCE) == 2
 
 
 @pytest.mark.parametrize("after", [[], [3], [3, 4]], ids=["nothing", "an empty one", "one more"])
 def test_a_checkpoint_that_cuts_the_log_leaves_the_number_of_each_newest_batch(store, after):
-    loop, pusher = restarted(store)
+    loop, intake = restarted(store)
     for number in range(3):
-        pusher.push_batch(loop, SOURCE, number, EdgeBatch.of([1], [8]))
-    pusher.push_batch(loop, "spark:empty", 0, EdgeBatch.empty())
-    Checkpoints(loop, pusher, keep=1).take()
+        intake.push_batch(SOURCE, number, EdgeBatch.of([1], [8]))
+    intake.push_batch("spark:empty", 0, EdgeBatch.empty())
+    Checkpoints(loop, intake, keep=1, clock=SYSTEM_CLOCK).take()
     for number in after:
-        pusher.push_batch(loop, SOURCE, number, EdgeBatch.of([1], [9]) if number > 3 else EdgeBatch.empty())
+        intake.push_batch(SOURCE, number, EdgeBatch.of([1], [9]) if number > 3 else EdgeBatch.empty())
     log = StorePushLog(store)
     assert [offset for offset, _ in log.replay("roads", SOURCE, after=0)] == [3, *(max(3, n) for n in after)]
-    again, pusher = restarted(store, at=3)
+    again, intake = restarted(store, at=3)
     newest = 2 + len(after)
-    assert pusher.newest_batch(again, SOURCE) == newest
-    assert pusher.push_batch(again, SOURCE, newest, EdgeBatch.of([1], [9])).is_repeated
+    assert intake.newest_batch(SOURCE) == newest
+    assert intake.push_batch(SOURCE, newest, EdgeBatch.of([1], [9])).is_repeated
     before = again.offsets()[SOURCE]
-    pushed = pusher.push_batch(again, SOURCE, newest + 1, EdgeBatch.of([1], [10]))
+    pushed = intake.push_batch(SOURCE, newest + 1, EdgeBatch.of([1], [10]))
     assert pushed.offsets == {SOURCE: before + 1}
-    assert pusher.newest_batch(again, "spark:empty") == 0
+    assert intake.newest_batch("spark:empty") == 0
 
 
 def test_a_batch_that_the_loop_refused_is_not_in_after_a_restart_and_may_come_again(store):
     master = fake_loops.Master()
-    loop, pusher = master.start(fake_loops.Fastest(1), "roads"), Pusher(log=StorePushLog(store))
-    pusher.push_batch(loop, SOURCE, 0, EdgeBatch.of([1], [8]))
+    intake = intake_of(master.start(fake_loops.Fastest(1), "roads"), log=StorePushLog(store))
+    intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8]))
     master.lagging = True
     with pytest.raises(QueueFull):
-        pusher.push_batch(loop, SOURCE, 1, EdgeBatch.of([1], [9]))
-    again, pusher = restarted(store)
-    assert (again.offsets(), pusher.newest_batch(again, SOURCE)) == ({SOURCE: 1}, 0)
-    assert pusher.push_batch(again, SOURCE, 1, EdgeBatch.of([1], [9])).offsets == {SOURCE: 2}
+        intake.push_batch(SOURCE, 1, EdgeBatch.of([1], [9]))
+    again, intake = restarted(store)
+    assert (again.offsets(), intake.newest_batch(SOURCE)) == ({SOURCE: 1}, 0)
+    assert intake.push_batch(SOURCE, 1, EdgeBatch.of([1], [9])).offsets == {SOURCE: 2}
 
 
 def test_what_lies_too_long_makes_room_and_what_does_not_is_a_limit(fake):
-    loop, now_s = start_roads(fake), [0.0]
+    loop, clock = start_roads(fake), ManualClock()
+    intake = intake_of(loop)
     chunk_bytes, row_bytes = 2000, 25
     limit_bytes = chunk_bytes + 3 * row_bytes
-    staging = Staging(Pusher(), limit_bytes=limit_bytes, kept_s=10, clock=lambda: now_s[0])
-    old, new = BatchKey("roads", "old", 0), BatchKey("roads", "new", 0)
-    staging.stage(loop, old, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+    staging = Staging(limit_bytes=limit_bytes, kept_s=10, clock=clock)
+    old, new = BatchKey(intake, "old", 0), BatchKey(intake, "new", 0)
+    staging.stage(old, "a", 0, parse_arrow(body([1, 1], [8, 9])))
     with pytest.raises(
         QueueFull, match=r"2050 bytes of batches wait.*2050 more.*limit of 2075.*maxFilesPerTrigger"
     ):
-        staging.stage(loop, new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
-    now_s[0] = 11.0
-    assert staging.stage(loop, new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+        staging.stage(new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+    clock.advance(10.0)
+    with pytest.raises(QueueFull):  # so long they are kept, and not a moment less
+        staging.stage(new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+    clock.advance(0.5)
+    assert staging.stage(new, "a", 0, parse_arrow(body([1, 1], [8, 9])))
     assert staging.size_bytes == 2050
     with pytest.raises(InvalidArgument, match="lacks 1 of its 1 chunks"):
-        staging.commit(loop, old, [Part("a", 1)])
-    staging.commit(loop, new, [Part("a", 1)])
+        staging.commit(old, [Part("a", 1)])
+    staging.commit(new, [Part("a", 1)])
     assert staging.size_bytes == 0
     assert np.isfinite(loop.approximation().lookup(np.array([8, 9]))[0]).all()
 
 
 @pytest.mark.parametrize("when", ["before it is asked", "after it is asked"])
 def test_a_commit_that_comes_again_while_the_first_is_under_way_finds_its_batch_in(fake, monkeypatch, when):
-    loop, pusher = start_roads(fake), Pusher()
-    staging, key, parts = Staging(pusher), BatchKey("roads", SOURCE, 0), [Part("a", 1)]
-    staging.stage(loop, key, "a", 0, parse_arrow(body([1, 1], [8, 9])))
-    expects = pusher.expects
+    loop = start_roads(fake)
+    intake = intake_of(loop)
+    staging, key, parts = Staging(clock=SYSTEM_CLOCK), BatchKey(intake, SOURCE, 0), [Part("a", 1)]
+    staging.stage(key, "a", 0, parse_arrow(body([1, 1], [8, 9])))
+    expects = intake.expects
 
     def meanwhile(*arguments):
-        monkeypatch.setattr(pusher, "expects", expects)
+        monkeypatch.setattr(intake, "expects", expects)
         asked = expects(*arguments)
-        assert staging.commit(loop, key, parts).accepted == 2
+        assert staging.commit(key, parts).accepted == 2
         return asked if when == "after it is asked" else expects(*arguments)
 
-    monkeypatch.setattr(pusher, "expects", meanwhile)
-    assert staging.commit(loop, key, parts).is_repeated
+    monkeypatch.setattr(intake, "expects", meanwhile)
+    assert staging.commit(key, parts).is_repeated
     assert loop.offsets() == {"edges.csv": 4, SOURCE: 2}
 
 
 def test_the_columns_of_a_batch_are_kept_before_it_is_in(fake, monkeypatch):
-    loop, pusher = start_roads(fake), Pusher()
-    staging, key = Staging(pusher), BatchKey("roads", SOURCE, 0)
+    loop = start_roads(fake)
+    intake = intake_of(loop)
+    staging, key = Staging(clock=SYSTEM_CLOCK), BatchKey(intake, SOURCE, 0)
     parsed = parse_arrow(body([1], [8]))
-    assert staging.stage(loop, key, "a", 0, parsed, columns={"src", "dst", "op"})
+    assert staging.stage(key, "a", 0, parsed, columns={"src", "dst", "op"})
 
     def crash(*_):
         raise RuntimeError("killed")
 
     # Whatever comes first of the two, a crash may come before the other.
-    monkeypatch.setattr(pusher, "push_batch", crash)
+    monkeypatch.setattr(intake, "push_batch", crash)
     with pytest.raises(RuntimeError, match="killed"):
-        staging.commit(loop, key, [Part("a", 1)])
+        staging.commit(key, [Part("a", 1)])
     with pytest.raises(InvalidArgument, match="lacks the column 'op'"):
-        pusher.columns.require("roads", SOURCE, set())
+        intake.columns.require(SOURCE, set())

@@ -251,7 +251,9 @@ def test_a_query_can_be_cancelled_while_its_workers_hang(fake, served):
     assert client.delete(f"/v1/queries/{query['id']}").json()["state"] == "cancelled"
 
 
-def test_a_branch_that_ends_asks_no_loop_before_the_next_one_is_forked(fake, open_service, monkeypatch):
+def test_a_branch_that_ends_asks_no_loop_before_the_next_one_is_forked(
+    fake, clock, open_service, monkeypatch
+):
     """Who ends a branch takes the reports of workers: a worker that hangs there would keep all others from being heard."""
     loop = start_roads(fake)
     answering = threading.Event()
@@ -267,11 +269,12 @@ def test_a_branch_that_ends_asks_no_loop_before_the_next_one_is_forked(fake, ope
         )
         return service.submit(request)
 
-    running, ending, waiting = submitted(1, 60), submitted(2, 1), submitted(5, 60)
+    running, ending, waiting = submitted(1, 60), submitted(2, 30), submitted(5, 60)
     assert [query.state.value for query in (running, ending, waiting)] == ["running", "running", "queued"]
     answering.clear()
     try:
-        assert ending.wait(20)  # at its deadline, on the thread of its branch
+        clock.advance(30)
+        eventually(lambda: ending.state.is_final)  # at its deadline, on the thread of its branch
         eventually(lambda: waiting.state.value == "running")
         assert running.state.value == "running"
     finally:

@@ -56,12 +56,14 @@ def test_a_listener_after_the_end_gets_the_done_at_once(client):
 
 
 @pytest.mark.parametrize("end", ["cancel", "deadline", "fail"])
-def test_every_end_is_done_with_its_state(slow, end):
+def test_every_end_is_done_with_its_state(clock, slow, end):
     if end == "fail":
         slow.fake.branch_error = RuntimeError("a bug")
-    query = ask(slow, deadline_s=0.2 if end == "deadline" else 30)
+    query = ask(slow, deadline_s=30)
     if end == "cancel":
         threading.Timer(0.1, lambda: httpx.delete(f"{slow.server.url}/v1/queries/{query['id']}")).start()
+    if end == "deadline":
+        threading.Timer(0.1, clock.advance, [30]).start()
     if end == "fail":
         slow.fake.gate.set()
     events = parsed(slow.get(f"/v1/queries/{query['id']}/events").text)
@@ -77,6 +79,20 @@ def test_a_queued_query_is_followed_from_the_queue_to_its_end(slow):
     events = parsed(slow.get(f"/v1/queries/{waiting['id']}/events").text)
     assert events[0][1]["state"] == "queued"
     assert events[-1][1]["state"] == "converged"
+
+
+def test_a_line_on_which_nothing_happens_is_kept_open_by_a_comment_now_and_then(clock, slow):
+    ask(slow, deadline_s=3600)
+    waiting = ask(slow, parameters={"source": 5}, deadline_s=3600)
+    with slow.stream("GET", f"/v1/queries/{waiting['id']}/events") as response:
+        lines = (line for line in response.iter_lines() if line)
+        assert next(lines) == "event: progress"
+        assert '"queued"' in next(lines)
+        for _ in range(2):
+            clock.advance(events.KEEP_ALIVE_S + 1)
+            assert next(lines) == ": still here"
+        slow.fake.gate.set()
+        assert any(line == "event: done" for line in lines)
 
 
 def test_the_end_comes_without_waiting_for_the_next_look(slow, monkeypatch):

@@ -1,6 +1,7 @@
 """Loops over HTTP: pushing edges, looking at loops, health, readiness, metrics, documents."""
 
 import io
+import json
 import re
 import threading
 
@@ -13,7 +14,8 @@ from tests.query import fake_loops
 from tests.query.conftest import eventually, start_roads
 from tests.query.test_http_queries import problem
 from tornado.ingest.quarantine import Quarantine
-from tornado.query.push import Pusher
+from tornado.intake.push import Pusher
+from tornado.query.served_stream import ServedStream
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
@@ -46,9 +48,10 @@ def test_pushed_removals_and_replacements_are_applied_in_the_order_of_the_body(c
     assert distance(client, 9)[0] == 6.0
 
 
-def test_bad_records_are_quarantined_with_their_position_and_the_others_admitted(service, serve):
+@pytest.mark.usefixtures("roads")
+def test_bad_records_are_quarantined_with_their_position_and_the_others_admitted(master, open_service, serve):
     quarantine = Quarantine(None)
-    client = serve(service, pusher=Pusher(quarantine=quarantine))
+    client = serve(open_service(master, pusher=Pusher(quarantine=quarantine)))
     first = push(client, '{"src": 1, "dst": 8}\nnonsense\n')
     assert first.json() == {"accepted": 1, "rejected": 1, "offsets": {"http": 2}}
     second = push(client, '{"src": 1, "dst": 8, "weight": -1}\n{"src": 9223372036854775808, "dst": 2}\n')
@@ -57,6 +60,32 @@ def test_bad_records_are_quarantined_with_their_position_and_the_others_admitted
     entries = [(source, entry.position) for source, entry in quarantine.recent()]
     assert entries == [("http", 2), ("http", 3), ("http", 4)]
     assert distance(client, 8) == (1.0, {"edges.csv": 4, "http": 4})
+
+
+@pytest.mark.usefixtures("roads")
+def test_times_of_pushed_records_are_looked_at_where_the_stream_asks_for_it(
+    master, service, open_service, serve
+):
+    times = [1, "1970-01-01T00:00:02Z", "soon", None]
+    lines = "".join(
+        json.dumps({"src": 1, "dst": 20 + at, "time": time}) + "\n" for at, time in enumerate(times)
+    )
+    texts = [None if time is None else str(time) for time in times]
+    sink = io.BytesIO()
+    table = pa.table({"src": [1] * 4, "dst": [30, 31, 32, 33], "time": pa.array(texts, pa.string())})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    assert push(serve(service), lines).json()["rejected"] == 0
+    quarantine = Quarantine(None)
+    checking = open_service(master, pusher=Pusher(quarantine=quarantine))
+    checking.add_stream(ServedStream(checking.pusher.intake("roads", checks_times=True)))
+    client = serve(checking)
+    assert push(client, lines).json() == {"accepted": 3, "rejected": 1, "offsets": {"http": 8}}
+    assert push(client, sink.getvalue(), ARROW).json()["rejected"] == 1
+    entries = [(entry.position, entry.reason) for _, entry in quarantine.recent()]
+    malformed = "time is neither seconds since 1970 nor ISO 8601"
+    assert entries == [(7, f"{malformed}: 'soon'"), (11, malformed)]
+    assert distance(client, 33)[0] == 1.0
 
 
 def test_edges_come_as_an_arrow_stream_too(client):

@@ -17,8 +17,8 @@ import pytest
 from tests.query.conftest import start_roads
 from tornado.errors import StoreCorrupt
 from tornado.ingest.interner import Interner
-from tornado.ingest.records import EdgeBatch
 from tornado.query.ids import StringIds
+from tornado.records.edge_batch import EdgeBatch
 
 CSV = {"Accept": "text/csv"}
 NDJSON = {"Accept": "application/x-ndjson"}
@@ -39,21 +39,22 @@ def problem(response, status, code):
     return document
 
 
-def test_a_question_is_accepted_with_its_location_and_can_be_followed_to_its_result(client):
-    response = ask(client, wait_s=None, vertices=[4, 5])
+def test_a_question_is_accepted_with_its_location_and_can_be_followed_to_its_result(standing):
+    response = ask(standing, wait_s=None, vertices=[4, 5])
     assert response.status_code == 202
     body = response.json()
     assert response.headers["location"] == f"/v1/queries/{body['id']}"
     assert (body["loop"], body["state"] in {"queued", "running", "converged"}) == ("roads", True)
     assert "result" not in body
-    body = client.get(response.headers["location"], params={"wait_s": 20}).json()
+    body = standing.get(response.headers["location"], params={"wait_s": 20}).json()
     assert body["state"] == "converged"
     assert body["certificate"] == {"kind": "exact"}
     assert body["snapshot"]["offsets"] == {"edges.csv": 4}
     assert body["snapshot"]["delay_bound"] == 64
+    assert body["snapshot"]["stream"] == "roads"
     assert {"instant", "version", "iteration"} <= set(body["snapshot"])
     assert {"iteration", "updates", "residual", "elapsed_s"} <= set(body)
-    result = client.get(f"/v1/queries/{body['id']}/result").json()
+    result = standing.get(f"/v1/queries/{body['id']}/result").json()
     assert result == {
         "values": [{"vertex": 4, "value": 10.0}, {"vertex": 5, "value": None}],
         "unknown": [],
@@ -61,8 +62,8 @@ def test_a_question_is_accepted_with_its_location_and_can_be_followed_to_its_res
     }
 
 
-def test_waiting_answers_with_the_result_inside(client):
-    response = ask(client, vertices=[3, 99])
+def test_waiting_answers_with_the_result_inside(standing):
+    response = ask(standing, vertices=[3, 99])
     assert response.status_code == 200
     assert response.headers["location"].endswith(response.json()["id"])
     assert response.json()["result"] == {
@@ -72,8 +73,8 @@ def test_waiting_answers_with_the_result_inside(client):
     }
 
 
-def test_the_instant_is_utc_with_milliseconds(client):
-    instant = ask(client, vertices=[3]).json()["snapshot"]["instant"]
+def test_the_instant_is_utc_with_milliseconds(standing):
+    instant = ask(standing, vertices=[3]).json()["snapshot"]["instant"]
     assert len(instant) == len("2026-01-01T00:00:00.000Z")
     assert instant.endswith("Z")
 
@@ -102,25 +103,25 @@ def test_an_approximate_question_is_answered_at_once(client, roads):
     ]
 
 
-def test_a_whole_result_comes_in_every_format(client):
-    path = f"/v1/queries/{ask(client).json()['id']}/result"
+def test_a_whole_result_comes_in_every_format(standing):
+    path = f"/v1/queries/{ask(standing).json()['id']}/result"
     expected = [(1, 0.0), (2, 1.0), (3, 3.0), (4, 10.0), (5, None), (6, None)]
 
-    response = client.get(path)
+    response = standing.get(path)
     assert response.headers["content-type"] == "application/json"
     assert [(row["vertex"], row["value"]) for row in response.json()["values"]] == expected
     assert (response.json()["unknown"], response.json()["next"]) == ([], None)
 
-    response = client.get(path, headers=NDJSON)
+    response = standing.get(path, headers=NDJSON)
     assert response.headers["content-type"] == "application/x-ndjson"
     lines = [json.loads(line) for line in response.text.splitlines()]
     assert [(row["vertex"], row["value"]) for row in lines] == expected
 
-    response = client.get(path, headers=CSV)
+    response = standing.get(path, headers=CSV)
     assert response.headers["content-type"].startswith("text/csv")
     assert response.text == "vertex,value\n1,0.0\n2,1.0\n3,3.0\n4,10.0\n5,\n6,\n"
 
-    response = client.get(path, headers=ARROW)
+    response = standing.get(path, headers=ARROW)
     assert response.headers["content-type"] == "application/vnd.apache.arrow.stream"
     table = pa.ipc.open_stream(response.content).read_all()
     assert table.schema == pa.schema([("vertex", pa.int64()), ("value", pa.float64())])
@@ -149,20 +150,20 @@ def test_a_result_of_many_chunks_is_the_same_in_every_format(fake, open_service,
 
 
 @pytest.mark.parametrize("headers", [CSV, NDJSON, ARROW, {}])
-def test_an_empty_selection_of_a_page_is_well_formed_in_every_format(client, headers):
-    path = f"/v1/queries/{ask(client).json()['id']}/result"
-    response = client.get(path, params={"after": 6}, headers=headers)
+def test_an_empty_selection_of_a_page_is_well_formed_in_every_format(standing, headers):
+    path = f"/v1/queries/{ask(standing).json()['id']}/result"
+    response = standing.get(path, params={"after": 6}, headers=headers)
     assert response.status_code == 200
     if headers == ARROW:
         assert pa.ipc.open_stream(response.content).read_all().num_rows == 0
 
 
-def test_pages_lead_to_each_other_until_there_is_no_next(client):
-    path = f"/v1/queries/{ask(client).json()['id']}/result"
+def test_pages_lead_to_each_other_until_there_is_no_next(standing):
+    path = f"/v1/queries/{ask(standing).json()['id']}/result"
     seen, after = [], None
     while True:
         params = {"limit": 4} if after is None else {"limit": 4, "after": after}
-        page = client.get(path, params=params).json()
+        page = standing.get(path, params=params).json()
         seen += [row["vertex"] for row in page["values"]]
         after = page["next"]
         if after is None:
@@ -170,38 +171,39 @@ def test_pages_lead_to_each_other_until_there_is_no_next(client):
     assert seen == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_page_in_csv_links_to_the_next_one(client):
-    path = f"/v1/queries/{ask(client).json()['id']}/result"
-    response = client.get(path, params={"limit": 4}, headers=CSV)
+def test_a_page_in_csv_links_to_the_next_one(standing):
+    path = f"/v1/queries/{ask(standing).json()['id']}/result"
+    response = standing.get(path, params={"limit": 4}, headers=CSV)
     assert response.text.splitlines()[-1] == "4,10.0"
-    following = client.get(response.links["next"]["url"], headers=CSV)
+    following = standing.get(response.links["next"]["url"], headers=CSV)
     assert following.text == "vertex,value\n5,\n6,\n"
     assert "next" not in following.links
 
 
-def test_vertices_and_top_select_from_a_whole_result(client):
-    path = f"/v1/queries/{ask(client).json()['id']}/result"
-    assert client.get(path, params={"vertices": "4,3,99"}).json() == {
+def test_vertices_and_top_select_from_a_whole_result(standing):
+    path = f"/v1/queries/{ask(standing).json()['id']}/result"
+    assert standing.get(path, params={"vertices": "4,3,99"}).json() == {
         "values": [{"vertex": 4, "value": 10.0}, {"vertex": 3, "value": 3.0}],
         "unknown": [99],
         "next": None,
     }
-    assert [row["vertex"] for row in client.get(path, params={"top": 2}).json()["values"]] == [1, 2]
+    assert [row["vertex"] for row in standing.get(path, params={"top": 2}).json()["values"]] == [1, 2]
     assert [
-        row["vertex"] for row in client.get(path, params={"top": 4, "limit": 1, "after": 2}).json()["values"]
+        row["vertex"]
+        for row in standing.get(path, params={"top": 4, "limit": 1, "after": 2}).json()["values"]
     ] == [3]
-    counted = client.get(path, params={"vertices": "4,98,99"}, headers=CSV)
+    counted = standing.get(path, params={"vertices": "4,98,99"}, headers=CSV)
     assert counted.headers["tornado-unknown-count"] == "2"
 
 
-def test_a_result_is_404_where_all_vertices_asked_for_are_unknown(client):
-    path = f"/v1/queries/{ask(client).json()['id']}/result"
+def test_a_result_is_404_where_all_vertices_asked_for_are_unknown(standing):
+    path = f"/v1/queries/{ask(standing).json()['id']}/result"
     assert (
-        "98, 99" in problem(client.get(path, params={"vertices": "98,99"}), 404, "unknown-vertex")["detail"]
+        "98, 99" in problem(standing.get(path, params={"vertices": "98,99"}), 404, "unknown-vertex")["detail"]
     )
-    small = ask(client, vertices=[99]).json()
+    small = ask(standing, vertices=[99]).json()
     assert small["result"] == {"values": [], "unknown": [99], "next": None}
-    problem(client.get(f"/v1/queries/{small['id']}/result"), 404, "unknown-vertex")
+    problem(standing.get(f"/v1/queries/{small['id']}/result"), 404, "unknown-vertex")
 
 
 def test_numbers_come_back_with_the_same_bits(fake, open_service, serve):
@@ -239,7 +241,7 @@ def test_string_ids_are_strings_in_requests_and_results(fake, open_service, serv
     interner = Interner()
     loop = fake.start(type(start_roads(fake).program)(source=0), name="towns")
     service = open_service(fake)
-    service.use_ids("towns", StringIds(interner))
+    service.served(loop).codec = StringIds(interner)
     client = serve(service)
     edges = '{"src": "Rome, Italy", "dst": "Pisa", "weight": 2}\n{"src": "Pisa", "dst": "Nice"}\n'
     pushed = client.post(
@@ -275,27 +277,27 @@ def test_string_ids_are_strings_in_requests_and_results(fake, open_service, serv
         ("application/json;q=0, */*", "application/x-ndjson"),
     ],
 )
-def test_the_format_is_what_accept_likes_best(client, accept, media_type):
-    path = f"/v1/queries/{ask(client).json()['id']}/result"
-    assert client.get(path, headers={"Accept": accept}).headers["content-type"].startswith(media_type)
+def test_the_format_is_what_accept_likes_best(standing, accept, media_type):
+    path = f"/v1/queries/{ask(standing).json()['id']}/result"
+    assert standing.get(path, headers={"Accept": accept}).headers["content-type"].startswith(media_type)
 
 
 @pytest.mark.parametrize("accept", ["image/png", "application/json;q=0"])
-def test_a_format_nobody_writes_is_not_acceptable(client, accept):
-    path = f"/v1/queries/{ask(client).json()['id']}/result"
-    document = problem(client.get(path, headers={"Accept": accept}), 406, "not-acceptable")
+def test_a_format_nobody_writes_is_not_acceptable(standing, accept):
+    path = f"/v1/queries/{ask(standing).json()['id']}/result"
+    document = problem(standing.get(path, headers={"Accept": accept}), 406, "not-acceptable")
     assert "text/csv" in document["available"]
 
 
-def test_an_unknown_query_field_is_refused_by_name_with_the_valid_ones(client):
-    document = problem(ask(client, vertexes=[1]), 422, "unknown-field")
+def test_an_unknown_query_field_is_refused_by_name_with_the_valid_ones(standing):
+    document = problem(ask(standing, vertexes=[1]), 422, "unknown-field")
     assert document["field"] == "vertexes"
     assert "'vertexes'" in document["detail"]
     assert {"loop", "vertices", "deadline_s"} <= set(document["valid"])
 
 
-def test_an_unknown_query_parameter_is_refused_by_name(client):
-    document = problem(client.post("/v1/queries?wait=3", json={"loop": "roads"}), 422, "unknown-field")
+def test_an_unknown_query_parameter_is_refused_by_name(standing):
+    document = problem(standing.post("/v1/queries?wait=3", json={"loop": "roads"}), 422, "unknown-field")
     assert (document["field"], document["valid"]) == ("wait", ["wait_s", "ids"])
 
 
@@ -321,46 +323,46 @@ def test_an_unknown_query_parameter_is_refused_by_name(client):
         ({"loop": 7}, "loop"),
     ],
 )
-def test_a_value_out_of_bounds_is_refused_and_named(client, fields, place):
-    response = client.post("/v1/queries", json={"loop": "roads"} | fields)
+def test_a_value_out_of_bounds_is_refused_and_named(standing, fields, place):
+    response = standing.post("/v1/queries", json={"loop": "roads"} | fields)
     assert place in problem(response, 422, "invalid-argument")["detail"]
 
 
-def test_a_question_without_a_loop_is_refused(client):
-    assert "loop" in problem(client.post("/v1/queries", json={}), 422, "invalid-argument")["detail"]
+def test_a_question_without_a_loop_is_refused(standing):
+    assert "loop" in problem(standing.post("/v1/queries", json={}), 422, "invalid-argument")["detail"]
 
 
-def test_an_unknown_loop_is_404_and_names_those_that_run(client):
-    document = problem(client.post("/v1/queries", json={"loop": "lanes"}), 404, "unknown-loop")
+def test_an_unknown_loop_is_404_and_names_those_that_run(standing):
+    document = problem(standing.post("/v1/queries", json={"loop": "lanes"}), 404, "unknown-loop")
     assert "roads" in document["detail"]
 
 
-def test_an_unknown_query_is_404_everywhere(client):
-    problem(client.get("/v1/queries/nothing"), 404, "unknown-query")
-    problem(client.get("/v1/queries/nothing/result"), 404, "unknown-query")
-    problem(client.get("/v1/queries/nothing/events"), 404, "unknown-query")
-    problem(client.delete("/v1/queries/nothing"), 404, "unknown-query")
+def test_an_unknown_query_is_404_everywhere(standing):
+    problem(standing.get("/v1/queries/nothing"), 404, "unknown-query")
+    problem(standing.get("/v1/queries/nothing/result"), 404, "unknown-query")
+    problem(standing.get("/v1/queries/nothing/events"), 404, "unknown-query")
+    problem(standing.delete("/v1/queries/nothing"), 404, "unknown-query")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"loop", b'{"loop": "roads"', b"\xff\xfe", b"[" * 100_000])
-def test_bad_json_is_a_problem_of_its_own(client, content):
-    response = client.post("/v1/queries", content=content, headers={"Content-Type": "application/json"})
+def test_bad_json_is_a_problem_of_its_own(standing, content):
+    response = standing.post("/v1/queries", content=content, headers={"Content-Type": "application/json"})
     problem(response, 400, "bad-json")
 
 
 @pytest.mark.parametrize("content", [b"[]", b"7", b"null", b'"roads"'])
-def test_json_that_is_no_object_is_bad(client, content):
-    response = client.post("/v1/queries", content=content, headers={"Content-Type": "application/json"})
+def test_json_that_is_no_object_is_bad(standing, content):
+    response = standing.post("/v1/queries", content=content, headers={"Content-Type": "application/json"})
     assert "no object" in problem(response, 400, "bad-json")["detail"]
 
 
-def test_a_body_of_another_type_is_refused_with_the_type_to_send(client):
-    response = client.post("/v1/queries", data={"loop": "roads"})
+def test_a_body_of_another_type_is_refused_with_the_type_to_send(standing):
+    response = standing.post("/v1/queries", data={"loop": "roads"})
     assert problem(response, 415, "unsupported-media-type")["accepted"] == ["application/json"]
-    response = client.post("/v1/queries", content=b"{}")
+    response = standing.post("/v1/queries", content=b"{}")
     problem(response, 415, "unsupported-media-type")
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-    problem(client.post("/v1/queries", content=b"x", headers=headers), 415, "unsupported-media-type")
+    problem(standing.post("/v1/queries", content=b"x", headers=headers), 415, "unsupported-media-type")
 
 
 def test_a_body_above_the_limit_is_refused_whether_it_says_its_length_or_not(service, serve):
@@ -411,19 +413,19 @@ def test_a_list_of_vertices_above_the_limit_is_refused(fake, open_service, serve
         {"vertices": "3,4", "after": "1"},
     ],
 )
-def test_a_selection_that_makes_no_sense_is_refused(client, params):
-    path = f"/v1/queries/{ask(client).json()['id']}/result"
-    problem(client.get(path, params=params), 422, "invalid-argument")
+def test_a_selection_that_makes_no_sense_is_refused(standing, params):
+    path = f"/v1/queries/{ask(standing).json()['id']}/result"
+    problem(standing.get(path, params=params), 422, "invalid-argument")
 
 
 @pytest.mark.parametrize("wait_s", ["-1", "soon", "nan", "inf", "301"])
-def test_a_wait_out_of_bounds_is_refused(client, wait_s):
-    problem(client.post(f"/v1/queries?wait_s={wait_s}", json={"loop": "roads"}), 422, "invalid-argument")
+def test_a_wait_out_of_bounds_is_refused(standing, wait_s):
+    problem(standing.post(f"/v1/queries?wait_s={wait_s}", json={"loop": "roads"}), 422, "invalid-argument")
 
 
-def test_paths_and_methods_nobody_serves_are_problems_too(client):
-    problem(client.get("/v1/nothing"), 404, "not-found")
-    response = client.put("/v1/queries", json={})
+def test_paths_and_methods_nobody_serves_are_problems_too(standing):
+    problem(standing.get("/v1/nothing"), 404, "not-found")
+    response = standing.put("/v1/queries", json={})
     assert (
         "GET" in problem(response, 405, "method-not-allowed")["hint"] or "POST" in response.headers["allow"]
     )
@@ -453,8 +455,10 @@ def test_a_result_that_is_not_there_says_how_to_wait_for_it(slow):
     assert f"/v1/queries/{query['id']}?wait_s=" in document["hint"]
 
 
-def test_a_deadline_answers_with_the_best_value_so_far(slow):
-    body = ask(slow, deadline_s=0.05, vertices=[1, 3]).json()
+def test_a_deadline_answers_with_the_best_value_so_far(clock, slow):
+    query = ask(slow, wait_s=None, deadline_s=30, vertices=[1, 3]).json()
+    clock.advance(30)
+    body = slow.get(f"/v1/queries/{query['id']}", params={"wait_s": 20}).json()
     assert (body["state"], body["stopped_by"]) == ("deadline", "deadline")
     assert body["result"]["values"] == [{"vertex": 1, "value": 0.0}, {"vertex": 3, "value": None}]
     assert body["certificate"] == {"kind": "none", "side": "upper"}

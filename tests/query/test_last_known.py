@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from tests.query.conftest import eventually
+from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.query.last_known import LastKnown
 
 LONG_S = 60.0
@@ -39,38 +40,51 @@ def asked():
 
 
 def test_a_record_that_comes_in_time_is_new(asked):
-    known = LastKnown(asked)
+    known = LastKnown(asked, clock=SYSTEM_CLOCK)
     asked.permit()
     found = known.get(LONG_S)
     assert (found.record, found.age_s) == (1, 0.0)
 
 
 def test_what_does_not_answer_in_time_is_shown_as_it_was_with_its_age(asked):
-    now = [100.0]
-    known = LastKnown(asked, clock=lambda: now[0])
+    clock = ManualClock()
+    known = LastKnown(asked, clock=clock)
     assert known.get(0.0) is None
     asked.permit()
     eventually(lambda: known.known() is not None)
-    now[0] = 107.5
+    clock.advance(7.5)
     found = known.get(0.0)
     assert (found.record, found.age_s) == (1, 7.5)
 
 
+def test_whoever_waits_does_so_until_the_clock_says_that_it_is_over(asked):
+    clock, found = ManualClock(), []
+    known = LastKnown(asked, clock=clock)
+    waiting = threading.Thread(target=lambda: found.append((known.get(30.0), clock.monotonic())), daemon=True)
+    waiting.start()
+    eventually(lambda: clock.waiting() == 1)
+    clock.advance(29.0)
+    eventually(lambda: clock.waiting() == 1)
+    clock.advance(1.0)
+    waiting.join(20)
+    assert found == [(None, 30.0)]
+
+
 def test_a_young_record_is_returned_without_asking(asked):
-    now = [100.0]
-    known = LastKnown(asked, clock=lambda: now[0])
+    clock = ManualClock()
+    known = LastKnown(asked, clock=clock)
     asked.permit()
     known.get(LONG_S)
-    now[0] = 100.9
+    clock.advance(0.75)
     assert known.get(LONG_S, max_age_s=1.0).record == 1
     assert asked.begun == 1
-    now[0] = 101.1
+    clock.advance(0.25)
     asked.permit()
     assert known.get(LONG_S, max_age_s=1.0).record == 2
 
 
 def test_whoever_comes_while_somebody_asks_gets_what_was_asked_for_after_they_came(asked):
-    known = LastKnown(asked)
+    known = LastKnown(asked, clock=SYSTEM_CLOCK)
     first = known.begin()
     eventually(lambda: asked.begun == 1)
     later = [known.begin() for _ in range(50)]
@@ -83,7 +97,7 @@ def test_whoever_comes_while_somebody_asks_gets_what_was_asked_for_after_they_ca
 
 
 def test_what_asking_raised_is_raised_and_the_next_question_is_asked_anew(asked):
-    known = LastKnown(asked)
+    known = LastKnown(asked, clock=SYSTEM_CLOCK)
     asked.error = ZeroDivisionError("once")
     asked.permit()
     with pytest.raises(ZeroDivisionError):

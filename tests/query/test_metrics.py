@@ -7,8 +7,8 @@ from tests.query.conftest import start_roads
 from tornado.ingest.ingester import IngesterState, IngesterStatistics
 from tornado.ingest.parsed import Rejection
 from tornado.ingest.quarantine import Quarantine
+from tornado.intake.push import Pusher
 from tornado.query.metrics import LABELLED_SOURCES, OTHER_SOURCES, Metrics
-from tornado.query.push import Pusher
 
 
 def source(name, *, records=1, lag=0, error=None):
@@ -30,10 +30,10 @@ def source(name, *, records=1, lag=0, error=None):
 @pytest.fixture
 def scraped(fake, open_service):
     """Return samples by name and labels, and a list to put sources into."""
-    start_roads(fake)
+    roads = start_roads(fake)
     service = open_service(fake)
     sources, rejected = [], {}
-    service.watch_sources("roads", lambda: sources)
+    service.served(roads).watch_sources(lambda: sources)
     metrics = Metrics(service, lambda: rejected, within_s=60.0)
 
     def scrape():
@@ -83,7 +83,7 @@ def test_names_of_clients_make_only_so_many_time_series_and_nothing_is_left_out(
 def test_what_the_quarantine_let_go_of_is_counted(fake, open_service, serve, tmp_path):
     start_roads(fake)
     with Quarantine(tmp_path / "rejected.jsonl", limit_bytes=250) as quarantine:
-        client = serve(open_service(fake), pusher=Pusher(quarantine=quarantine))
+        client = serve(open_service(fake, pusher=Pusher(quarantine=quarantine)))
         for number in range(9):
             quarantine.write("http", [Rejection(number, "x" * 100, "bad")])
         gone = quarantine.statistics().let_go

@@ -3,7 +3,7 @@
 import pytest
 
 from tornado.errors import InvalidArgument
-from tornado.loops.program import VertexProgram
+from tornado.loops.vertex_program import VertexProgram
 from tornado.query.programs import app_names, load_program
 
 

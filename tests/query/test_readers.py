@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.errors import InvalidArgument
 from tornado.query.result_history import ResultHistory
 from tornado.storage import open_store
@@ -30,7 +31,7 @@ def changed(history, after, up_to, reader="r"):
 
 
 def test_a_change_is_a_new_vertex_or_another_value_and_what_is_no_number_equals_itself(store):
-    history = ResultHistory(store)
+    history = ResultHistory(store, clock=SYSTEM_CLOCK)
     history.keep("roads", "r", 3, *result(v1=0.0, v2=np.inf, v4=2.0, v5=np.nan))
     history.keep("roads", "r", 7, *result(v1=0.0, v2=np.inf, v3=np.inf, v4=1.0, v5=np.nan, v9=5.0))
     assert list(changed(history, 0, 3)) == [1, 2, 4, 5]
@@ -42,7 +43,7 @@ def test_a_change_is_a_new_vertex_or_another_value_and_what_is_no_number_equals_
 
 
 def test_whole_numbers_are_compared_and_come_back_with_all_their_bits(store):
-    history = ResultHistory(store)
+    history = ResultHistory(store, clock=SYSTEM_CLOCK)
     before, after = {1: 2**53, 2: 2**63 - 1, 3: -(2**63)}, {1: 2**53 + 1, 2: 2**63 - 1, 3: -(2**63)}
     for version, values in ((3, before), (7, after)):
         history.keep(
@@ -54,7 +55,7 @@ def test_whole_numbers_are_compared_and_come_back_with_all_their_bits(store):
 
 
 def test_values_of_another_type_are_other_values(store):
-    history = ResultHistory(store)
+    history = ResultHistory(store, clock=SYSTEM_CLOCK)
     history.keep("roads", "r", 3, *result(v1=0.0, v2=1.0))
     ids = np.array([1, 2], np.int64)
     history.keep("roads", "r", 4, ids, np.zeros(2, np.int64))
@@ -69,12 +70,12 @@ def test_values_of_another_type_are_other_values(store):
 
 
 def test_what_was_let_go_of_is_an_error_and_what_it_stands_before_is_not(store):
-    history = ResultHistory(store)
+    history = ResultHistory(store, clock=SYSTEM_CLOCK)
     for version in (3, 7, 8):
         history.keep("roads", "r", version, *result(v1=float(version)))
     history.forget("roads", "r", 7)
     history.forget("roads", "nobody", 7)
-    assert changed(ResultHistory(store), 7, 8) == {1: 8.0}
+    assert changed(ResultHistory(store, clock=SYSTEM_CLOCK), 7, 8) == {1: 8.0}
     for after, reader in ((3, "r"), (5, "r"), (7, "nobody")):
         with pytest.raises(InvalidArgument, match=r"is not kept .* new checkpointLocation"):
             changed(history, after, 8, reader)
@@ -83,10 +84,11 @@ def test_what_was_let_go_of_is_an_error_and_what_it_stands_before_is_not(store):
 
 
 def test_one_reader_too_many_costs_the_one_that_asked_last_the_longest_ago(store):
-    now_s = iter(range(100))
-    history = ResultHistory(store, readers=2, clock=lambda: float(next(now_s)))
+    clock = ManualClock()
+    history = ResultHistory(store, readers=2, clock=clock)
     for reader, version in (("a", 1), ("b", 1), ("a", 2), ("c", 1)):
         history.keep("roads", reader, version, *result(v1=float(version)))
+        clock.advance(1.0)
     history.keep("lanes", "a", 1, *result(v1=0.0))
     assert changed(history, 1, 2, "a") == {1: 2.0}
     assert changed(history, 0, 1, "c") == {1: 1.0}

@@ -8,11 +8,11 @@ from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull, UnknownLoop
+from tornado.intake.push import Pusher
+from tornado.intake.push_log import StorePushLog
 from tornado.loops import Master
 from tornado.loops.new_loop import NewLoop
 from tornado.query import session as session_module
-from tornado.query.push import Pusher
-from tornado.query.push_log import StorePushLog
 from tornado.query.session import Session
 from tornado.query.started_loops import StartedLoop, StartedLoops
 from tornado.storage import MemoryStore

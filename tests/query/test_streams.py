@@ -1,5 +1,6 @@
 """Several loops on one stream, from Python and over HTTP: started, fed, asked and removed while it runs."""
 
+import contextlib
 import threading
 
 import httpx
@@ -30,10 +31,23 @@ def session():
         yield session
 
 
-@pytest.fixture
-def client(session):
+@contextlib.contextmanager
+def client_of(session):
     session.start(ShortestPaths(source=1), "roads")
     with httpx.Client(base_url=session.serve().url, timeout=120) as client:
+        yield client
+
+
+@pytest.fixture
+def client(session):
+    with client_of(session) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def standing():
+    """For what is refused, and leaves everything as it was."""
+    with tornado.open("memory:", workers=1) as session, client_of(session) as client:
         yield client
 
 
@@ -119,10 +133,10 @@ def test_over_http_a_loop_is_started_asked_and_removed(client):
         ),
     ],
 )
-def test_what_cannot_be_started_is_refused_and_nothing_is_there_afterwards(client, body, status, code):
-    answer = client.post("/v1/loops", json=body)
+def test_what_cannot_be_started_is_refused_and_nothing_is_there_afterwards(standing, body, status, code):
+    answer = standing.post("/v1/loops", json=body)
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
-    assert [loop["name"] for loop in client.get("/v1/loops").json()["loops"]] == ["roads"]
+    assert [loop["name"] for loop in standing.get("/v1/loops").json()["loops"]] == ["roads"]
 
 
 def test_a_program_that_cannot_take_an_edge_is_refused_with_that_edge(session):

@@ -110,9 +110,9 @@ def test_another_word_than_string_is_refused(chain):
 
 
 def test_where_ids_are_strings_it_changes_nothing(fake, open_service, serve):
-    fake.start(Fastest(source=0), name="roads")
+    roads = fake.start(Fastest(source=0), name="roads")
     service = open_service(fake)
-    service.use_ids("roads", StringIds(Interner()))
+    service.served(roads).codec = StringIds(Interner())
     client = serve(service)
     line = json.dumps({"src": "007", "dst": str(GREATEST)}) + '\n{"src": 7, "dst": "8"}\n'
     pushed = client.post("/v1/loops/roads/edges", content=line, params=TEXT, headers=PUSHED).json()

@@ -122,11 +122,11 @@ def towns(fake, open_service, serve):
     """A loop whose ids are names, and whose labels are names therefore; one looks like a number, one like a word for one."""
     fake.new_program = Labels
     fake.values_of = pairs_of({0: 0, 1: 0, 2: 2, 3: 2, 4: 4})
-    fake.start(Labels(source=0), name="roads")
+    roads = fake.start(Labels(source=0), name="roads")
     service = open_service(fake)
     interner = Interner()
     interner.intern([vertex for vertex, _ in NAMED])
-    service.use_ids("roads", StringIds(interner))
+    service.served(roads).codec = StringIds(interner)
     client = serve(service)
     edges = [("a, b", "Rome"), ("Infinity", "Pisa"), ("7", "7")]
     lines = "".join(json.dumps({"src": src, "dst": dst}) + "\n" for src, dst in edges)

@@ -5,14 +5,13 @@ import pyarrow as pa
 import pytest
 
 from tests.query import fake_loops
-from tests.query.conftest import start_roads
+from tests.query.conftest import intake_of, start_roads
 from tests.query.test_http_queries import problem
 from tornado.errors import InvalidArgument
 from tornado.ingest.interner import Interner
 from tornado.ingest.ndjson import parse_vertices
+from tornado.intake.push_log import StorePushLog
 from tornado.query.ids import StringIds
-from tornado.query.push import Pusher
-from tornado.query.push_log import StorePushLog
 from tornado.query.service import QueryService
 from tornado.storage.memory import MemoryStore
 
@@ -102,9 +101,9 @@ def test_vertices_are_added_from_python(session, master):
 
 def test_names_are_interned(fake):
     service = QueryService(fake)
-    fake.start(fake_loops.Fastest(0), "towns")
+    towns = fake.start(fake_loops.Fastest(0), "towns")
     interner = Interner()
-    service.use_ids("towns", StringIds(interner))
+    service.served(towns).codec = StringIds(interner)
     parsed = parse_vertices(b'{"id": "Rome"}\n{"id": 3}\n{"id": ""}\n', interner=interner)
     assert (interner.names(parsed.batch.src), parsed.accepted) == (["Rome"], 1)
     service.close()
@@ -112,11 +111,11 @@ def test_names_are_interned(fake):
 
 def test_what_was_acknowledged_is_there_after_a_restart(fake):
     store = MemoryStore()
-    pusher = Pusher(log=StorePushLog(store))
-    assert pusher.push(start_roads(fake), "http", parse_vertices(b'{"id": 50}\nbad\n')).offsets == {"http": 2}
+    intake = intake_of(start_roads(fake), log=StorePushLog(store))
+    assert intake.push("http", parse_vertices(b'{"id": 50}\nbad\n')).offsets == {"http": 2}
     anew = fake_loops.Master()
     loop = anew.start(fake_loops.Fastest(1), "roads")
-    assert Pusher(log=StorePushLog(store)).restore(loop) == 1
+    assert intake_of(loop, log=StorePushLog(store)).restore() == 1
     _, known = loop.approximation().lookup(np.array([50, 51]))
     assert (known.tolist(), loop.offsets()) == ([True, False], {"http": 2})
     anew.close()

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tornado.ingest.records import INSERT, REMOVE, REPLACE
+from tornado.records.operations import INSERT, REMOVE, REPLACE
 from tornado.testing import EdgeHistory, batches, exact_distances, mixed, rmat
 
 SIGNS = {INSERT: "+", REMOVE: "-", REPLACE: "="}

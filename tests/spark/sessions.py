@@ -19,7 +19,7 @@ def environment(java_home):
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         # Tasks are processes of their own, and must import this checkout.
-        "PYTHONPATH": str(CHECKOUT),
+        "PYTHONPATH": os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
 
 

@@ -14,7 +14,7 @@ from tests.spark.stand import PAUSE_S
 from tests.spark.test_roads import of_one_instant
 from tests.spark.topic_of_roads import BAD, TopicOfRoads, check, recorded, recording_source
 from tornado import register_spark
-from tornado.ingest.records import EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

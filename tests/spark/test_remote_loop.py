@@ -15,8 +15,8 @@ from tornado import register_spark
 from tornado.errors import ConnectionLost, InvalidArgument, NotSupported, PeerError, UnknownField
 from tornado.ingest.spark.options import SourceOptions
 from tornado.ingest.spark.remote_loop import RemoteLoop
+from tornado.intake.push import Pusher
 from tornado.query.http import HttpServer
-from tornado.query.push import Pusher
 from tornado.query.service import QueryService
 
 has_pyspark = importlib.util.find_spec("pyspark") is not None
@@ -35,8 +35,8 @@ def fake():
 @pytest.fixture
 def server(fake):
     start_roads(fake)
-    service = QueryService(fake)
-    with HttpServer(service, port=0, pusher=Pusher(timeout_s=0.05)) as running:
+    service = QueryService(fake, pusher=Pusher(timeout_s=0.05))
+    with HttpServer(service, port=0) as running:
         yield running
     service.close()
 

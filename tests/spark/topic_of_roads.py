@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.spark.recorded import SIGNS, mixed_stream
-from tornado.ingest.records import OPERATIONS, EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import OPERATIONS
 from tornado.testing import EdgeHistory, exact_distances
 
 BAD = {

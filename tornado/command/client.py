@@ -61,6 +61,8 @@ class ServiceClient:
             base_url=self.url,
             timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
             trust_env=not _is_loopback(parts.hostname),
+            # Reading certificates takes longer than most questions.
+            verify=parts.scheme == "https",
         )
 
     def __enter__(self) -> Self:

@@ -75,7 +75,7 @@ def demo_command(*, rows: int, columns: int, closures: int, seed: int, seconds: 
         with show_compiling(as_json=False) if sys.stderr.isatty() else contextlib.nullcontext():
             _compile(entry.kind(source=town.station), town)
         interruption.check()
-        with Deployment(placement, lambda _intern: entry.kind(source=town.station)) as deployment:
+        with Deployment(placement, entry.kind(source=town.station)) as deployment:
             assert deployment.server is not None
             url = deployment.server.url
             _tell(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS
 from ..errors import InvalidArgument, StoreLocked
@@ -20,26 +20,21 @@ from ..ingest.known_files import KnownFiles
 from ..ingest.quarantine import Quarantine
 from ..ingest.source import FileSource, Source
 from ..ingest.source_names import SourceKind, check_file_name, kind_of
-from ..loops import Master
-from ..loops.general_program import GeneralProgram
+from ..loop_views import MainLoopView
+from ..loops.kind import kind_of_program
 from ..loops.new_loop import NewLoop
+from ..loops.vertex_program import VertexProgram
 from ..query.handles import LoopHandle
-from ..query.ids import IdCodec, IntIds, StringIds
-from ..query.logged_admission import LoggedAdmission
-from ..query.loop_views import MainLoopView
-from ..query.push import Pusher
-from ..query.push_log import StorePushLog
+from ..query.ids import StringIds
+from ..query.served_stream import ServedStream
 from ..query.service import QueryService
-from ..query.session import Session
+from ..query.session import session_on
 from ..storage import VersionedStore, open_store
 from .plan import Address, LoopBeside, default_quarantine, default_stores
 
 if TYPE_CHECKING:
     # The web framework takes its time to load; a run without --http never does.
     from ..query.http import HttpServer
-
-MakeProgram = Callable[[Callable[[str], int] | None], Any]
-"""Makes the program; takes what turns a vertex's name into its id, where ids are strings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +71,8 @@ class Placement:
         Whether what was pushed to an earlier run waits for `Deployment.restore`.
     undirected : bool
         Whether each record is an edge in both directions.
+    check_times : bool
+        Whether what is pushed is rejected where its time is none.
     """
 
     loop: str
@@ -91,6 +88,7 @@ class Placement:
     engine: str = "threads"
     spark_master: str | None = None
     undirected: bool = False
+    check_times: bool = False
     stream: str | None = None
 
     @property
@@ -106,8 +104,8 @@ class Deployment:
     ----------
     placement : Placement
         Where and how.
-    make_program : callable
-        See `MakeProgram`.
+    program : VertexProgram
+        What the first loop computes; where ids are strings, it names vertices by these.
     beside : sequence of LoopBeside
         Further loops on the same stream.
     on_checkpoint_failure : callable, optional
@@ -121,12 +119,8 @@ class Deployment:
         All that the run names.
     returned : list of MainLoopView
         Those that an earlier run was asked to start on the stream, and that are there again.
-    logged : LoggedAdmission
-        That loop, as a source sees it that gives its records once.
-    codec : IdCodec
-        Between ids outside and inside.
-    interner : Interner or None
-        The table of names, where ids are strings.
+    served : ServedStream
+        What belongs to the stream that they read.
     quarantine : Quarantine
         Where rejected records go.
     server : HttpServer or None
@@ -136,18 +130,17 @@ class Deployment:
     loop: MainLoopView
     loops: list[MainLoopView]
     returned: list[MainLoopView]
-    logged: LoggedAdmission
+    served: ServedStream
     service: QueryService
     server: HttpServer | None
     quarantine: Quarantine
     _handle: LoopHandle
     _store: VersionedStore
-    _pusher: Pusher
 
     def __init__(
         self,
         placement: Placement,
-        make_program: MakeProgram,
+        program: VertexProgram,
         beside: Sequence[LoopBeside] = (),
         *,
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
@@ -155,10 +148,8 @@ class Deployment:
         self._placement = placement
         self._beside = beside
         self._on_checkpoint_failure = on_checkpoint_failure
-        self._make_program = make_program
+        self._program = program
         self._stack = contextlib.ExitStack()
-        self.interner: Interner | None = None
-        self.codec: IdCodec = IntIds()
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
@@ -174,43 +165,37 @@ class Deployment:
     def _start(self, stack: contextlib.ExitStack) -> None:
         placement = self._placement
         store = self._store = _open_store(placement)
-        stack.callback(store.close)
+        stack.callback(store.close)  # for what fails before the session has it
         self.quarantine = stack.enter_context(_open_quarantine(placement, store))
-        pusher = self._pusher = Pusher(
-            quarantine=self.quarantine, log=StorePushLog(store) if store.durable else None
+        session = stack.enter_context(
+            session_on(
+                store,
+                placement.workers,
+                engine=placement.engine,
+                spark_master=placement.spark_master,
+                quarantine=self.quarantine,
+            )
         )
-        ids: Literal["int"] | IdCodec = "int"
-        if placement.string_ids:
-            # With the names of an earlier run, before the program is made: its parameters may be vertices.
-            self.interner = pusher.interner(placement.stream_name)
-            ids = self.codec = StringIds(self.interner)
-        program = self._make_program(None if self.interner is None else self._intern)
-        master = Master(store, placement.workers, placement.engine, placement.spark_master)
-        session = stack.enter_context(Session(master, pusher=pusher))
         self.service = session.service
-        if placement.files_first and (acknowledged := pusher.hold(placement.stream_name)):
-            self.service.await_offsets(placement.stream_name, acknowledged)
-        intern = None if self.interner is None else self._intern
-        beside = [
-            NewLoop(other.make_program(intern), other.name, other.delay_bound) for other in self._beside
-        ]
         self._handle = session.start(
-            program,
+            self._program,
             placement.loop,
             placement.delay_bound,
-            ids=ids,
-            checkpoint_every_s=_period(placement, store, program),
+            ids="string" if placement.string_ids else "int",
+            checkpoint_every_s=_period(placement, store, self._program),
             keep_snapshots=placement.keep_snapshots,
             on_checkpoint_failure=self._on_checkpoint_failure,
             undirected=placement.undirected,
-            beside=beside,
+            check_times=placement.check_times,
+            beside=[NewLoop(other.program, other.name, other.delay_bound) for other in self._beside],
             new_stream=placement.stream_name,
+            files_first=placement.files_first,
         )
         self.loop = self._handle.loop
-        named = [placement.loop, *(other.name for other in beside)]
+        self.served = self.service.served(self.loop)
+        named = [placement.loop, *(other.name for other in self._beside)]
         self.loops = [session.loop(name).loop for name in named]
         self.returned = [handle.loop for name, handle in session.loops.items() if name not in named]
-        self.logged = LoggedAdmission(self.loop, pusher)
         # Last: what an earlier run had acknowledged is in the loop, or held, before anybody can push more.
         self.server = None
         if placement.address is not None:
@@ -218,7 +203,7 @@ class Deployment:
 
     def restore(self) -> None:
         """Admit what an earlier run had acknowledged, where that waits for files that are read first; once, however often called."""
-        self._pusher.release(self.loop)
+        self.served.intake.release()
 
     @property
     def is_gone_on_from(self) -> bool:
@@ -243,7 +228,7 @@ class Deployment:
         InvalidArgument
             When one is not: its offset would be that of another source.
         """
-        logged = self._pusher.logged_sources(self._placement.stream_name)
+        logged = self.served.intake.logged_sources()
         known = KnownFiles(self._store, self._placement.stream_name)
         offsets = self.loop.offsets()
         # Of those that are not named now.
@@ -270,9 +255,11 @@ class Deployment:
         """Write a snapshot of the loop, with what it counts on, and return its version."""
         return self._handle.checkpoint()
 
-    def _intern(self, name: str) -> int:
-        assert self.interner is not None
-        return int(self.interner.intern([name])[0])
+    @property
+    def interner(self) -> Interner | None:
+        """The table of names, where ids are strings."""
+        codec = self.served.codec
+        return codec.interner if isinstance(codec, StringIds) else None
 
 
 def _refuse_renamed(name: str, read_before: Mapping[str, int]) -> None:
@@ -294,10 +281,10 @@ def _refuse_taken(source: str, logged: Sequence[str]) -> None:
         )
 
 
-def _period(placement: Placement, store: VersionedStore, program: Any) -> float | None:
+def _period(placement: Placement, store: VersionedStore, program: VertexProgram) -> float | None:
     """How often snapshots are stored; whoever did not ask for it has them where there can be any."""
     if placement.checkpoint_every_s is None:
-        possible = store.durable and not isinstance(program, GeneralProgram)
+        possible = store.durable and kind_of_program(program).is_stored
         return DEFAULT_CHECKPOINT_EVERY_S if possible else None
     return placement.checkpoint_every_s or None
 

@@ -22,11 +22,12 @@ from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
+from ..loop_views import MainLoopView, ValuesView
+from ..loops.vertex_program import VertexProgram
 from ..query.formats import snapshot_dict
-from ..query.loop_views import MainLoopView, ValuesView
 from ..query.query import NamedSnapshot
 from ..value_types import Ids, reached_of
-from .deployment import Deployment, MakeProgram, Placement
+from .deployment import Deployment, Placement
 from .feed import Feed
 from .interruption import Interruption
 from .output import result_table, write_result
@@ -38,15 +39,15 @@ from .progress import Reading, Reporter, make_reporter, show_compiling
 _STOPPING_S = 60.0
 
 
-def run_job(plan: RunPlan, make_program: MakeProgram, beside: Sequence[LoopBeside] = ()) -> int:
+def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] = ()) -> int:
     """Carry out a plan.
 
     Parameters
     ----------
     plan : RunPlan
         What to do.
-    make_program : callable
-        Makes the program, see `deployment.MakeProgram`.
+    program : VertexProgram
+        What the first loop computes; where ids are strings, it names vertices by these.
     beside : sequence of LoopBeside
         Further loops on the same stream.
 
@@ -78,6 +79,7 @@ def run_job(plan: RunPlan, make_program: MakeProgram, beside: Sequence[LoopBesid
         engine=plan.engine,
         spark_master=plan.spark_master,
         undirected=plan.undirected,
+        check_times=plan.check_times,
     )
     with (
         Interruption() as interruption,
@@ -85,7 +87,7 @@ def run_job(plan: RunPlan, make_program: MakeProgram, beside: Sequence[LoopBesid
         contextlib.ExitStack() as stack,
     ):
         deployment = Deployment(
-            placement, make_program, beside, on_checkpoint_failure=partial(_say_failure, as_json=as_json)
+            placement, program, beside, on_checkpoint_failure=partial(_say_failure, as_json=as_json)
         )
         with show_compiling(as_json=as_json):
             stack.enter_context(deployment)
@@ -103,7 +105,7 @@ class _Job:
         self._loop = deployment.loop
         self._interruption = interruption
         self._as_json = as_json
-        text_format = TextFormat(columns=plan.columns, undirected=plan.undirected)
+        text_format = TextFormat(columns=plan.columns, undirected=plan.undirected, times=plan.check_times)
         sources = open_sources(
             plan.edges, vertices=plan.vertices, text_format=text_format, interner=deployment.interner
         )
@@ -128,11 +130,11 @@ class _Job:
             deployment.loop,
             sources,
             deployment.quarantine,
-            logged=deployment.logged,
+            logged=deployment.served.intake,
             check=check,
             topic=topic,
         )
-        deployment.service.watch_sources(plan.stream, self._feed.statistics)
+        deployment.served.watch_sources(self._feed.statistics)
         self._pipeline: PipelineProcess | None = None
 
     def run(self) -> int:
@@ -256,7 +258,7 @@ class _Job:
             folder=pipeline_folder(self._deployment.store_url),
             is_anew=not self._deployment.is_gone_on_from,
         )
-        self._deployment.service.watch_sources(self._plan.stream, self._pipeline.statistics)
+        self._deployment.served.watch_sources(self._pipeline.statistics)
         say_note(
             f"the pipeline {self._pipeline.name} runs, its log is {self._pipeline.log_path}",
             as_json=self._as_json,
@@ -361,7 +363,7 @@ class _Job:
         if self._deployment.interner is None:
             write_result(output, result_table(ids, values, reached))
             return ids
-        names = np.array(self._deployment.codec.decode(ids), dtype=object)
+        names = np.array(self._deployment.served.codec.decode(ids), dtype=object)
         order = np.argsort(names, kind="stable")
         labels = names[order].tolist()
         values, reached = values[order], reached[order]
@@ -418,7 +420,7 @@ class _Job:
         try:
             self._deployment.checkpoint()
         except NotSupported:
-            return  # a general program has no stored form
+            return  # the kind of program has no stored form
         except StoreError as error:
             # The loop goes on without the store: nothing admitted is lost while the process lives.
             _say_error(error, as_json=self._as_json)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ..errors import InvalidArgument
-from ..ingest.records import SYMBOLS
+from ..records.operations import SYMBOLS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from ..ingest.ingester import Admitting
-from ..ingest.records import EdgeBatch
+from ..records.edge_batch import EdgeBatch
 
 _ADMISSION_S = 30.0
 

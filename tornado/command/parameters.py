@@ -195,10 +195,10 @@ def program_options(entry: ProgramEntry, *, taken: set[str], string_ids: bool = 
     return options
 
 
-def make_program(
-    entry: ProgramEntry, values: dict[str, Any], *, intern: Callable[[str], int] | None = None
-) -> Any:
+def make_program(entry: ProgramEntry, values: dict[str, Any]) -> Any:
     """Return an instance of the program with the parameters that were given; the rest keep their defaults.
+
+    Where ids are strings it names vertices by these, until its loop is started.
 
     Parameters
     ----------
@@ -206,17 +206,9 @@ def make_program(
         The program.
     values : dict
         Parsed values by the names that `program_options` gave; None is "not given".
-    intern : callable, optional
-        Turns a vertex's name into its id, where ids are strings.
     """
-    given = given_parameters(values)
-    if intern is not None:
-        vertices = {field.name for field in dataclasses.fields(entry.kind) if is_vertex(field)}
-        for name, value in given.items():
-            if name in vertices:
-                given[name] = tuple(map(intern, value)) if isinstance(value, tuple) else intern(value)
     try:
-        return entry.kind(**given)
+        return entry.kind(**given_parameters(values))
     except TypeError as error:
         raise InvalidArgument(f"{entry.kind.__name__} cannot be made: {error}") from error
 

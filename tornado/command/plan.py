@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote, unquote
 
 from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT, data_dir, default_workers
@@ -27,6 +27,10 @@ from ..ingest.kafka.settings import (
 from .kafka_config import read_client_settings, require_client
 from .output import STANDARD_OUTPUT, check_output
 from .pipeline import PipelineSettings
+
+if TYPE_CHECKING:
+    # The loops bring the compiler with them, and options are checked without it.
+    from ..loops.vertex_program import VertexProgram
 
 STANDARD_INPUT = "-"
 _LMDB = "lmdb://"
@@ -90,13 +94,13 @@ class LoopBeside:
         What it is called.
     delay_bound : int or None
         B of the paper; None is unbounded.
-    make_program : callable
-        See `deployment.MakeProgram`.
+    program : VertexProgram
+        What it computes; where ids are strings, it names vertices by these.
     """
 
     name: str
     delay_bound: int | None
-    make_program: Callable[[Callable[[str], int] | None], Any]
+    program: VertexProgram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +148,7 @@ class RunPlan:
     edges: tuple[str, ...]
     vertices: tuple[str, ...]
     columns: tuple[str, ...] | None
+    check_times: bool
     undirected: bool
     kafka: KafkaSettings | None
     until_end: bool
@@ -226,6 +231,7 @@ class RunPlan:
             edges=_checked_files("--edges", edges),
             vertices=_checked_files("--vertices", vertices),
             columns=_file_columns(options),
+            check_times=options["check_times"],
             undirected=options["undirected"],
             kafka=kafka,
             until_end=options["until_end"],
@@ -391,6 +397,7 @@ def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
         undirected=options["undirected"],
         dedup_key=key,
         dedup_window=options["dedup_window"] or usual_window,
+        times=options["check_times"],
         group=options["group"],
         ingesters=options["ingesters"] or options["workers"] or default_workers(),
         client={} if options["kafka_config"] is None else read_client_settings(options["kafka_config"]),

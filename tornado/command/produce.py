@@ -13,8 +13,8 @@ import click
 from ..errors import InvalidArgument
 from ..ingest.kafka.settings import KafkaSettings, ValueFormat, parse_brokers
 from ..ingest.layout import TextFormat
-from ..ingest.records import EdgeBatch
 from ..ingest.source import open_sources
+from ..records.edge_batch import EdgeBatch
 from .kafka_config import read_client_settings, require_client
 from .listing import json_option
 from .named_roads import NamedRoads, write_names

@@ -111,6 +111,11 @@ class RunCommand(ProgramCommand):
     help="Names of the columns in order, out of src,dst,weight,op,time; `-` skips one, and what follows them "
     "is ignored. Default: the header or src,dst[,weight], and a line with more columns is rejected.",
 )
+@click.option(
+    "--check-times",
+    is_flag=True,
+    help="Quarantine records whose `time` is neither seconds since 1970 nor ISO 8601; otherwise a time is not looked at.",
+)
 @click.option("--undirected", is_flag=True, help="Each line is an edge in both directions.")
 @click.option(
     "--ids",
@@ -200,23 +205,17 @@ def run_command(ctx: click.Context, /, **options: Any) -> int:
     entry: ProgramEntry = ctx.meta[PROGRAM_KEY]
     others: list[OtherProgram] = ctx.meta.get(OTHERS_KEY, [])
     plan = RunPlan.of(options["name"] or entry.name, options, several=bool(others))
-    if plan.ids == "int":
-        make_program(entry, options)  # wrong parameters are refused before anything starts
-        for other in others:
-            make_program(other.entry, other.values)
+    # Wrong parameters are refused before anything starts.
+    program, beside = make_program(entry, options), [_loop_beside(other) for other in others]
     # Imported late: options are checked and help is shown without loading the compiler.
     from .job import run_job
 
-    return run_job(
-        plan,
-        lambda intern: make_program(entry, options, intern=intern),
-        [_loop_beside(other) for other in others],
-    )
+    return run_job(plan, program, beside)
 
 
 def _loop_beside(other: OtherProgram) -> LoopBeside:
     return LoopBeside(
         other.values["name"] or other.entry.name,
         parse_delay_bound(other.values["delay_bound"]),
-        lambda intern: make_program(other.entry, other.values, intern=intern),
+        make_program(other.entry, other.values),
     )

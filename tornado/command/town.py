@@ -7,13 +7,14 @@ them to an empty graph, and runs a heap Dijkstra (Dijkstra 1959), compiled, from
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..ingest.records import REMOVE, EdgeBatch
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import REMOVE
 from ..testing.model import EdgeHistory
 from ..testing.oracle import build, heap_dijkstra
 from ..testing.roads import closing, closures, opening, road_network
@@ -72,7 +73,7 @@ class Town:
 
     def undoing(self, records: EdgeBatch) -> EdgeBatch:
         """Return the removals of some edges."""
-        return EdgeBatch.of(records.src, records.dst, records.weight, REMOVE)
+        return replace(records, op=np.full(len(records), REMOVE, np.int8))
 
     def check(self, prefix: int, ids: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> Check:
         """Compare an answer with a recomputation on the first `prefix` records.

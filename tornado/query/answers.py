@@ -15,9 +15,9 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import InvalidArgument, ResultUnavailable, UnknownVertex
+from ..loop_views import ValuesView
 from ..value_types import Ids, Mask, ValueArray, Worst, ranked, reached_of, unknown_values
 from .ids import IdCodec, Vertex
-from .loop_views import ValuesView
 from .rows import AnswerForm, Columns, Page, Rows
 
 CHUNK_ROWS = 32_768

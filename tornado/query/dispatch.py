@@ -7,17 +7,18 @@ for those who waited, giving columns back) goes to a small pool. One timer threa
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from threading import Lock
 
+from ..clock import Clock
 from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop, WorkerLost
+from ..loop_views import BranchView, MainLoopView, ValuesView
+from ..loops.statistics import BranchState
 from .answers import Answer, SharedValues
 from .branch_scheduler import BranchScheduler, QueryGroup
-from .loop_views import BranchView, MainLoopView, ValuesView
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import QueryRequest, ServiceLimits
 from .timer import Timer
@@ -51,6 +52,8 @@ class Dispatcher:
         Makes the answer of a request from the values of its branch.
     end : callable
         Ends a query, unless it has ended; called once for every query taken.
+    clock : Clock
+        What deadlines are instants of.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Dispatcher:
         fork: Callable[[QueryRequest], BranchView],
         read: Callable[[QueryRequest, ValuesView, SharedValues], Answer],
         end: Callable[[Query, Ending], None],
+        clock: Clock,
     ) -> None:
         self._limits = limits
         self._loop = loop
@@ -69,11 +73,12 @@ class Dispatcher:
         self._fork_for = fork
         self._read = read
         self._end = end
+        self._clock = clock
         self._scheduler = BranchScheduler(branches=limits.branches, queued=limits.queued)
         self._lock = Lock()
         self._closed = False
         self._offsets_watched = False
-        self._timer = Timer("tornado-query-timer")
+        self._timer = Timer("tornado-query-timer", clock=clock)
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tornado-query")
 
     def take(self, query: Query) -> None:
@@ -253,18 +258,18 @@ class Dispatcher:
             queries = list(group.queries)
         if group.deadline is not None:
             group.deadline.cancel()
-        state = str(branch.state.name)
-        if state in {"CONVERGED", "STOPPED"} and queries:
+        state = branch.state
+        if state in {BranchState.CONVERGED, BranchState.STOPPED} and queries:
             answer = partial(self._answer_all, group, branch, queries)
             if all(_is_quick(query.request) for query in queries):
                 answer()
             else:
                 self.in_pool(answer)
             return
-        if state == "FAILED" and isinstance(branch.error, WorkerLost):
+        if state is BranchState.FAILED and isinstance(branch.error, WorkerLost):
             self.in_pool(partial(self._fork_again, group, branch))
             return
-        if state == "FAILED":
+        if state is BranchState.FAILED:
             ending = Ending(state=QueryState.FAILED, error=branch.error, progress=_progress(branch))
         else:
             ending = Ending(state=QueryState.CANCELLED, progress=_progress(branch))
@@ -301,7 +306,8 @@ class Dispatcher:
         branch.release()
         with self._lock:
             open_ones = [query for query in group.queries if not query.state.is_final]
-            late = [query for query in open_ones if query.deadline_at_s <= time.monotonic()]
+            now_s = self._clock.monotonic()
+            late = [query for query in open_ones if query.deadline_at_s <= now_s]
             group.queries = [query for query in open_ones if query not in late]
             group.branch, group.ended = None, False
         for query in late:
@@ -342,7 +348,7 @@ class Dispatcher:
             if self._offsets_watched or not self._scheduler.held or self._closed:
                 return
             self._offsets_watched = True
-        self._timer.schedule(time.monotonic() + OFFSETS_INTERVAL_S, self._look_at_offsets)
+        self._timer.schedule(self._clock.monotonic() + OFFSETS_INTERVAL_S, self._look_at_offsets)
 
     def _look_at_offsets(self) -> None:
         """Let those go whose offsets are reached. The loops do not call when theirs move, so it is looked at often."""
@@ -385,7 +391,7 @@ def _is_quick(request: QueryRequest) -> bool:
 
 def _ending(group: QueryGroup, branch: BranchView) -> Ending:
     """How a branch that has values ends its queries, the answer left out."""
-    converged = branch.state.name == "CONVERGED"
+    converged = branch.state is BranchState.CONVERGED
     return Ending(
         state=QueryState.CONVERGED if converged else QueryState.DEADLINE,
         snapshot=NamedSnapshot.of(branch.snapshot),

@@ -7,10 +7,10 @@ the generator sleeps, and it sends only what changed, and a comment now and then
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+from ..clock import Clock
 from .formats import json_bytes, status_dict
 from .query import Query, QueryStatus
 
@@ -66,6 +66,7 @@ async def events(
     look: Callable[[Query], Awaitable[QueryStatus]],
     describe: Callable[[QueryStatus], dict[str, Any]],
     stopping: Callable[[], bool],
+    clock: Clock,
 ) -> AsyncIterator[bytes]:
     """Iterate over the events of a query until it is done or the server stops.
 
@@ -77,9 +78,11 @@ async def events(
         The body of the final event.
     stopping : callable
         Whether the server stops; there is no `done` then, since the query is not.
+    clock : Clock
+        By which the line is kept.
     """
     sent: dict[str, Any] | None = None
-    sent_s = time.monotonic()
+    sent_s = clock.monotonic()
     while True:
         status = await look(query)
         if status.state.is_final:
@@ -87,10 +90,10 @@ async def events(
         body = status_dict(status)
         seen = {key: value for key, value in body.items() if key != "elapsed_s"}
         if seen != sent:
-            sent, sent_s = seen, time.monotonic()
+            sent, sent_s = seen, clock.monotonic()
             yield event("progress", body)
-        elif time.monotonic() - sent_s > KEEP_ALIVE_S:
-            sent_s = time.monotonic()
+        elif clock.monotonic() - sent_s > KEEP_ALIVE_S:
+            sent_s = clock.monotonic()
             yield b": still here\n\n"
         await done.wait(PROGRESS_INTERVAL_S)
         if stopping():

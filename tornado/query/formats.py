@@ -64,6 +64,7 @@ def snapshot_dict(snapshot: NamedSnapshot | None) -> dict[str, Any] | None:
     if snapshot is None:
         return None
     return {
+        "stream": snapshot.stream,
         "offsets": dict(snapshot.offsets),
         "instant": snapshot.instant.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "version": snapshot.version,

@@ -9,13 +9,14 @@ import numpy as np
 
 from ..errors import InvalidArgument, ResultUnavailable
 from ..ingest.interner import Draft
-from ..ingest.records import INSERT, REMOVE, REPLACE, EdgeBatch, vertex_ids
+from ..intake.checkpoints import Checkpoints, CheckpointStatistics
+from ..loop_views import MainLoopView
+from ..records.callers_columns import vertex_ids
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import INSERT, REMOVE, REPLACE
 from .answers import Selection, all_unknown
-from .checkpoints import Checkpoints, CheckpointStatistics
 from .events import Done
 from .ids import StringIds
-from .loop_views import MainLoopView
-from .push import Pusher
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
 from .request import Mode, QueryRequest
 from .result import QueryResult
@@ -145,13 +146,13 @@ class LoopHandle:
     Parameters
     ----------
     service : QueryService
-    pusher : Pusher
     loop : MainLoop
     """
 
-    def __init__(self, service: QueryService, pusher: Pusher, loop: MainLoopView) -> None:
+    def __init__(self, service: QueryService, loop: MainLoopView) -> None:
         self._service = service
-        self._pusher = pusher
+        # Kept: when its stream has ended, another one may have the name.
+        self._served = service.served(loop)
         self.loop = loop
 
     @property
@@ -223,10 +224,10 @@ class LoopHandle:
         QueueFull
             When the loop lags for too long; nothing was taken.
         """
-        codec = self._service.ids(self.loop.stream_name)
+        codec = self._served.codec
         if isinstance(codec, StringIds):
             ids = codec.interner.intern(ids)
-        return self._pusher.mention(self.loop, INSERT_SOURCE, vertex_ids(ids, name="ids"))
+        return self._served.intake.mention(INSERT_SOURCE, vertex_ids(ids, name="ids"))
 
     def read(self, vertices: Sequence[Any] | None = None, *, top: int | None = None) -> QueryResult:
         """Read the main loop as it is, at once: approximate while changes are being worked in."""
@@ -297,13 +298,12 @@ class LoopHandle:
 
         A later start on the same store goes on from it, where the store is durable.
         """
-        return (
-            self._service.checkpoints.get(self.loop.stream_name) or Checkpoints(self.loop, self._pusher)
-        ).take()
+        served = self._served
+        return (served.checkpoints or Checkpoints(self.loop, served.intake, clock=self._service.clock)).take()
 
     def checkpoints(self) -> CheckpointStatistics | None:
         """Return how the checkpoints of this loop went, or None for a loop that the session did not start."""
-        found = self._service.checkpoints.get(self.loop.stream_name)
+        found = self._served.checkpoints
         return None if found is None else found.statistics()
 
     def snapshots(self) -> list[NamedSnapshot]:
@@ -320,11 +320,11 @@ class LoopHandle:
     def _push(self, src: Any, dst: Any, weight: Any, op: int) -> int:
         if dst is None:
             src, dst, weight = _columns_of(src, weight)
-        codec = self._service.ids(self.loop.stream_name)
+        codec = self._served.codec
         draft = Draft(codec.interner) if isinstance(codec, StringIds) else None
         if draft is not None:
             src, dst = draft.intern(src), draft.intern(dst)
-        return self._pusher.insert(self.loop, INSERT_SOURCE, EdgeBatch.of(src, dst, weight, op), draft=draft)
+        return self._served.intake.insert(INSERT_SOURCE, EdgeBatch.of(src, dst, weight, op), draft=draft)
 
 
 def result_of(query: Query) -> QueryResult:

@@ -27,7 +27,6 @@ from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
 from .http_routes_streams import LoopControl
 from .metrics import Metrics
-from .push import Pusher
 from .service import QueryService
 
 STARTING_S = 10.0
@@ -48,8 +47,6 @@ class HttpServer:
         Name or address to bind to.
     port : int
         0 takes a free one; see `port` after `start`.
-    pusher : Pusher, optional
-        Admits pushed edges; left out, one without a log and with a quarantine in memory.
     loops : LoopControl, optional
         Starts and removes loops; left out, none can be.
     limits : HttpLimits, optional
@@ -67,7 +64,6 @@ class HttpServer:
         host: str = DEFAULT_HTTP_HOST,
         port: int = DEFAULT_HTTP_PORT,
         *,
-        pusher: Pusher | None = None,
         loops: LoopControl | None = None,
         limits: HttpLimits | None = None,
     ) -> None:
@@ -78,13 +74,12 @@ class HttpServer:
         self.port = port
         self.warning: str | None = None
         self._wanted_port = port
-        self._pusher = pusher or Pusher()
         self._loops = loops
         self._limits = limits or HttpLimits()
         self._metrics = Metrics(
             service,
-            self._pusher.quarantine.counts,
-            let_go=lambda: self._pusher.quarantine.statistics().let_go,
+            service.pusher.quarantine.counts,
+            let_go=lambda: service.pusher.quarantine.statistics().let_go,
             within_s=self._limits.look_timeout_s / 2,
         )
         self._server: uvicorn.Server | None = None
@@ -119,7 +114,6 @@ class HttpServer:
         self._bulkheads = Bulkheads.of(self._limits)
         app = create_app(
             self.service,
-            pusher=self._pusher,
             loops=self._loops,
             metrics=self._metrics,
             limits=self._limits,

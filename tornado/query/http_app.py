@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection
 from importlib import resources
 from typing import Any
@@ -10,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from .. import __version__
 from ..errors import TornadoError
@@ -26,7 +27,6 @@ from .http_routes_queries import Stopping, query_routes
 from .http_routes_readers import reader_routes
 from .http_routes_streams import LoopControl, stream_routes
 from .metrics import Metrics
-from .push import Pusher
 from .service import QueryService
 
 DESCRIPTION = """Ask running iterative analyses for exact answers.
@@ -38,7 +38,6 @@ of the input that the snapshot names. Errors are problem documents (RFC 9457) wi
 def create_app(
     service: QueryService,
     *,
-    pusher: Pusher,
     loops: LoopControl | None,
     metrics: Metrics,
     limits: HttpLimits,
@@ -51,8 +50,6 @@ def create_app(
     Parameters
     ----------
     service : QueryService
-    pusher : Pusher
-        Admits pushed edges.
     loops : LoopControl or None
         Starts and removes loops.
     metrics : Metrics
@@ -72,16 +69,17 @@ def create_app(
         # The framework's own pages load their scripts from elsewhere; ours works without a network.
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,
         redirect_slashes=False,
     )
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
     app.include_router(query_routes(service, limits, stopping, bulkheads))
-    pushes = Pushes(service, pusher, limits, bulkheads)
+    pushes = Pushes(service, limits, bulkheads)
     app.include_router(loop_routes(service, pushes, limits, bulkheads))
     app.include_router(stream_routes(service, pushes, loops, limits, bulkheads))
-    app.include_router(batch_routes(service, pusher, limits, bulkheads))
-    app.include_router(reader_routes(service, pusher, limits, bulkheads))
+    app.include_router(batch_routes(service, limits, bulkheads))
+    app.include_router(reader_routes(service, limits, bulkheads))
     app.include_router(operator_routes(service, metrics, bulkheads))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)
@@ -89,7 +87,6 @@ def create_app(
     app.add_exception_handler(HTTPException, _framework_error)
     app.add_exception_handler(RequestValidationError, _parameter_error)
     app.add_exception_handler(Exception, _error)
-    app.openapi()  # built now: at the first request for it the event loop would stand still
     return app
 
 
@@ -98,16 +95,23 @@ class _Application(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         """Return what `GET /openapi.json` says."""
-        if not _DOCUMENT:
-            _DOCUMENT.update(super().openapi())
+        with _DESCRIBING:
+            if not _DOCUMENT:
+                _DOCUMENT.update(super().openapi())
         return _DOCUMENT
 
 
 _DOCUMENT: dict[str, Any] = {}
+_DESCRIBING = threading.Lock()
 
 
 def _add_docs(app: FastAPI) -> None:
     page = resources.files(__package__).joinpath("static", "docs.html").read_bytes()
+
+    # No coroutine: describing takes a third of a second, in which the event loop would stand still, and a start would take longer.
+    @app.get("/openapi.json", include_in_schema=False)
+    def openapi() -> JSONResponse:
+        return JSONResponse(app.openapi())
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:

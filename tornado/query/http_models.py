@@ -70,6 +70,7 @@ class QueryBody(BaseModel):
 class SnapshotBody(BaseModel):
     """Which prefix of the input an answer is for."""
 
+    stream: str = Field(description="The name of the stream whose prefix it is.")
     offsets: dict[str, int] = Field(description="Records of each source that are in or quarantined.")
     instant: str
     version: int

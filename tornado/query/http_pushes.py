@@ -15,6 +15,7 @@ from ..ingest.arrow import parse_arrow, parse_vertex_table, read_table
 from ..ingest.interner import Draft
 from ..ingest.ndjson import parse_ndjson, parse_vertices
 from ..ingest.parsed import ParsedBatch
+from ..loop_views import MainLoopView
 from .formats import ARROW, NDJSON
 from .http_bulkheads import Bulkheads
 from .http_requests import (
@@ -27,8 +28,6 @@ from .http_requests import (
     refuse_unknown_parameters,
 )
 from .ids import IdCodec, StringIds
-from .loop_views import MainLoopView
-from .push import Pusher
 from .service import QueryService
 
 SOURCE = "http"
@@ -60,22 +59,21 @@ VERTICES_BODY = {
 class Pushes:
     """See the module. One for a server, since it counts the bodies in memory."""
 
-    def __init__(
-        self, service: QueryService, pusher: Pusher, limits: HttpLimits, bulkheads: Bulkheads
-    ) -> None:
+    def __init__(self, service: QueryService, limits: HttpLimits, bulkheads: Bulkheads) -> None:
         self._service = service
-        self._pusher = pusher
         self._limits = limits
         self._bulkheads = bulkheads
         self._bodies = Bodies(limits.edge_requests)
 
     async def edges(self, request: Request, loop: MainLoopView, ids: str | None) -> Response:
         """Admit edges, added and removed in the order of the body."""
+        times = self._service.served(loop).intake.checks_times
 
         def parse(codec: IdCodec, body: bytes) -> ParsedBatch:
             if content_type(request) == NDJSON:
-                return parse_ndjson(body, interner=_draft(codec), quoted_ids=ids == "string")
-            return parse_arrow(body, interner=_draft(codec))  # its integers are exact for whoever writes them
+                return parse_ndjson(body, interner=_draft(codec), quoted_ids=ids == "string", times=times)
+            # Its integers are exact for whoever writes them.
+            return parse_arrow(body, interner=_draft(codec), times=times)
 
         return await self._push(request, loop, parse)
 
@@ -101,10 +99,10 @@ class Pushes:
                 limit_bytes=limits.edges_body_bytes,
                 timeout_s=limits.body_timeout_s,
             )
-            codec = self._service.ids(loop.stream_name)
+            served = self._service.served(loop)
             pushed = await permit.run(
                 self._bulkheads.admissions,
-                lambda: self._pusher.push(loop, SOURCE, parse(codec, put_together(parts))),
+                lambda: served.intake.push(SOURCE, parse(served.codec, put_together(parts))),
             )
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},

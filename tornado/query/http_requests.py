@@ -57,7 +57,7 @@ class HttpLimits:
         How many rows of a whole result are put inside an answer with `wait_s`; `next` leads to the others.
     look_timeout_s, ask_timeout_s, read_timeout_s, admission_timeout_s : float
         After how long the answer is 503 where loops or the store do not answer: to looks at how things stand, to questions, to
-        reading results, and to what is pushed (which has a limit of its own that answers 429, see `Pusher`).
+        reading results, and to what is pushed (which has a limit of its own that answers 429, see `StreamIntake`).
     """
 
     query_body_bytes: int = 4 << 20

@@ -17,6 +17,9 @@ from ..ingest.arrow import parse_order, parse_table, read_table
 from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED
 from ..ingest.source_names import check_batch_source
+from ..intake.pushed_sources import SenderReport
+from ..intake.staging import BatchKey, Part, Staging
+from ..intake.stream_intake import Pushed
 from .formats import ARROW, JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body
@@ -29,12 +32,9 @@ from .http_requests import (
     read_parts,
     refuse_unknown_parameters,
 )
-from .ids import INT64_MAX, StringIds
-from .loop_views import MainLoopView
-from .push import Pushed, Pusher
-from .pushed_sources import SenderReport
+from .ids import INT64_MAX, IdCodec, StringIds
+from .served_stream import ServedStream
 from .service import QueryService
-from .staging import BatchKey, Part, Staging
 
 _CHUNK_BODY = {
     "requestBody": {
@@ -103,21 +103,22 @@ class SenderBody(BaseModel):
     last_error: str | None = Field(None, max_length=10_000)
 
 
-def batch_routes(
-    service: QueryService, pusher: Pusher, limits: HttpLimits, bulkheads: Bulkheads
-) -> APIRouter:
+def batch_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkheads) -> APIRouter:
     """Return the routes about numbered batches."""
     router = APIRouter(prefix="/v1/loops/{name}/batches/{source}", tags=["loops"], responses=PROBLEMS)
-    staging = Staging(pusher)
+    staging = Staging(clock=service.clock)
     bodies = Bodies(limits.edge_requests)
+
+    def stream_read_by(name: str) -> ServedStream:
+        return service.served(service.loop(name))
 
     @router.get("", response_model=NewestBody)
     async def newest(request: Request, name: LoopName, source: SourceName) -> Response:
         """Look up the newest batch of a source."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
-        loop = service.loop(name)
-        number = await bulkheads.admissions.run(lambda: pusher.newest_batch(loop, source))
+        intake = stream_read_by(name).intake
+        number = await bulkheads.admissions.run(lambda: intake.newest_batch(source))
         return JsonResponse({"newest": number})
 
     @router.put("", status_code=204)
@@ -125,13 +126,13 @@ def batch_routes(
         """Say what only the sender knows: what it sorted out, what it has still to send, why it ended."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
-        loop = service.loop(name)
+        intake = stream_read_by(name).intake
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.small_body_bytes, timeout_s=limits.body_timeout_s
         )
         said = parse_body(SenderBody, body, "what a sender says", '{"rejected": 3, "lag_records": 17}')
         told = SenderReport(**said.model_dump())
-        await bulkheads.admissions.run(lambda: pusher.report(loop, source, told))
+        await bulkheads.admissions.run(lambda: intake.report(source, told))
         return Response(status_code=204)
 
     @router.put(
@@ -151,7 +152,7 @@ def batch_routes(
         """Bring a chunk of a part: an Arrow stream of edges, with a column `order` (int64, or a struct of them) where order matters."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
-        loop = service.loop(name)
+        served = stream_read_by(name)
         with bodies.permit() as permit:
             parts = await read_parts(
                 request,
@@ -159,10 +160,10 @@ def batch_routes(
                 limit_bytes=limits.edges_body_bytes,
                 timeout_s=limits.body_timeout_s,
             )
-            key = BatchKey(loop.stream_name, source, number)
+            key = BatchKey(served.intake, source, number)
             waits = await permit.run(
                 bulkheads.admissions,
-                lambda: _stage(service, staging, loop, key, part, chunk, put_together(parts)),
+                lambda: _stage(staging, served.codec, key, part, chunk, put_together(parts)),
             )
         return JsonResponse({"repeated": not waits}, status_code=202)
 
@@ -171,12 +172,12 @@ def batch_routes(
         """Admit a batch: all of the named parts at once. A snapshot has it whole or not at all."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
-        loop = service.loop(name)
+        intake = stream_read_by(name).intake
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
-        key = BatchKey(loop.stream_name, source, number)
-        pushed: Pushed = await bulkheads.admissions.run(lambda: staging.commit(loop, key, _parts(body)))
+        key = BatchKey(intake, source, number)
+        pushed: Pushed = await bulkheads.admissions.run(lambda: staging.commit(key, _parts(body)))
         return JsonResponse(
             {
                 "accepted": pushed.accepted,
@@ -191,32 +192,27 @@ def batch_routes(
         """Drop the parts of a batch that will not be committed."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
-        key = BatchKey(service.loop(name).stream_name, source, number)
+        key = BatchKey(stream_read_by(name).intake, source, number)
         await bulkheads.admissions.run(lambda: staging.drop(key))
         return Response(status_code=204)
 
     return router
 
 
-def _stage(
-    service: QueryService,
-    staging: Staging,
-    loop: MainLoopView,
-    key: BatchKey,
-    part: str,
-    chunk: int,
-    body: bytes,
-) -> bool:
-    codec = service.ids(loop.stream_name)
+def _stage(staging: Staging, codec: IdCodec, key: BatchKey, part: str, chunk: int, body: bytes) -> bool:
     table = read_table(body)
-    parsed = parse_table(table, interner=Draft(codec.interner) if isinstance(codec, StringIds) else None)
+    parsed = parse_table(
+        table,
+        interner=Draft(codec.interner) if isinstance(codec, StringIds) else None,
+        times=key.intake.checks_times,
+    )
     order = parse_order(table)
     columns = frozenset(table.column_names)
     if order is None:
-        return staging.stage(loop, key, part, chunk, parsed, columns=columns)
+        return staging.stage(key, part, chunk, parsed, columns=columns)
     ranks, missing = order
     parsed = parsed.without(missing[parsed.positions - 1], "order is missing", bounds=REJECTED)
-    return staging.stage(loop, key, part, chunk, parsed, columns=columns, ranks=ranks)
+    return staging.stage(key, part, chunk, parsed, columns=columns, ranks=ranks)
 
 
 def _parts(body: bytes) -> list[Part]:

@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from ..clock import Clock
 from ..errors import ResultUnavailable, Unresponsive
 from . import problems
 from .answers import Answer, Selection, SmallAnswer, all_unknown
@@ -372,7 +373,7 @@ def query_routes(
             nonlocal listening
             listening -= 1
 
-        return EventsResponse(query, stopping, left, look)
+        return EventsResponse(query, stopping, left, look, service.clock)
 
     def given_up(query: Query | None) -> None:
         """Discard a query whose client was told to ask again, and so knows nothing of it."""
@@ -391,8 +392,10 @@ class EventsResponse(StreamingResponse):
         stopping: Stopping,
         left: Callable[[], None],
         look: Callable[[Query], Awaitable[QueryStatus]],
+        clock: Clock,
     ) -> None:
         self._query = query
+        self._clock = clock
         self._look = look
         self._stopping = stopping
         self._left = left
@@ -413,6 +416,7 @@ class EventsResponse(StreamingResponse):
                 look=self._look,
                 describe=describe,
                 stopping=lambda: self._stopping.is_set,
+                clock=self._clock,
             )
             await super().__call__(scope, receive, send)
         finally:

@@ -23,7 +23,6 @@ from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body
 from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import INT64_MAX
-from .push import Pusher
 from .query import Query, QueryState
 from .result_history import ResultHistory
 from .rows import Page
@@ -50,19 +49,18 @@ class KeptBody(BaseModel):
     version: int
 
 
-def reader_routes(
-    service: QueryService, pusher: Pusher, limits: HttpLimits, bulkheads: Bulkheads
-) -> APIRouter:
+def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkheads) -> APIRouter:
     """Return the routes about those who follow a loop."""
     router = APIRouter(prefix="/v1/loops/{name}/readers/{reader}", tags=["loops"], responses=PROBLEMS)
     # A master without a store has loops that end with the process, and so may their results.
-    results = ResultHistory(getattr(service.master, "store", None) or open_store("memory:"))
+    store = getattr(service.master, "store", None) or open_store("memory:")
+    results = ResultHistory(store, clock=service.clock)
 
     @router.post("", response_model=KeptBody)
     async def keep(request: Request, name: LoopName, reader: ReaderName) -> Response:
         """Keep the answer of an exact query that has ended, for this reader."""
         refuse_unknown_parameters(request, [])
-        loop = service.loop(name).name
+        loop, intake = name, service.served(service.loop(name)).intake
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.small_body_bytes, timeout_s=limits.body_timeout_s
         )
@@ -72,7 +70,7 @@ def reader_routes(
         version, answer = _exact(query, loop)
 
         def stored() -> None:
-            pusher.save_names(loop)  # the ids of the result count on them
+            intake.save_names()  # the ids of the result count on them
             results.keep(loop, reader, version, *answer.arrays())
 
         await bulkheads.histories.run(stored)

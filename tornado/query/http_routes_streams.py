@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from ..config import DEFAULT_DELAY_BOUND
 from ..errors import InvalidArgument, NotSupported, UnknownStream
+from ..loop_views import MainLoopView
 from .formats import JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, PushedBody, SourceBody, parse_body
@@ -22,7 +23,6 @@ from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
 from .http_routes_loops import LoopName, loop_dict, source_dict
 from .ids import INT64_MAX
-from .loop_views import MainLoopView
 from .parameters import program_with
 from .programs import app_names, load_program
 from .service import QueryService

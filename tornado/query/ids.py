@@ -1,8 +1,8 @@
 """Vertex ids as people write them, and as loops count them.
 
 Loops know int64 only. A codec stands at the edge of the system: it turns what a request names into int64 and back.
-`IntIds` is the identity with its checks; a loop started with string ids brings a codec over its interner. A codec is
-registered with the query service per loop (`QueryService.use_ids`), and everything that reads or writes ids asks it.
+`IntIds` is the identity with its checks; a loop started with string ids brings a codec over its interner. A codec
+belongs to a stream (`ServedStream`), and everything that reads or writes ids of its loops asks it.
 """
 
 from __future__ import annotations

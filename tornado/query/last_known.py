@@ -6,11 +6,12 @@ asked for after the caller came: whoever pushes and then looks sees what was pus
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Generic, TypeVar
+
+from ..clock import Clock, wait_until
 
 T = TypeVar("T")
 
@@ -47,11 +48,11 @@ class LastKnown(Generic[T]):
     ----------
     ask : callable
         Returns the record, sooner or later.
-    clock : callable
-        Seconds.
+    clock : Clock
+        What waits and ages are counted by.
     """
 
-    def __init__(self, ask: Callable[[], T], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, ask: Callable[[], T], *, clock: Clock) -> None:
         self._ask = ask
         self._clock = clock
         self._changed = Condition()
@@ -79,7 +80,8 @@ class LastKnown(Generic[T]):
             What asking raised.
         """
         with self._changed:
-            is_new = self._changed.wait_for(lambda: self._ended >= question, timeout_s)
+            until_s = self._clock.monotonic() + timeout_s
+            is_new = wait_until(self._clock, self._changed, lambda: self._ended >= question, until_s)
             if is_new and self._error is not None:
                 raise self._error
             return self._known(is_new=is_new)
@@ -107,14 +109,14 @@ class LastKnown(Generic[T]):
         if self._record is None:
             return None
         record, asked_at_s = self._record
-        return Known(record, 0.0 if is_new else self._clock() - asked_at_s)
+        return Known(record, 0.0 if is_new else self._clock.monotonic() - asked_at_s)
 
     def _run(self) -> None:
         goes_on = True
         while goes_on:
             with self._changed:
                 self._begun += 1
-                number, asked_at_s = self._begun, self._clock()
+                number, asked_at_s = self._begun, self._clock.monotonic()
             found: tuple[T, float] | None = None
             error: Exception | None = None
             try:

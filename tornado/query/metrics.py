@@ -264,7 +264,11 @@ class _Statistics(Collector):
         return sorted(totals.items())
 
     def _checkpoints(self) -> Iterator[Metric]:
-        taken = [(name, one.statistics()) for name, one in sorted(self._service.checkpoints.items())]
+        taken = [
+            (stream.name, stream.checkpoints.statistics())
+            for stream in self._service.streams()
+            if stream.checkpoints is not None
+        ]
         for name, text, attribute in _CHECKPOINT_COUNTERS:
             counter = CounterMetricFamily(name, text, labels=["loop"])
             for loop, one in taken:

@@ -98,7 +98,7 @@ class ProblemError(Exception):
         self.problem = problem
 
 
-def of_error(error: Exception) -> Problem:
+def of_error(error: BaseException) -> Problem:
     """Return the document for an error of ours; any other is an internal one whose words stay inside."""
     if isinstance(error, ProblemError):
         return error.problem

@@ -70,7 +70,7 @@ def load_program(app: str) -> ProgramEntry:
 
 def _import_app(app: str) -> ModuleType:
     # Imported late, here and below: `tornado --help` must not load the compiler.
-    from ..loops.program_modules import import_module
+    from ..kinds.general.program_modules import import_module
 
     try:
         return import_module(f"apps.{app}")
@@ -97,7 +97,7 @@ def _import_file(path: Path) -> ModuleType:
         raise InvalidArgument(
             f"there is no file {path}", hint="APP is a name from apps/ or path/to/file.py:ClassName."
         )
-    from ..loops.program_modules import import_file
+    from ..kinds.general.program_modules import import_file
 
     return import_file(path)
 
@@ -129,6 +129,6 @@ def _programs_in(module: ModuleType) -> list[type]:
 
 
 def _program_type() -> type:
-    from ..loops.program import VertexProgram
+    from ..loops.vertex_program import VertexProgram
 
     return VertexProgram

@@ -6,20 +6,23 @@ cancel, a failure) goes through `finish`, of which the first wins, so a query en
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from threading import Event, Lock
-from typing import Any
+from threading import Condition, Lock
+from typing import TYPE_CHECKING, Any
 
+from ..clock import Clock, after, wait_until
 from ..errors import WorkerLost
 from .answers import Answer
-from .loop_views import ProgressView
 from .request import Mode, QueryRequest
 from .timer import Entry
+
+if TYPE_CHECKING:
+    from ..loops.snapshot import Snapshot
+    from ..loops.statistics import LoopStatistics, Progress
 
 
 class QueryState(Enum):
@@ -42,6 +45,7 @@ class QueryState(Enum):
 class NamedSnapshot:
     """Which prefix of the input an answer is for."""
 
+    stream: str
     offsets: Mapping[str, int]
     instant: datetime
     version: int
@@ -49,9 +53,10 @@ class NamedSnapshot:
     delay_bound: int | None
 
     @classmethod
-    def of(cls, snapshot: Any) -> NamedSnapshot:
+    def of(cls, snapshot: Snapshot) -> NamedSnapshot:
         """Copy what a loop calls its snapshot, with sources in one order."""
         return cls(
+            stream=snapshot.stream,
             offsets=dict(sorted(snapshot.offsets.items())),
             instant=snapshot.instant.astimezone(UTC),
             version=int(snapshot.version),
@@ -70,7 +75,7 @@ class QueryProgress:
     residual: float | None = None
 
     @classmethod
-    def of(cls, progress: ProgressView) -> QueryProgress:
+    def of(cls, progress: Progress | LoopStatistics) -> QueryProgress:
         """Copy the numbers of a branch or of loop statistics."""
         return cls(progress.iteration, progress.updates, progress.prepares, progress.residual)
 
@@ -97,7 +102,7 @@ class QueryStatus:
     certificate: Mapping[str, Any] | None
     stopped_by: str | None
     has_result: bool
-    error: Exception | None
+    error: BaseException | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +115,7 @@ class Ending:
     progress: QueryProgress | None = None
     certificate: Mapping[str, Any] | None = None
     stopped_by: str | None = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 class Query:
@@ -124,12 +129,15 @@ class Query:
         What was asked.
     deadline_s : float
         The deadline that holds, in seconds from now.
+    clock : Clock
+        What it is counted by.
     """
 
-    def __init__(self, id: str, request: QueryRequest, deadline_s: float) -> None:  # noqa: A002  the resource's word
+    def __init__(self, id: str, request: QueryRequest, deadline_s: float, *, clock: Clock) -> None:  # noqa: A002  the resource's word
         self.id = id
         self.request = request
-        self.submitted_s = time.monotonic()
+        self._clock = clock
+        self.submitted_s = clock.monotonic()
         self.deadline_s = deadline_s
         self.deadline_at_s = self.submitted_s + deadline_s
         # What runs for this query; `status` asks it how far it is.
@@ -141,7 +149,7 @@ class Query:
         self._callbacks: list[Callable[[Query], None]] = []
         self._progress = QueryProgress()  # as it was when somebody asked last
         self._lock = Lock()
-        self._finished = Event()
+        self._finished = Condition(self._lock)
 
     @property
     def state(self) -> QueryState:
@@ -157,14 +165,14 @@ class Query:
         return None if self._ending is None else self._ending.answer
 
     @property
-    def error(self) -> Exception | None:
+    def error(self) -> BaseException | None:
         """Why it failed, where it did."""
         return None if self._ending is None else self._ending.error
 
     @property
     def elapsed_s(self) -> float:
         """Seconds from the question to its end, or until now."""
-        return (time.monotonic() if self._finished_s is None else self._finished_s) - self.submitted_s
+        return (self._clock.monotonic() if self._finished_s is None else self._finished_s) - self.submitted_s
 
     def run_on(self, branch: Any) -> None:
         """Take progress and snapshot from a branch from now on, unless the query has ended: then it must not keep the branch."""
@@ -177,20 +185,22 @@ class Query:
         with self._lock:
             if self._ending is not None:
                 return False
-            self._finished_s = time.monotonic()
+            self._finished_s = self._clock.monotonic()
             self._ending = ending
+            self._finished.notify_all()
             self.branch = None
             callbacks, self._callbacks = self._callbacks, []
         if self.expiry is not None:
             self.expiry.cancel()
-        self._finished.set()
         for callback in callbacks:
             callback(self)
         return True
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait for the end; return whether it came."""
-        return self._finished.wait(timeout_s)
+        with self._finished:
+            until_s = after(self._clock, timeout_s)
+            return wait_until(self._clock, self._finished, lambda: self._ending is not None, until_s)
 
     def add_done_callback(self, callback: Callable[[Query], None]) -> None:
         """Call once the query has ended, from the thread that ends it, or now where it has. Must be quick."""

@@ -12,12 +12,11 @@ smaller, and could not be read from anywhere but the version before.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
 
+from ..clock import Clock
 from ..errors import InvalidArgument, StoreCorrupt
 from ..storage.versioned_store import VersionedStore
 from ..value_types import FLOAT64, INT64, Ids, ValueArray
@@ -37,13 +36,11 @@ class ResultHistory:
         Not ours to close.
     readers : int
         So many readers a loop may have; beyond it, the one that asked last the longest ago loses its results.
-    clock : callable
-        Seconds of the day, which survive a restart.
+    clock : Clock
+        By whose calendar, which survives a restart, that is.
     """
 
-    def __init__(
-        self, store: VersionedStore, *, readers: int = READERS, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, store: VersionedStore, *, readers: int = READERS, clock: Clock) -> None:
         self._store = store
         self._readers = readers
         self._clock = clock
@@ -73,7 +70,7 @@ class ResultHistory:
         with self._lock:
             if not self._store.versions(line):
                 self._make_room(loop)
-            moment = repr(self._clock()).encode()
+            moment = repr(self._clock.now().timestamp()).encode()
             self._store.write(line, version, {key: page}, deletes=others, metadata=moment)
 
     def changes(self, loop: str, reader: str, after: int, up_to: int) -> tuple[Ids, ValueArray]:

@@ -10,28 +10,27 @@ from __future__ import annotations
 
 import math
 import secrets
-import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
 from ..certificate import NONE
-from ..errors import ConnectionLost, InvalidArgument, TornadoError, UnknownLoop, UnknownQuery
+from ..errors import ConnectionLost, InvalidArgument, NameTaken, TornadoError, UnknownLoop, UnknownQuery
 from ..ingest.ingester import IngesterState, IngesterStatistics
+from ..intake.push import Pusher
+from ..loop_views import BranchView, MainLoopView, MasterView, ValuesView
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
-from .checkpoints import Checkpoints
 from .dispatch import Dispatcher
 from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
-from .loop_views import BranchView, MainLoopView, MasterView, ValuesView
 from .parameters import check_parameters, parameters_inside
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
 from .rows import AnswerForm
+from .served_stream import ServedStream
 
 # What a finished query takes without its answer.
 QUERY_BYTES = 256
@@ -57,30 +56,28 @@ class QueryService:
     Parameters
     ----------
     master : Master
-        Whose loops are asked.
+        Whose loops are asked, and by whose clock.
     limits : ServiceLimits
         What is refused or forgotten.
-
-    Attributes
-    ----------
-    checkpoints : dict of Checkpoints
-        By loop, those that a session started.
+    pusher : Pusher, optional
+        What the intakes of its streams share; left out, they have no log, and a quarantine in memory.
     """
 
-    def __init__(self, master: MasterView, *, limits: ServiceLimits | None = None) -> None:
+    def __init__(
+        self, master: MasterView, *, limits: ServiceLimits | None = None, pusher: Pusher | None = None
+    ) -> None:
         self.master = master
+        self.clock = master.clock
         self.limits = limits or ServiceLimits()
+        self.pusher = pusher or Pusher(clock=master.clock)
         self._lock = Lock()
         self._queries: dict[str, Query] = {}
         self._retention = Retention(
             results=self.limits.retained_results, size_bytes=self.limits.retained_size_bytes
         )
-        self.checkpoints: dict[str, Checkpoints] = {}
-        self._codecs: dict[str, IdCodec] = {}
-        self._awaited: dict[str, dict[str, int]] = {}
-        self._known: dict[str, LastKnown[Any]] = {}
+        self._streams: dict[str, ServedStream] = {}
+        self._known: dict[str, LastKnown[Any]] = {}  # by loop
         self._listeners: list[Callable[[Query], None]] = []
-        self._sources: defaultdict[str, list[Callable[[], Sequence[IngesterStatistics]]]] = defaultdict(list)
         self._ended: Counter[str] = Counter()
         self._submitted = 0
         self._refused = 0
@@ -92,6 +89,7 @@ class QueryService:
             fork=self._fork,
             read=self._read,
             end=self._end,
+            clock=self.clock,
         )
 
     def loop(self, name: str) -> MainLoopView:
@@ -113,11 +111,51 @@ class QueryService:
         running = self.master.loops.get(loop)
         return loop if running is None else str(running.stream_name)
 
-    def forget_stream(self, name: str) -> None:
-        """Forget the ids and the sources of a stream that has ended; another one may take its name."""
-        self._codecs.pop(name, None)
-        self._sources.pop(name, None)
-        self._awaited.pop(name, None)
+    def add_stream(self, served: ServedStream) -> None:
+        """Serve a stream that is about to begin, before its loops can be asked or fed.
+
+        Raises
+        ------
+        NameTaken
+            When one of that name is served.
+        """
+        with self._lock:
+            if served.name in self._streams:
+                raise NameTaken(
+                    f"loops read a stream named {served.name!r} already",
+                    hint="Start this one on it, or give it another name.",
+                )
+            self._streams[served.name] = served
+
+    def end_stream(self, served: ServedStream) -> None:
+        """End a stream that no loop reads; another one may take its name, and may have it by now."""
+        with self._lock:
+            if self._streams.get(served.name) is served:
+                del self._streams[served.name]
+        served.end()
+
+    def streams(self) -> list[ServedStream]:
+        """Return all streams that are served, by name."""
+        with self._lock:
+            return [served for _, served in sorted(self._streams.items())]
+
+    def served(self, loop: MainLoopView) -> ServedStream:
+        """Return what belongs to the stream that a loop reads; made here, where nobody has begun it with `add_stream`.
+
+        Raises
+        ------
+        UnknownLoop
+            When no loop of its name runs.
+        ConnectionLost
+            When its stream has ended, and another one has the name.
+        """
+        with self._lock:
+            served = self._streams.get(loop.stream_name)
+            if served is None:
+                self.loop(loop.name)
+                served = self._streams[loop.stream_name] = ServedStream(self.pusher.intake(loop.stream_name))
+        served.intake.begin(loop.stream)
+        return served
 
     def forget_loop(self, name: str) -> None:
         """Forget what was known of a loop that was removed; another one may take its name.
@@ -140,30 +178,21 @@ class QueryService:
         UnknownLoop
             When none of a name runs.
         """
-        until_s = time.monotonic() + within_s
+        until_s = self.clock.monotonic() + within_s
         asked = {name: (known, known.begin()) for name in loops for known in [self._last_known(name)]}
         return {
-            name: known.standing(question, max(0.0, until_s - time.monotonic()))
+            name: known.standing(question, max(0.0, until_s - self.clock.monotonic()))
             for name, (known, question) in asked.items()
         }
 
-    def use_ids(self, loop: str, codec: IdCodec) -> None:
-        """Read and write the ids of a loop through a codec; without one they are int64."""
-        self._codecs[self.stream_of(loop)] = codec
-
     def ids(self, loop: str) -> IdCodec:
         """Return the codec of a loop's ids."""
-        return self._codecs.get(self.stream_of(loop)) or _INT_IDS
-
-    def watch_sources(self, loop: str, statistics: Callable[[], Sequence[IngesterStatistics]]) -> None:
-        """Show where the sources of a loop are, these too, to whoever lists loops or reads metrics."""
-        self._sources[self.stream_of(loop)].append(statistics)
+        served = self._streams.get(self.stream_of(loop))
+        return _INT_IDS if served is None else served.codec
 
     def sources(self, loop: str) -> list[IngesterStatistics]:
         """Return where the sources of a loop are; of those of an earlier run that give nothing in this one, the offset."""
-        found = {
-            one.source: one for statistics in self._sources[self.stream_of(loop)] for one in statistics()
-        }
+        found = self.served(self.loop(loop)).sources()
         for source, offset in self.loop(loop).offsets().items():
             if source not in found:
                 found[source] = IngesterStatistics(
@@ -194,13 +223,6 @@ class QueryService:
             worst=getattr(program, "worst", math.inf),
             values_are_ids=getattr(program, "values_are_ids", False),
         )
-
-    def await_offsets(self, loop: str, offsets: Mapping[str, int]) -> None:
-        """Let every exact question to a loop wait until it has so many records of these sources.
-
-        For a loop that is restored while it can be asked: whatever was acknowledged is in every snapshot taken from then on.
-        """
-        self._awaited[self.stream_of(loop)] = dict(offsets)
 
     def submit(self, request: QueryRequest) -> Query:
         """Admit a question and return its query.
@@ -324,12 +346,12 @@ class QueryService:
         if request.vertices is not None:
             self.ids(request.loop).encode(request.vertices)
         check_parameters(loop.program, request.parameters, self.ids(request.loop))
-        awaited = self._awaited.get(self.stream_of(request.loop), {}).items()
+        awaited = self.served(loop).awaited.items()
         if request.mode is Mode.EXACT and request.at is None and awaited:
             wanted = request.min_offsets or {}
             least = {source: max(offset, wanted.get(source, 0)) for source, offset in awaited}
             request = replace(request, min_offsets={**wanted, **least})
-        query = Query(secrets.token_hex(8), request, deadline_s)
+        query = Query(secrets.token_hex(8), request, deadline_s, clock=self.clock)
         if request.mode is Mode.APPROXIMATE:
             ending = self._approximate(loop, request)
             self._register(query)
@@ -349,7 +371,7 @@ class QueryService:
     def _last_known(self, name: str) -> LastKnown[Any]:
         loop = self.loop(name)
         with self._lock:
-            return self._known.setdefault(name, LastKnown(loop.statistics))
+            return self._known.setdefault(name, LastKnown(loop.statistics, clock=self.clock))
 
     def _known_vertices(self, name: str, within_s: float) -> int:
         """How many vertices a loop had when it was last asked; 0 where it has never answered."""
@@ -375,8 +397,9 @@ class QueryService:
             state=QueryState.CONVERGED,
             answer=self._read(request, values, SharedValues(values, _nothing)),
             snapshot=NamedSnapshot(
+                stream=loop.stream_name,
                 offsets=dict(sorted(statistics.sources.items())),
-                instant=datetime.now(UTC),
+                instant=self.clock.now(),
                 version=statistics.version,
                 iteration=statistics.iteration,
                 delay_bound=loop.delay_bound,

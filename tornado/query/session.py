@@ -32,15 +32,17 @@ from ..config import (
     default_workers,
 )
 from ..errors import CallerError, InvalidArgument, NameTaken
+from ..ingest.quarantine import Quarantine
+from ..intake.checkpoints import Checkpoints, check_kept, checked_period
+from ..intake.push import Pusher
+from ..intake.push_log import StorePushLog
 from ..storage.versioned_store import VersionedStore
-from .checkpoints import Checkpoints, check_kept, checked_period
 from .handles import LoopHandle
 from .ids import IdCodec, IntIds, StringIds
 from .parameters import program_with, with_interned_vertices
 from .programs import load_program
-from .push import Pusher
-from .push_log import StorePushLog
 from .request import ServiceLimits
+from .served_stream import ServedStream
 from .service import QueryService
 from .started_loops import StartedLoop, StartedLoops
 from .stream_handle import StreamHandle
@@ -63,6 +65,7 @@ class Session:
         Closed with the session.
     limits : ServiceLimits, optional
     pusher : Pusher, optional
+        What the intakes of its streams share.
     store : VersionedStore, optional
         Closed with the session, after the master.
 
@@ -70,8 +73,6 @@ class Session:
     ----------
     service : QueryService
         What answers the queries; for servers and tools.
-    pusher : Pusher
-        What admits pushed edges.
     """
 
     def __init__(
@@ -83,8 +84,7 @@ class Session:
         store: VersionedStore | None = None,
     ) -> None:
         self.master = master
-        self.pusher = pusher or Pusher()
-        self.service = QueryService(master, limits=limits)
+        self.service = QueryService(master, limits=limits, pusher=pusher)
         self._started = StartedLoops(master.store)
         self._closing = ExitStack()
         if store is not None:
@@ -108,9 +108,11 @@ class Session:
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
         stream: str | None = None,
         undirected: bool = False,
+        check_times: bool = False,
         app: str | None = None,
         beside: Sequence[NewLoop] = (),
         new_stream: str | None = None,
+        files_first: bool = False,
     ) -> LoopHandle:
         """Start a main loop: on a stream of its own, or beside others on theirs.
 
@@ -122,7 +124,7 @@ class Session:
         Parameters
         ----------
         program : VertexProgram
-            What it computes.
+            What it computes; where ids are strings, it names vertices by these.
         name : str, optional
             What it is called; left out, the class of the program in small letters with underscores.
         delay_bound : int or None
@@ -141,6 +143,9 @@ class Session:
             checkpoints are then those of the stream.
         undirected : bool
             Whether each record of a stream of its own is an edge in both directions, wherever it comes from.
+        check_times : bool
+            Whether what is pushed over HTTP to a stream of its own is quarantined where its `time` is neither seconds since 1970
+            nor ISO 8601; otherwise a time is not looked at.
         app : str, optional
             The name of the app that the program is, for a loop on a stream that runs: whenever the stream is started again on
             this store, so is the loop, until it is removed.
@@ -148,6 +153,9 @@ class Session:
             Loops that begin with a stream of its own, each from its own values in the snapshot.
         new_stream : str, optional
             What a stream of its own is called; left out, as the loop is.
+        files_first : bool
+            Whether what was pushed before a restart waits until the files are read that come before it
+            (`StreamIntake.release`), and exact questions with it.
 
         Raises
         ------
@@ -159,7 +167,7 @@ class Session:
             When the program does not converge for this delay bound or cannot go on from what is stored, it cannot take an edge
             that the stream has, or checkpoints are asked for and the store is gone with the process.
         NotSupported
-            When checkpoints of a general program are asked for.
+            When checkpoints are asked for of a program of a kind of which no snapshots are stored.
         """
         if ids not in {"int", "string"} and isinstance(ids, str):
             raise InvalidArgument(f"ids is {ids!r} but must be 'int' or 'string'")
@@ -183,49 +191,52 @@ class Session:
             raise NameTaken(
                 f"a loop named {stream!r} runs already, on another stream", hint="Take another name."
             )
-        codec = self._codec(stream, ids)
-        if isinstance(codec, StringIds):
-            program = with_interned_vertices(program, codec.interner)
-        # Before the loop can be asked or fed.
-        self.service.use_ids(stream, codec)
         if checkpoint_every_s is not None:
-            from ..loops.general_program import GeneralProgram
+            from ..loops.kind import kind_of_program
 
-            store = self.master.store
+            store, kind = self.master.store, kind_of_program(program)
             checkpoint_every_s = checked_period(
                 checkpoint_every_s,
                 is_durable=store.durable,
-                is_stored=not isinstance(program, GeneralProgram),
+                is_stored=kind.is_stored,
+                described=kind.described,
                 loop=stream,
                 store=store.url,
             )
             keep_snapshots = DEFAULT_KEPT_SNAPSHOTS if keep_snapshots is None else keep_snapshots
         check_kept(keep_snapshots)
-        others = self._beside(stream, name, beside)
-        self.pusher.double(stream, wanted=undirected)  # also where an earlier start of that name has failed
-        loop = self.master.start(
-            program,
-            name=name,
-            delay_bound=delay_bound,
-            new_stream=stream,
-            is_undirected=undirected,
-            beside=others,
+        served = self._served(
+            stream, ids, undirected=undirected, check_times=check_times, files_first=files_first
         )
-        self.pusher.restore(loop)
-        self.service.watch_sources(stream, partial(self.pusher.sources.statistics, stream))
+        self.service.add_stream(served)  # before its loops can be asked or fed
+        try:
+            program = _with_numbers(program, served.codec)
+            loop = self.master.start(
+                program,
+                name=name,
+                delay_bound=delay_bound,
+                new_stream=stream,
+                is_undirected=undirected,
+                beside=self._beside(served, name, beside),
+            )
+        except BaseException:
+            self.service.end_stream(served)
+            raise
+        served.intake.begin(loop.stream)
+        served.intake.restore()
         versions_in_use = partial(self.service.versions_in_use, stream)
-        checkpoints = Checkpoints(
+        served.checkpoints = Checkpoints(
             loop,
-            self.pusher,
+            served.intake,
             keep=keep_snapshots,
             in_use=versions_in_use,
             on_failure=on_checkpoint_failure,
+            clock=self.service.clock,
         )
-        self.service.checkpoints[stream] = checkpoints
-        loop.on_full_journal, loop.versions_in_use = checkpoints.take, versions_in_use
+        loop.on_full_journal, loop.versions_in_use = served.checkpoints.take, versions_in_use
         if checkpoint_every_s is not None:
-            checkpoints.start(checkpoint_every_s)
-        return LoopHandle(self.service, self.pusher, loop)
+            served.checkpoints.start(checkpoint_every_s)
+        return LoopHandle(self.service, loop)
 
     def stream(
         self,
@@ -233,6 +244,7 @@ class Session:
         *,
         ids: Literal["int", "string"] | IdCodec = "int",
         undirected: bool = False,
+        check_times: bool = False,
         checkpoint_every_s: float | None = None,
         keep_snapshots: int | None = None,
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
@@ -243,13 +255,14 @@ class Session:
         ----------
         name : str
             What it is called.
-        ids, undirected, checkpoint_every_s, keep_snapshots, on_checkpoint_failure
+        ids, undirected, check_times, checkpoint_every_s, keep_snapshots, on_checkpoint_failure
             See `start`; where the stream runs already, they are as it was started.
         """
         begin = partial(
             self.start,
             ids=ids,
             undirected=undirected,
+            check_times=check_times,
             checkpoint_every_s=checkpoint_every_s,
             keep_snapshots=keep_snapshots,
             on_checkpoint_failure=on_checkpoint_failure,
@@ -266,25 +279,36 @@ class Session:
         UnknownLoop
             When none has that name.
         """
-        stream = self.service.loop(name).stream_name
-        self._started.remove(stream, name)  # first: it must not be there again
+        served = self.service.served(self.service.loop(name))
+        self._started.remove(served.name, name)  # first: it must not be there again
         self.master.remove(name)
         self.service.forget_loop(name)
-        if not any(loop.stream_name == stream for loop in self.master.loops.values()):
-            checkpoints = self.service.checkpoints.pop(stream, None)
-            if checkpoints is not None:
-                checkpoints.stop()
-                checkpoints.join()
-            self.pusher.end(stream)
-            self.service.forget_stream(stream)
+        if not any(loop.stream_name == served.name for loop in self.master.loops.values()):
+            self.service.end_stream(served)
+
+    def _served(
+        self, stream: str, ids: str | IdCodec, *, undirected: bool, check_times: bool, files_first: bool
+    ) -> ServedStream:
+        """Put together what a stream has that is about to begin; of an earlier run, what is stored of that."""
+        intake = self.service.pusher.intake(stream, is_undirected=undirected, checks_times=check_times)
+        codec: IdCodec
+        if not isinstance(ids, str):
+            codec = ids
+        elif ids == "string":
+            codec = StringIds(intake.names())
+        else:
+            intake.refuse_names()
+            codec = IntIds()
+        served = ServedStream(intake, codec)
+        if files_first:
+            served.awaited = intake.hold()
+        return served
 
     def _start_beside(
         self, stream: str, program: Any, name: str, delay_bound: int | None, app: str | None
     ) -> LoopHandle:
-        codec = self.service.ids(stream)
         started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
-        if isinstance(codec, StringIds):
-            program = with_interned_vertices(program, codec.interner)
+        program = _with_numbers(program, self.service.ids(stream))
         loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
         if started is not None:
             try:
@@ -292,40 +316,28 @@ class Session:
             except BaseException:
                 self.master.remove(name)  # whoever asked for it hears that it does not run
                 raise
-        return LoopHandle(self.service, self.pusher, loop)
+        return LoopHandle(self.service, loop)
 
-    def _beside(self, stream: str, first: str, wanted: Sequence[NewLoop]) -> list[NewLoop]:
+    def _beside(self, served: ServedStream, first: str, wanted: Sequence[NewLoop]) -> list[NewLoop]:
         """Return the loops that begin with a stream: those that are wanted, and those that were started on it before.
 
         Of those, one whose name is taken by now is left out, and so is one the app of which does not take its parameters.
         """
         from ..loops.new_loop import NewLoop
 
-        codec, loops = self.service.ids(stream), list(wanted)
+        codec, loops = served.codec, list(wanted)
         taken = {first, *(checked_loop_name(loop.name) for loop in loops)}
-        for started in self._started.of(stream):
+        for started in self._started.of(served.name):
             if started.name in taken:
                 continue
-            on_refused = partial(_say_not_started, stream, started)
+            on_refused = partial(_say_not_started, served.name, started)
             try:
                 program = program_with(load_program(started.app).kind, started.parameters, codec)
             except CallerError as error:
                 on_refused(error)
             else:
                 loops.append(NewLoop(program, started.name, started.delay_bound, started.app, on_refused))
-        if isinstance(codec, StringIds):
-            loops = [
-                replace(loop, program=with_interned_vertices(loop.program, codec.interner)) for loop in loops
-            ]
-        return loops
-
-    def _codec(self, name: str, ids: str | IdCodec) -> IdCodec:
-        if not isinstance(ids, str):
-            return ids
-        if ids == "string":
-            return StringIds(self.pusher.interner(name))
-        self.pusher.refuse_names(name)
-        return IntIds()
+        return [replace(loop, program=_with_numbers(loop.program, codec)) for loop in loops]
 
     def loop(self, name: str) -> LoopHandle:
         """Return a loop that runs.
@@ -335,7 +347,7 @@ class Session:
         UnknownLoop
             When none has that name.
         """
-        return LoopHandle(self.service, self.pusher, self.service.loop(name))
+        return LoopHandle(self.service, self.service.loop(name))
 
     @property
     def loops(self) -> dict[str, LoopHandle]:
@@ -352,7 +364,7 @@ class Session:
         """
         from .http import HttpServer
 
-        server = HttpServer(self.service, host, port, pusher=self.pusher, loops=self).start()
+        server = HttpServer(self.service, host, port, loops=self).start()
         self._closing.callback(server.stop)
         return server
 
@@ -361,12 +373,14 @@ class Session:
         self._closing.close()
 
     def _stop_checkpoints(self) -> None:
-        for checkpoints in self.service.checkpoints.values():
-            checkpoints.stop()
+        for served in self.service.streams():
+            if served.checkpoints is not None:
+                served.checkpoints.stop()
 
     def _end_checkpoints(self) -> None:
-        for checkpoints in self.service.checkpoints.values():
-            checkpoints.join()
+        for served in self.service.streams():
+            if served.checkpoints is not None:
+                served.checkpoints.join()
 
     def __enter__(self) -> Self:
         return self
@@ -412,24 +426,56 @@ def open(
     StoreError
         When the store cannot be opened.
     """
-    from ..loops import Master
     from ..storage import open_store
 
-    settings = settings or Settings()
     count = default_workers() if workers is None else _checked_workers(workers)
+    return session_on(
+        open_store(url), count, engine=engine, spark_master=spark_master, settings=settings, limits=limits
+    )
+
+
+def session_on(
+    store: VersionedStore,
+    workers: int,
+    *,
+    engine: str = "threads",
+    spark_master: str | None = None,
+    settings: Settings | None = None,
+    limits: ServiceLimits | None = None,
+    quarantine: Quarantine | None = None,
+) -> Session:
+    """Put a session together on a store, which is closed with it, and where it cannot be.
+
+    Parameters
+    ----------
+    store : VersionedStore
+        Where snapshots are kept and, where it is durable, what is pushed.
+    workers : int
+        How many workers, from 1.
+    engine, spark_master, settings, limits
+        As of `open`.
+    quarantine : Quarantine, optional
+        Where rejected records go, not ours to close; left out, the latest are kept in memory.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no such engine, or it cannot have so many workers.
+    """
+    from ..loops import Master
+
+    settings = settings or Settings()
     with ExitStack() as opened:
-        store = open_store(url)
         opened.callback(store.close)
-        master = Master(store, count, engine=engine, spark_master=spark_master)
+        master = Master(store, workers, engine=engine, spark_master=spark_master)
         opened.callback(master.close)
-        session = Session(
-            master,
-            limits=limits or ServiceLimits.of(settings),
-            pusher=Pusher(
-                log=StorePushLog(store) if store.durable else None, timeout_s=settings.admission_timeout_s
-            ),
-            store=store,
+        pusher = Pusher(
+            quarantine=quarantine,
+            log=StorePushLog(store) if store.durable else None,
+            timeout_s=settings.admission_timeout_s,
+            clock=master.clock,
         )
+        session = Session(master, limits=limits or ServiceLimits.of(settings), pusher=pusher, store=store)
         opened.pop_all()
     return session
 
@@ -467,6 +513,11 @@ def loop_name(class_name: str) -> str:
     'shortest_paths'
     """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+
+
+def _with_numbers(program: Any, codec: IdCodec) -> Any:
+    """Return a program with each vertex that it names as the number that its loop knows it by."""
+    return with_interned_vertices(program, codec.interner) if isinstance(codec, StringIds) else program
 
 
 def _say_not_started(stream: str, started: StartedLoop, error: CallerError) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from collections.abc import Callable
 from threading import Condition, Thread
+
+from ..clock import Clock
 
 
 class Entry:
@@ -30,13 +31,14 @@ class Entry:
 
 
 class Timer:
-    """Calls functions at instants of the monotonic clock, in order, on a thread of its own.
+    """Calls functions at instants of a clock, in order, on a thread of its own.
 
     Functions must be quick and must not raise: one that does ends the process's timer with a traceback, on purpose,
     since it is a bug of ours.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, clock: Clock) -> None:
+        self._clock = clock
         self._heap: list[tuple[float, int, Entry]] = []
         self._numbers = itertools.count()
         self._cancelled = 0
@@ -46,7 +48,7 @@ class Timer:
         self._thread.start()
 
     def schedule(self, instant_s: float, call: Callable[[], None]) -> Entry:
-        """Call once `time.monotonic()` has reached `instant_s`."""
+        """Call once the clock's `monotonic` has reached `instant_s`."""
         entry = Entry(self, call)
         with self._changed:
             item = (instant_s, next(self._numbers), entry)
@@ -84,11 +86,11 @@ class Timer:
                 if self._closed:
                     return
                 if not self._heap:
-                    self._changed.wait()
+                    self._clock.wait(self._changed, None)
                     continue
-                wait_s = self._heap[0][0] - time.monotonic()
-                if wait_s > 0:
-                    self._changed.wait(wait_s)
+                instant_s = self._heap[0][0]
+                if self._clock.monotonic() < instant_s:
+                    self._clock.wait(self._changed, instant_s)
                     continue
                 entry = heapq.heappop(self._heap)[2]
                 call, entry.call = entry.call, None

@@ -1,7 +1,7 @@
-"""The names of vertices, kept in the store of the loop that counts them.
+"""The names of vertices, kept in the store of the stream that counts them.
 
-A loop knows vertices by the order in which their names first arrived (`ingest.interner`). What is durable about it, snapshots
-and pushed edges, holds these numbers; so the names are durable before them. They are a line of their own (`LOOP/names`), of
+A stream knows vertices by the order in which their names first arrived (`ingest.interner`). What is durable about it, snapshots
+and pushed edges, holds these numbers; so the names are durable before them. They are a line of their own (`STREAM/names`), of
 which every version holds the names that came after the version before.
 """
 
@@ -18,48 +18,51 @@ _LINE = "/names"
 
 
 class StoredNames:
-    """The tables of names of the loops in a store.
+    """The table of names of one stream, in a store.
 
     Parameters
     ----------
     store : VersionedStore
         Not ours to close.
+    stream : str
+        Whose vertices have them.
     """
 
-    def __init__(self, store: VersionedStore) -> None:
+    def __init__(self, store: VersionedStore, stream: str) -> None:
         self._store = store
-        self._saved: dict[str, int] = {}
+        self._stream = stream
+        self._saved = 0
         self._lock = Lock()
 
-    def load(self, loop: str) -> Interner:
-        """Return the table of a loop as it was saved last, or an empty one for a loop that begins.
+    def load(self) -> Interner:
+        """Return the table as it was saved last, or an empty one for a stream that begins.
 
         Raises
         ------
         InvalidArgument
-            When the store has this loop with numbers for ids.
+            When the store has this stream with numbers for ids.
         StoreCorrupt
             When what was saved cannot be read.
         """
-        line = loop + _LINE
+        line = self._stream + _LINE
         with self._lock:
             versions = self._store.versions(line)
-            if not versions and has_loop(self._store, loop):
+            if not versions and has_loop(self._store, self._stream):
                 raise InvalidArgument(
-                    f"loop {loop!r} of the store {self._store.url} has numbers for ids, so it cannot go on with strings",
+                    f"loop {self._stream!r} of the store {self._store.url} has numbers for ids, so it cannot go on with strings",
                     hint="Leave --ids string out, or name an empty store.",
                 )
             parts = [self._store.read(line, _KEY, version) for version in versions]
             if None in parts:
                 raise StoreCorrupt(f"the table {line} lacks its page at a version that is stored")
             interner = Interner.restore(*(part for part in parts if part is not None))
-            self._saved[loop] = len(interner)
+            self._saved = len(interner)
             if not versions:
                 # Says from now on what the numbers in this store are.
                 self._store.write(line, 0, {_KEY: interner.snapshot()})
             return interner
 
-    def save(self, loop: str, interner: Interner) -> None:
+    def save(self, interner: Interner) -> None:
         """Make the names durable that came since the last call; without any, nothing is written.
 
         Raises
@@ -67,25 +70,25 @@ class StoredNames:
         StoreError
             When they cannot be written; the next call tries again.
         """
-        line = loop + _LINE
+        line = self._stream + _LINE
         with self._lock:
-            saved, count = self._saved[loop], len(interner)
+            saved, count = self._saved, len(interner)
             if count > saved:
                 version = max(self._store.versions(line), default=-1) + 1
                 self._store.write(line, version, {_KEY: interner.snapshot(since=saved, until=count)})
-                self._saved[loop] = count
+                self._saved = count
 
-    def refuse(self, loop: str) -> None:
-        """Refuse to go on with a loop of names as if they were numbers.
+    def refuse(self) -> None:
+        """Refuse to go on with a stream of names as if they were numbers.
 
         Raises
         ------
         InvalidArgument
-            When the store has names for this loop.
+            When the store has names for this stream.
         """
-        if self._store.versions(loop + _LINE):
+        if self._store.versions(self._stream + _LINE):
             raise InvalidArgument(
-                f"loop {loop!r} of the store {self._store.url} has strings for ids, so it cannot go on with numbers",
+                f"loop {self._stream!r} of the store {self._store.url} has strings for ids, so it cannot go on with numbers",
                 hint="Start it with --ids string, or name an empty store.",
             )
 

@@ -2,7 +2,7 @@
 
 The tasks of a cluster each send the part that they have; some are started twice, or die in the middle. So a part lies here
 until the one who knows which tasks won names them (`Staging.commit`), and all they sent is then admitted as one numbered batch
-(`Pusher.push_batch`). A snapshot therefore has all of a batch or nothing of it.
+(`StreamIntake.push_batch`). A snapshot therefore has all of a batch or nothing of it.
 
 Guarantees: a part that is not named changes nothing; a batch is admitted once, however often it is sent and committed; where
 the parts bring an order, records are admitted in it, whichever part they came with. Left out on purpose: parts are not
@@ -11,8 +11,7 @@ durable. After a restart a commit is refused, and the sender sends its batch aga
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -20,16 +19,16 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from ..clock import Clock
 from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED, ParsedBatch, Rejection
-from ..ingest.records import EdgeBatch
-from .loop_views import MainLoopView
-from .push import Pushed, Pusher
+from ..records.edge_batch import EDGES, EdgeBatch
+from .stream_intake import Pushed, StreamIntake
 
 LIMIT_BYTES = 1 << 30
 KEPT_S = 600.0
-OPTIONAL = frozenset({"weight", "op", "order"})
+OPTIONAL = EDGES.optional_names | {"order"}
 _REJECTION_BYTES = 1_000
 # What a chunk takes beside its records: without it, chunks of none would be without number.
 _CHUNK_BYTES = 2_000
@@ -40,9 +39,12 @@ Ranks = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BatchKey:
-    """One batch: the loop that it is for, its source, and its number there."""
+    """One batch: what takes it in, its source, and its number there.
 
-    loop: str
+    The intake is that of one stream and of none that takes its name later: what was brought for one is never found by another.
+    """
+
+    intake: StreamIntake
     source: str
     number: int
 
@@ -67,10 +69,9 @@ class _Chunk:
 
     @property
     def size_bytes(self) -> int:
-        columns = (self.batch.src, self.batch.dst, self.batch.weight, self.batch.op, self.ranks)
-        records = sum(column.nbytes for column in columns if column is not None)
+        ranks = 0 if self.ranks is None else self.ranks.nbytes
         names = 0 if self.draft is None else self.draft.size_bytes
-        return _CHUNK_BYTES + records + names + _REJECTION_BYTES * len(self.rejected)
+        return _CHUNK_BYTES + self.batch.size_bytes + ranks + names + _REJECTION_BYTES * len(self.rejected)
 
 
 class Staging:
@@ -78,25 +79,21 @@ class Staging:
 
     Parameters
     ----------
-    pusher : Pusher
-        Admits what is committed.
     limit_bytes : int
         How much may lie here; beyond it, parts nobody touched for a while are let go, and then a part is refused.
     kept_s : float
         How long that while is.
-    clock : callable
-        Seconds that only grow.
+    clock : Clock
+        What says how long they lie here.
     """
 
     def __init__(
         self,
-        pusher: Pusher,
         *,
         limit_bytes: int = LIMIT_BYTES,
         kept_s: float = KEPT_S,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock,
     ) -> None:
-        self._pusher = pusher
         self._limit_bytes = limit_bytes
         self._kept_s = kept_s
         self._clock = clock
@@ -112,7 +109,6 @@ class Staging:
 
     def stage(
         self,
-        loop: MainLoopView,
         key: BatchKey,
         part: str,
         chunk: int,
@@ -142,14 +138,15 @@ class Staging:
         QueueFull
             When too much lies here.
         """
+        intake = key.intake
         with self._lock:
-            waiting = {other.source for other in self._chunks if other.loop == loop.stream_name}
-        self._pusher.require_room(loop, key.source, waiting)
-        if not self._pusher.expects(loop, key.source, key.number):
+            waiting = {other.source for other in self._chunks if other.intake is intake}
+        intake.require_room(key.source, waiting)
+        if not intake.expects(key.source, key.number):
             return False
         optional = OPTIONAL & columns
-        self._pusher.columns.require(key.loop, key.source, optional)
-        bad, reason = loop.check(parsed.batch)
+        intake.columns.require(key.source, optional)
+        bad, reason = intake.check(parsed.batch)
         parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
         staged = _Chunk(
             parsed.batch,
@@ -158,7 +155,7 @@ class Staging:
             parsed.records,
             parsed.rejected,
             parsed.draft,
-            self._clock(),
+            self._clock.monotonic(),
         )
         with self._lock:
             before = self._chunks.get(key, {}).get((part, chunk))
@@ -168,7 +165,7 @@ class Staging:
             self._lying_bytes += added_bytes
         return True
 
-    def commit(self, loop: MainLoopView, key: BatchKey, parts: Sequence[Part]) -> Pushed:
+    def commit(self, key: BatchKey, parts: Sequence[Part]) -> Pushed:
         """Admit what the named parts have, as one batch, and let go of all others of it and of batches before it.
 
         Raises
@@ -182,19 +179,18 @@ class Staging:
         # Before it is asked whether the batch is in: the same commit under way elsewhere lets go of them when it is.
         with self._lock:
             here = dict(self._chunks.get(key, {}))
-        chunks = _named(key, parts, here) if self._pusher.expects(loop, key.source, key.number) else []
+        intake = key.intake
+        chunks = _named(key, parts, here) if intake.expects(key.source, key.number) else []
         _check_orders(chunks)
-        chunks = [
-            replace(chunk, batch=self._pusher.settled(loop, chunk.batch, chunk.draft)) for chunk in chunks
-        ]
+        chunks = [replace(chunk, batch=intake.settled(chunk.batch, chunk.draft)) for chunk in chunks]
         batch, rejected = _assembled(chunks)
         # Before the batch: a crash in between may remember a column too many, and never forgets one of a batch that is in.
         columns = frozenset[str]().union(*(chunk.columns for chunk in chunks))
-        self._pusher.columns.add(key.loop, key.source, columns)
-        pushed = self._pusher.push_batch(loop, key.source, key.number, batch, rejected)
+        intake.columns.add(key.source, columns)
+        pushed = intake.push_batch(key.source, key.number, batch, rejected)
         with self._lock:
             for other in list(self._chunks):
-                if (other.loop, other.source) == (key.loop, key.source) and other.number <= key.number:
+                if (other.intake, other.source) == (intake, key.source) and other.number <= key.number:
                     self._let_go(other)
         return pushed
 
@@ -206,7 +202,7 @@ class Staging:
     def _make_room(self, size_bytes: int, key: BatchKey) -> None:
         if self._lying_bytes + size_bytes <= self._limit_bytes:
             return
-        oldest_s = self._clock() - self._kept_s
+        oldest_s = self._clock.monotonic() - self._kept_s
         for other, chunks in list(self._chunks.items()):
             if other != key and max(chunk.staged_s for chunk in chunks.values()) < oldest_s:
                 self._let_go(other)

@@ -3,7 +3,7 @@
 Files are read again after a crash; what was pushed exists nowhere else. So a batch is written here first, as one version of
 a line of its own (`LOOP/pushed/SOURCE`), and admitted afterwards. At the next start the batches behind the offset of the
 snapshot that the loop begins with are admitted again, in the order of their source; what the oldest snapshot kept has is let go
-of. Where they stood among the records of other sources is not kept: those of a file that is read on come first (`Pusher.hold`).
+of. Where they stood among the records of other sources is not kept: those of a file that is read on come first (`StreamIntake.hold`).
 Versions count appends, not records, so that a batch that the loop refused can be overwritten: by an empty one at once and,
 where the store fails at that too, by the next batch of its source. So offsets never go back along a line, and of a refused batch
 nothing is left behind its successor. Only a crash before either leaves it, as the newest entry: it then comes back as one does
@@ -22,16 +22,13 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-import numpy as np
-
 from ..errors import StoreCorrupt
-from ..ingest.records import EdgeBatch
+from ..records.edge_batch import EdgeBatch
 from ..storage.versioned_store import VersionedStore
 from .batch_columns import BatchColumns
 from .stored_names import StoredNames
 
 _KEY = b"batch"
-_RECORD_BYTES = 8 + 8 + 8 + 1
 
 
 @dataclass(slots=True)
@@ -59,8 +56,14 @@ class StorePushLog:
         self._store = store
         self._lines: dict[str, _Line] = {}
         self._lock = Lock()
-        self.names = StoredNames(store)
-        self.columns = BatchColumns(store)
+
+    def names(self, stream: str) -> StoredNames:
+        """Return where the names of a stream's vertices go."""
+        return StoredNames(self._store, stream)
+
+    def columns(self, stream: str) -> BatchColumns:
+        """Return where the columns of a stream's numbered batches go."""
+        return BatchColumns(self._store, stream)
 
     def append(
         self, loop: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
@@ -76,7 +79,7 @@ class StorePushLog:
         with self._lock:
             line = self._lines.get(name) or self._stored(name)
             version = line.newest + (line.void is None)
-            self._store.write(name, version, {_KEY: _encoded(batch)}, metadata=_metadata(offset, number))
+            self._store.write(name, version, {_KEY: batch.encode()}, metadata=_metadata(offset, number))
             self._lines[name] = _Line(version, number)
 
     def retract(self, loop: str, source: str, offset: int, *, number: int | None = None) -> None:
@@ -156,7 +159,7 @@ class StorePushLog:
         """Empty the newest entry of a line where its batch is not in."""
         line = self._lines.get(name)
         if line is not None and line.void is not None:
-            self._store.write(name, line.newest, {_KEY: _encoded(EdgeBatch.empty())}, metadata=line.void)
+            self._store.write(name, line.newest, {_KEY: EdgeBatch.empty().encode()}, metadata=line.void)
             line.void = None
 
     def _stored(self, name: str) -> _Line:
@@ -189,18 +192,10 @@ def _metadata(offset: int, number: int | None) -> bytes:
     return json.dumps({"offset": offset} | numbered).encode()
 
 
-def _encoded(batch: EdgeBatch) -> bytes:
-    columns = (batch.src, batch.dst, batch.weight, batch.op)
-    return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
-
-
 def _decoded(page: bytes | None, where: str) -> EdgeBatch:
-    if page is None or len(page) % _RECORD_BYTES:
-        raise StoreCorrupt(f"the log {where} is no batch of edges")
-    count = len(page) // _RECORD_BYTES
-    return EdgeBatch(
-        np.frombuffer(page, np.int64, count).copy(),
-        np.frombuffer(page, np.int64, count, 8 * count).copy(),
-        np.frombuffer(page, np.float64, count, 16 * count).copy(),
-        np.frombuffer(page, np.int8, count, 24 * count).copy(),
-    )
+    if page is None:
+        raise StoreCorrupt(f"the log {where} has no batch")
+    try:
+        return EdgeBatch.decode(page)
+    except ValueError as error:
+        raise StoreCorrupt(f"the log {where} is no batch of edges: {error}") from error

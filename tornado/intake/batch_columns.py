@@ -2,7 +2,7 @@
 
 `weight`, `op` and `order` may be left out, and stand for 1, `+` and the order of arrival then. A sender that was changed by
 mistake, and brings them no more, would turn removals into insertions in silence. So what a batch had, those after it must have
-too. Durable where the log of pushed edges is, as a line of its own (`LOOP/columns/SOURCE`), written when something is new.
+too. Durable where the log of pushed edges is, as a line of its own (`STREAM/columns/SOURCE`), written when something is new.
 """
 
 from __future__ import annotations
@@ -18,25 +18,23 @@ _KEY = b"columns"
 
 
 class BatchColumns:
-    """The columns of the sources of a service.
+    """The columns of the sources of one stream.
 
     Parameters
     ----------
     store : VersionedStore or None
         Not ours to close; without one they are kept in memory.
+    stream : str
+        Whose sources they are.
     """
 
-    def __init__(self, store: VersionedStore | None) -> None:
+    def __init__(self, store: VersionedStore | None, stream: str) -> None:
         self._store = store
-        self._known: dict[tuple[str, str], frozenset[str]] = {}
+        self._stream = stream
+        self._known: dict[str, frozenset[str]] = {}
         self._lock = Lock()
 
-    def end(self, loop: str) -> None:
-        """Forget a loop that has ended, but for what is stored."""
-        with self._lock:
-            self._known = {key: columns for key, columns in self._known.items() if key[0] != loop}
-
-    def require(self, loop: str, source: str, columns: AbstractSet[str]) -> None:
+    def require(self, source: str, columns: AbstractSet[str]) -> None:
         """Refuse what lacks a column that batches before it had.
 
         Raises
@@ -45,7 +43,7 @@ class BatchColumns:
             When it does.
         """
         with self._lock:
-            missing = sorted(self._of(loop, source) - columns)
+            missing = sorted(self._of(source) - columns)
         if missing:
             raise InvalidArgument(
                 f"this batch of {source!r} lacks the column {missing[0]!r}, which batches before it had",
@@ -53,7 +51,7 @@ class BatchColumns:
                 "it must be another source: a Spark query with a new checkpointLocation.",
             )
 
-    def add(self, loop: str, source: str, columns: AbstractSet[str]) -> None:
+    def add(self, source: str, columns: AbstractSet[str]) -> None:
         """Keep what a batch had that is in.
 
         Raises
@@ -62,20 +60,20 @@ class BatchColumns:
             When it cannot be written; the next batch tries again.
         """
         with self._lock:
-            known = self._of(loop, source)
+            known = self._of(source)
             if columns <= known:
                 return
             known |= columns
             if self._store is not None:
-                line = _line(loop, source)
+                line = self._line(source)
                 version = max(self._store.versions(line), default=0) + 1
                 self._store.write(line, version, {_KEY: json.dumps(sorted(known)).encode()})
-            self._known[loop, source] = known
+            self._known[source] = known
 
-    def _of(self, loop: str, source: str) -> frozenset[str]:
+    def _of(self, source: str) -> frozenset[str]:
         # What the store says is not kept: whoever asks for a name must not make an entry of it.
-        known = self._known.get((loop, source))
-        return self._stored(_line(loop, source)) if known is None else known
+        known = self._known.get(source)
+        return self._stored(self._line(source)) if known is None else known
 
     def _stored(self, line: str) -> frozenset[str]:
         versions = [] if self._store is None else self._store.versions(line)
@@ -86,6 +84,5 @@ class BatchColumns:
         except ValueError as error:
             raise StoreCorrupt(f"{line} has no columns at version {max(versions)}") from error
 
-
-def _line(loop: str, source: str) -> str:
-    return f"{loop}/columns/{source}"
+    def _line(self, source: str) -> str:
+        return f"{self._stream}/columns/{source}"

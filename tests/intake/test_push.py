@@ -4,19 +4,21 @@ import numpy as np
 import pytest
 
 from tests.query import fake_loops
-from tests.query.conftest import start_roads
+from tests.query.conftest import intake_of, start_roads
+from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import InvalidArgument, QueueFull, StoreCorrupt, StoreFull, UnknownVertex
 from tornado.ingest.ndjson import parse_ndjson
 from tornado.ingest.quarantine import Quarantine
-from tornado.ingest.records import REMOVE, EdgeBatch
-from tornado.query.checkpoints import Checkpoints
-from tornado.query.push import Pusher
-from tornado.query.push_log import StorePushLog
+from tornado.intake.checkpoints import Checkpoints
+from tornado.intake.push import Pusher
+from tornado.intake.push_log import StorePushLog
+from tornado.intake.stored_names import main_loops
 from tornado.query.query import QueryState
 from tornado.query.request import Mode, QueryRequest
 from tornado.query.service import QueryService
 from tornado.query.session import Session
-from tornado.query.stored_names import main_loops
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import REMOVE
 from tornado.storage import open_store
 
 
@@ -36,16 +38,15 @@ def restarted(store, *, at=None):
     loop = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
     for source, offset in (at or {}).items():
         loop.advance(source, offset)
-    count = Pusher(log=StorePushLog(store)).restore(loop)
+    count = intake_of(loop, log=StorePushLog(store)).restore()
     return loop, count
 
 
 def test_what_was_pushed_is_admitted_again_after_a_restart(fake, store, log):
-    loop, pusher = start_roads(fake), Pusher(log=log)
-    pusher.push(
-        loop, "http", parse_ndjson(b'{"src": 1, "dst": 2}\nbad\n{"src": 2, "dst": 3, "weight": 0.1}\n')
-    )
-    pusher.insert(loop, "insert", EdgeBatch.of([1], [2], None, REMOVE))
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
+    intake.push("http", parse_ndjson(b'{"src": 1, "dst": 2}\nbad\n{"src": 2, "dst": 3, "weight": 0.1}\n'))
+    intake.insert("insert", EdgeBatch.of([1], [2], None, REMOVE))
     again, count = restarted(store)
     assert count == 3
     assert again.offsets() == {"http": 3, "insert": 1}
@@ -54,14 +55,15 @@ def test_what_was_pushed_is_admitted_again_after_a_restart(fake, store, log):
 
 
 def test_a_body_of_rejected_records_alone_moves_the_offset_after_a_restart_too(fake, store, log):
-    Pusher(log=log).push(start_roads(fake), "http", parse_ndjson(b"bad\nworse\n"))
+    intake_of(start_roads(fake), log=log).push("http", parse_ndjson(b"bad\nworse\n"))
     assert restarted(store)[0].offsets() == {"http": 2}
 
 
 def test_only_what_the_recovered_snapshot_lacks_is_admitted_again(fake, store, log):
-    loop, pusher = start_roads(fake), Pusher(log=log)
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
     for vertex in range(10, 14):
-        pusher.insert(loop, "http", EdgeBatch.of([1, 1], [vertex, vertex + 100]))
+        intake.insert("http", EdgeBatch.of([1, 1], [vertex, vertex + 100]))
     again, count = restarted(store, at={"http": 4})
     assert (count, again.offsets()) == (4, {"http": 8})
     _, known = again.approximation().lookup(np.array([11, 12]))
@@ -69,13 +71,14 @@ def test_only_what_the_recovered_snapshot_lacks_is_admitted_again(fake, store, l
 
 
 def test_a_batch_the_loop_refused_is_not_admitted_after_a_restart(fake, store, log):
-    loop, pusher = start_roads(fake), Pusher(log=log)
-    pusher.insert(loop, "http", EdgeBatch.of([1], [10]))
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
+    intake.insert("http", EdgeBatch.of([1], [10]))
     fake.lagging = True
     with pytest.raises(QueueFull):
-        pusher.insert(loop, "http", EdgeBatch.of([1, 1, 1], [11, 12, 13]))
+        intake.insert("http", EdgeBatch.of([1, 1, 1], [11, 12, 13]))
     fake.lagging = False
-    pusher.insert(loop, "http", EdgeBatch.of([1], [14]))
+    intake.insert("http", EdgeBatch.of([1], [14]))
     again, count = restarted(store)
     assert (count, again.offsets()) == (2, {"http": 2})
     _, known = again.approximation().lookup(np.array([10, 11, 14]))
@@ -114,13 +117,14 @@ def refused_and_not_retracted(fake, log, retracting_fails, push):
 def test_a_refused_batch_that_could_not_be_retracted_is_not_behind_its_successor(
     fake, store, log, retracting_fails
 ):
-    loop, pusher = start_roads(fake), Pusher(log=log)
-    pusher.insert(loop, "http", EdgeBatch.of([1], [10]))
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
+    intake.insert("http", EdgeBatch.of([1], [10]))
     large = EdgeBatch.of([1, 1, 1], [11, 12, 13])
-    mend = refused_and_not_retracted(fake, log, retracting_fails, lambda: pusher.insert(loop, "http", large))
+    mend = refused_and_not_retracted(fake, log, retracting_fails, lambda: intake.insert("http", large))
     mend()
     for target in (14, 15):
-        pusher.insert(loop, "http", EdgeBatch.of([1], [target]))
+        intake.insert("http", EdgeBatch.of([1], [target]))
     again, count = restarted(store)
     assert (count, again.offsets()) == (3, {"http": 3})
     assert [offset for offset, _ in log.replay("roads", "http", after=0)] == [1, 2, 3]
@@ -131,28 +135,30 @@ def test_a_refused_batch_that_could_not_be_retracted_is_not_behind_its_successor
 def test_while_the_store_fails_further_batches_are_refused_and_the_log_stays_in_order(
     fake, store, log, retracting_fails
 ):
-    loop, pusher = start_roads(fake), Pusher(log=log)
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
     mend = refused_and_not_retracted(
-        fake, log, retracting_fails, lambda: pusher.insert(loop, "http", EdgeBatch.of([1], [11]))
+        fake, log, retracting_fails, lambda: intake.insert("http", EdgeBatch.of([1], [11]))
     )
     with pytest.raises(StoreFull):
-        pusher.insert(loop, "http", EdgeBatch.of([1], [12]))
+        intake.insert("http", EdgeBatch.of([1], [12]))
     mend()
-    pusher.push(loop, "http", parse_ndjson(b"bad\n"))
+    intake.push("http", parse_ndjson(b"bad\n"))
     assert loop.offsets() == {"edges.csv": 4, "http": 1}
     assert restarted(store)[0].offsets() == {"http": 1}
 
 
 def test_a_checkpoint_empties_what_could_not_be_retracted(fake, store, log, retracting_fails):
-    loop, pusher = start_roads(fake), Pusher(log=log)
-    pusher.insert(loop, "http", EdgeBatch.of([1], [10]))
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
+    intake.insert("http", EdgeBatch.of([1], [10]))
     mend = refused_and_not_retracted(
-        fake, log, retracting_fails, lambda: pusher.insert(loop, "http", EdgeBatch.of([1], [11]))
+        fake, log, retracting_fails, lambda: intake.insert("http", EdgeBatch.of([1], [11]))
     )
     with pytest.raises(StoreFull):
-        pusher.forget("roads", {"http": 1})
+        intake.forget({"http": 1})
     mend()
-    pusher.forget("roads", {"http": 1})
+    intake.forget({"http": 1})
     again, count = restarted(store, at={"http": 1})
     assert (count, again.offsets()) == (0, {"http": 1})
 
@@ -160,45 +166,48 @@ def test_a_checkpoint_empties_what_could_not_be_retracted(fake, store, log, retr
 def test_a_numbered_batch_that_was_refused_and_not_retracted_is_none_that_is_in(
     fake, store, log, retracting_fails
 ):
-    loop, pusher = start_roads(fake), Pusher(log=log)
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
     large, small = EdgeBatch.of([1, 1], [11, 12]), EdgeBatch.of([1], [13])
     mend = refused_and_not_retracted(
-        fake, log, retracting_fails, lambda: pusher.push_batch(loop, "spark:q", 0, large)
+        fake, log, retracting_fails, lambda: intake.push_batch("spark:q", 0, large)
     )
     mend()
-    assert pusher.newest_batch(loop, "spark:q") is None
-    assert not pusher.push_batch(loop, "spark:q", 0, small).is_repeated
-    assert pusher.push_batch(loop, "spark:q", 0, small).is_repeated
+    assert intake.newest_batch("spark:q") is None
+    assert not intake.push_batch("spark:q", 0, small).is_repeated
+    assert intake.push_batch("spark:q", 0, small).is_repeated
     assert restarted(store)[0].offsets() == {"spark:q": 1}
     assert StorePushLog(store).number("roads", "spark:q") == 0
 
 
 def test_a_full_disk_refuses_the_push_before_anything_is_admitted(fake, log, monkeypatch):
-    loop, pusher = start_roads(fake), Pusher(log=log)
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
 
     def full(*_args, **_kwargs):
         raise StoreFull("no room")
 
     monkeypatch.setattr(log._store, "write", full)
     with pytest.raises(StoreFull):
-        pusher.insert(loop, "http", EdgeBatch.of([1], [10]))
+        intake.insert("http", EdgeBatch.of([1], [10]))
     assert loop.offsets() == {"edges.csv": 4}
 
 
 def test_a_second_restart_goes_on_where_the_first_one_was(fake, store, log):
-    Pusher(log=log).insert(start_roads(fake), "http", EdgeBatch.of([1], [10]))
+    intake_of(start_roads(fake), log=log).insert("http", EdgeBatch.of([1], [10]))
     loop = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
-    pusher = Pusher(log=StorePushLog(store))
-    pusher.restore(loop)
-    pusher.insert(loop, "http", EdgeBatch.of([1], [11]))
+    intake = intake_of(loop, log=StorePushLog(store))
+    intake.restore()
+    intake.insert("http", EdgeBatch.of([1], [11]))
     assert restarted(store)[0].offsets() == {"http": 2}
 
 
 def test_the_log_lets_go_of_what_the_oldest_snapshot_kept_has_and_of_nothing_else(fake, store, log):
-    loop, pusher = start_roads(fake), Pusher(log=log)
-    checkpoints = Checkpoints(loop, pusher, keep=2)
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
+    checkpoints = Checkpoints(loop, intake, keep=2, clock=SYSTEM_CLOCK)
     for vertex in range(9):
-        pusher.insert(loop, "http", EdgeBatch.of([1], [vertex]))
+        intake.insert("http", EdgeBatch.of([1], [vertex]))
         if vertex in {2, 4, 6}:
             checkpoints.take()
     assert [snapshot.offsets["http"] for snapshot in loop.snapshots()] == [5, 7]
@@ -218,45 +227,48 @@ def test_a_log_entry_that_is_no_batch_is_a_corrupt_store(store, log):
 
 def test_positions_of_rejected_records_go_on_from_push_to_push(fake):
     quarantine = Quarantine(None)
-    loop, pusher = start_roads(fake), Pusher(quarantine=quarantine)
+    loop = start_roads(fake)
+    intake = intake_of(loop, quarantine=quarantine)
     for _ in range(2):
-        pusher.push(loop, "http", parse_ndjson(b'{"src": 1, "dst": 2}\nbad\n'))
+        intake.push("http", parse_ndjson(b'{"src": 1, "dst": 2}\nbad\n'))
     assert [entry.position for _, entry in quarantine.recent()] == [2, 4]
 
 
 def test_what_is_pushed_before_the_loop_is_restored_comes_after_what_an_earlier_run_took(fake, store, log):
-    Pusher(log=log).insert(start_roads(fake), "http", EdgeBatch.of([1], [10]))
-    loop, pusher = fake_loops.Master().start(fake_loops.Fastest(1), "roads"), Pusher(log=StorePushLog(store))
-    assert pusher.push(loop, "http", parse_ndjson(b'{"src": 10, "dst": 11}\n')).offsets == {"http": 2}
-    assert pusher.restore(loop) == 0
+    intake_of(start_roads(fake), log=log).insert("http", EdgeBatch.of([1], [10]))
+    loop = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
+    intake = intake_of(loop, log=StorePushLog(store))
+    assert intake.push("http", parse_ndjson(b'{"src": 10, "dst": 11}\n')).offsets == {"http": 2}
+    assert intake.restore() == 0
     values, _ = loop.approximation().lookup(np.array([11]))
     assert values.tolist() == [2.0]
 
 
 def test_what_was_pushed_waits_for_the_files_that_are_read_again(fake, store, log):
-    Pusher(log=log).insert(start_roads(fake), "http", EdgeBatch.of([1], [2], None, REMOVE))
-    pusher, anew = Pusher(log=StorePushLog(store)), fake_loops.Master()
-    assert pusher.hold("roads") == {"http": 1}
+    intake_of(start_roads(fake), log=log).insert("http", EdgeBatch.of([1], [2], None, REMOVE))
+    intake, anew = Pusher(log=StorePushLog(store)).intake("roads"), fake_loops.Master()
+    assert intake.hold() == {"http": 1}
     loop = anew.start(fake_loops.Fastest(1), "roads")
-    assert pusher.restore(loop) == 0
+    intake.begin(loop.stream)
+    assert intake.restore() == 0
     # Neither would be in its place: the edge is not there yet, and an offset would be given twice.
     with pytest.raises(QueueFull, match=r"'roads' reads its files again.*Send the same again"):
-        pusher.push(loop, "http", parse_ndjson(b'{"src": 1, "dst": 7}\n'))
+        intake.push("http", parse_ndjson(b'{"src": 1, "dst": 7}\n'))
     with pytest.raises(QueueFull, match="reads its files again"):
-        pusher.insert(loop, "insert", EdgeBatch.of([1], [7]))
+        intake.insert("insert", EdgeBatch.of([1], [7]))
     assert (loop.offsets(), StorePushLog(store).reached("roads")) == ({}, {"http": 1})
     loop.admit(EdgeBatch.of([1, 1], [2, 3]), "edges.csv", 2)
-    assert (pusher.release(loop), pusher.release(loop)) == (1, 0)
+    assert (intake.release(), intake.release()) == (1, 0)
     values, known = loop.approximation().lookup(np.array([2, 3]))
     assert (values.tolist(), known.tolist()) == ([np.inf, 1.0], [True, True])
-    assert pusher.push(loop, "http", parse_ndjson(b'{"src": 1, "dst": 7}\n')).offsets == {"http": 2}
+    assert intake.push("http", parse_ndjson(b'{"src": 1, "dst": 7}\n')).offsets == {"http": 2}
 
 
 def test_an_exact_question_waits_for_what_was_acknowledged_before_the_restart(fake):
     loop = start_roads(fake)
     service = QueryService(fake)
     try:
-        service.await_offsets("roads", {"http": 2, "insert": 1})
+        service.served(loop).awaited = {"http": 2, "insert": 1}
         query = service.submit(
             QueryRequest(loop="roads", vertices=(9,), min_offsets={"http": 1, "edges.csv": 4})
         )
@@ -277,10 +289,11 @@ def test_an_exact_question_waits_for_what_was_acknowledged_before_the_restart(fa
 
 
 def test_a_loop_to_which_nothing_was_pushed_has_nothing_to_wait_for(store, log):
-    pusher = Pusher(log=log)
-    assert (pusher.hold("roads"), Pusher().hold("roads")) == ({}, {})
+    intake = Pusher(log=log).intake("roads")
+    assert (intake.hold(), Pusher().intake("roads").hold()) == ({}, {})
     loop = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
-    assert pusher.push(loop, "http", parse_ndjson(b'{"src": 1, "dst": 7}\n')).offsets == {"http": 1}
+    intake.begin(loop.stream)
+    assert intake.push("http", parse_ndjson(b'{"src": 1, "dst": 7}\n')).offsets == {"http": 1}
 
 
 def started(store, *, source="Rome", ids="string"):
@@ -318,7 +331,7 @@ def test_a_checkpoint_has_the_names_that_its_vertices_need(store):
         interner = session.service.ids("towns").interner
         interner.intern(["Bonn", "Lyon"])
         towns.checkpoint()
-    assert StorePushLog(store).names.load("towns").find(["Rome", "Bonn", "Lyon"]) == [0, 1, 2]
+    assert StorePushLog(store).names("towns").load().find(["Rome", "Bonn", "Lyon"]) == [0, 1, 2]
 
 
 def test_a_store_of_names_does_not_go_on_with_numbers_nor_the_other_way(store):
@@ -327,11 +340,10 @@ def test_a_store_of_names_does_not_go_on_with_numbers_nor_the_other_way(store):
         towns.insert(["Rome"], ["Oslo"])
     with pytest.raises(InvalidArgument, match="has strings for ids"):
         started(store, source=1, ids="int")
-    Pusher(log=StorePushLog(store)).insert(
-        fake_loops.Master().start(fake_loops.Fastest(1), "lanes"), "http", EdgeBatch.of([1], [2])
-    )
+    lanes = fake_loops.Master().start(fake_loops.Fastest(1), "lanes")
+    intake_of(lanes, log=StorePushLog(store)).insert("http", EdgeBatch.of([1], [2]))
     with pytest.raises(InvalidArgument, match="has numbers for ids"):
-        StorePushLog(store).names.load("lanes")
+        StorePushLog(store).names("lanes").load()
 
 
 def test_lines_beside_a_loop_are_no_loops(store):

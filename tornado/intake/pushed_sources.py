@@ -1,4 +1,4 @@
-"""How the sources stand whose records are pushed: counted as they come in, with what only their sender knows beside it.
+"""How the sources of a stream stand whose records are pushed: counted as they come in, with what only their sender knows beside it.
 
 The service sees records, offsets and rates. What was sorted out before, and what still waits to be sent, it knows where the
 sender says so (`PushedSources.report`), as a pipeline in Spark does.
@@ -6,13 +6,13 @@ sender says so (`PushedSources.report`), as a pipeline in Spark does.
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from ..clock import Clock
 from ..errors import TornadoError
 from ..ingest.ingester import IngesterState, IngesterStatistics
 
@@ -51,62 +51,56 @@ class _Source:
 
 
 class PushedSources:
-    """The sources of all loops of a service that records were pushed under, or reported of, since it started.
+    """The sources of one stream that records were pushed under, or reported of, since it began.
 
     Parameters
     ----------
-    clock : callable
-        Seconds, for rates only.
+    clock : Clock
+        For rates only.
     """
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._lock = Lock()
-        self._sources: dict[tuple[str, str], _Source] = {}
+        self._sources: dict[str, _Source] = {}
 
     @contextmanager
-    def noting(self, loop: str, source: str) -> Iterator[None]:
+    def noting(self, source: str) -> Iterator[None]:
         """Note the error of a push that fails in the context, and raise it again."""
         try:
             yield
         except TornadoError as error:
             with self._lock:
-                self._source(loop, source).last_error = str(error)
+                self._source(source).last_error = str(error)
             raise
 
-    def count(self, loop: str, source: str, *, records: int, rejected: int, edges: int, offset: int) -> None:
+    def count(self, source: str, *, records: int, rejected: int, edges: int, offset: int) -> None:
         """Count a push that is in."""
         with self._lock:
-            found = self._source(loop, source)
+            found = self._source(source)
             found.records += records
             found.rejected += rejected
             found.edges += edges
             found.offset = offset
-            found.recent.append((self._clock(), records))
+            found.recent.append((self._clock.monotonic(), records))
             self._forget_old(found)
 
-    def report(self, loop: str, source: str, report: SenderReport) -> None:
+    def report(self, source: str, report: SenderReport) -> None:
         """Take what the sender says, in place of what it said before."""
         with self._lock:
-            self._source(loop, source).report = report
+            self._source(source).report = report
 
-    def statistics(self, loop: str) -> list[IngesterStatistics]:
-        """Return a record of each source of a loop, by name."""
+    def statistics(self) -> list[IngesterStatistics]:
+        """Return a record of each source, by name."""
         with self._lock:
-            named = sorted((source, found) for (of, source), found in self._sources.items() if of == loop)
-            return [self._statistics(source, found) for source, found in named]
+            return [self._statistics(source, self._sources[source]) for source in sorted(self._sources)]
 
-    def end(self, loop: str) -> None:
-        """Forget a loop that has ended."""
-        with self._lock:
-            self._sources = {key: found for key, found in self._sources.items() if key[0] != loop}
-
-    def _source(self, loop: str, source: str) -> _Source:
-        return self._sources.setdefault((loop, source), _Source(self._clock()))
+    def _source(self, source: str) -> _Source:
+        return self._sources.setdefault(source, _Source(self._clock.monotonic()))
 
     def _statistics(self, source: str, found: _Source) -> IngesterStatistics:
         self._forget_old(found)
-        seconds = min(_RATE_WINDOW_S, self._clock() - found.began_s)
+        seconds = min(_RATE_WINDOW_S, self._clock.monotonic() - found.began_s)
         # Of what was not reported nothing lags: what is not in was refused, and whoever sent it knows.
         report = found.report or SenderReport(lag_records=0)
         return IngesterStatistics(
@@ -125,6 +119,6 @@ class PushedSources:
         )
 
     def _forget_old(self, found: _Source) -> None:
-        oldest_s = self._clock() - _RATE_WINDOW_S
+        oldest_s = self._clock.monotonic() - _RATE_WINDOW_S
         while found.recent and found.recent[0][0] < oldest_s:
             found.recent.popleft()

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from threading import Event, Lock, Thread
+from threading import Condition, Lock, Thread
 from typing import Any
 
+from ..clock import Clock, wait_until
 from ..errors import InvalidArgument, NotSupported, StoreError
-from .loop_views import MainLoopView
-from .push import Pusher
+from ..loop_views import MainLoopView
+from .stream_intake import StreamIntake
 
 _log = logging.getLogger(__name__)
 
@@ -57,8 +57,8 @@ class Checkpoints:
     Parameters
     ----------
     loop : MainLoop
-    pusher : Pusher
-        Whose names are saved and whose log is trimmed.
+    intake : StreamIntake
+        Of its stream: names are saved there, and its log is trimmed.
     keep : int, optional
         How many snapshots are left in the store, see `check_kept`; None forgets none.
     in_use : callable, optional
@@ -66,29 +66,30 @@ class Checkpoints:
     on_failure : callable, optional
         Told of what made a periodic one fail, once until another one succeeds or fails for another reason; left out, it is
         logged.
-    clock : callable
-        Seconds.
+    clock : Clock
+        What says when the next one is due.
     """
 
     def __init__(
         self,
         loop: MainLoopView,
-        pusher: Pusher,
+        intake: StreamIntake,
         *,
         keep: int | None = None,
         in_use: Callable[[], Collection[int]] = tuple,
         on_failure: Callable[[Exception], None] | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock,
     ) -> None:
         self._loop = loop
-        self._pusher = pusher
+        self._intake = intake
         self._keep = keep
         self._in_use = in_use
         self._on_failure = on_failure or self._say
         self._clock = clock
         self._taking = Lock()
         self._lock = Lock()
-        self._stopped = Event()
+        self._stopping = Condition()
+        self._is_stopped = False
         self._thread: Thread | None = None
         self._stored = self._failed = 0
         restored = loop.restored
@@ -106,16 +107,16 @@ class Checkpoints:
         StoreError
             When it could not be written; nothing that was stored is lost.
         NotSupported
-            For a general program, of which no snapshots are stored.
+            For a program of a kind of which no snapshots are stored.
         """
         with self._taking:
-            begun_s = self._clock()
+            begun_s = self._clock.monotonic()
             written = False
 
             def before_write() -> None:
                 nonlocal written
                 written = True
-                self._pusher.save_names(self._loop.stream_name)
+                self._intake.save_names()
 
             try:
                 version = self._loop.checkpoint(before_write=before_write)
@@ -137,12 +138,15 @@ class Checkpoints:
         """Take one every so many seconds from now on, on a thread; one that takes longer delays the next."""
         if self._thread is None:
             name = f"checkpoints {self._loop.name}"
-            self._thread = Thread(target=self._run, args=(every_s,), name=name, daemon=True)
+            due_s = self._clock.monotonic() + every_s
+            self._thread = Thread(target=self._run, args=(every_s, due_s), name=name, daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
         """Take no more; does not wait for the one under way."""
-        self._stopped.set()
+        with self._stopping:
+            self._is_stopped = True
+            self._stopping.notify_all()
 
     def join(self) -> None:
         """Wait for the one under way, after `stop`."""
@@ -152,15 +156,14 @@ class Checkpoints:
     def statistics(self) -> CheckpointStatistics:
         """Return counts and times as they are now."""
         with self._lock:
-            age_s = None if self._cut_at_s is None else self._clock() - self._cut_at_s
+            age_s = None if self._cut_at_s is None else self._clock.monotonic() - self._cut_at_s
             return CheckpointStatistics(
                 self._stored, self._failed, self._version, age_s, self._duration_s, self._last_error
             )
 
-    def _run(self, every_s: float) -> None:
-        due_s = self._clock() + every_s
-        while not self._stopped.wait(max(0.0, due_s - self._clock())):
-            due_s = self._clock() + every_s
+    def _run(self, every_s: float, due_s: float) -> None:
+        while not self._is_stopped_before(due_s):
+            due_s = self._clock.monotonic() + every_s
             try:
                 self.take()
             except Exception as error:  # noqa: BLE001  counted and reported; the loop and the next checkpoint go on
@@ -168,13 +171,17 @@ class Checkpoints:
             else:
                 self._reported = None
 
+    def _is_stopped_before(self, due_s: float) -> bool:
+        with self._stopping:
+            return wait_until(self._clock, self._stopping, lambda: self._is_stopped, due_s)
+
     def _book(self, version: int, begun_s: float, *, written: bool) -> None:
         with self._lock:
             self._stored += 1
             self._version = version
             self._cut_at_s = begun_s
             if written:
-                self._duration_s = self._clock() - begun_s
+                self._duration_s = self._clock.monotonic() - begun_s
             self._last_error = None
 
     def _book_failure(self, error: Exception) -> None:
@@ -186,11 +193,11 @@ class Checkpoints:
         keep = sys.maxsize if self._keep is None else self._keep
         oldest = self._loop.trim_snapshots(keep=keep, in_use=self._in_use())
         if oldest is not None:
-            self._pusher.forget(self._loop.stream_name, dict(oldest.offsets))
+            self._intake.forget(oldest.offsets)
 
     def _report(self, error: Exception) -> None:
         reason = repr(error)
-        if reason != self._reported and not self._stopped.is_set():
+        if reason != self._reported and not self._is_stopped:
             self._reported = reason  # a disk that stays full must not fill the log too
             self._on_failure(error)
 
@@ -207,15 +214,22 @@ def check_kept(keep: Any) -> None:
         )
 
 
-def checked_period(every_s: Any, *, is_durable: bool, is_stored: bool, loop: str, store: str) -> float:
+def checked_period(
+    every_s: Any, *, is_durable: bool, is_stored: bool, described: str, loop: str, store: str
+) -> float:
     """Return the seconds between two checkpoints, where there can be any.
+
+    Parameters
+    ----------
+    is_stored, described
+        Of the kind of program that the loop runs.
 
     Raises
     ------
     InvalidArgument
         When it is no positive number, or the store is gone with the process.
     NotSupported
-        When the loop runs a general program.
+        When of the kind of program that the loop runs nothing is stored.
     """
     if not isinstance(every_s, int | float) or isinstance(every_s, bool) or not 0 < every_s < float("inf"):
         raise InvalidArgument(
@@ -229,7 +243,7 @@ def checked_period(every_s: Any, *, is_durable: bool, is_stored: bool, loop: str
         )
     if not is_stored:
         raise NotSupported(
-            f"checkpoints every {every_s:g} s are asked for, but loop {loop!r} runs a general program, of which no snapshots "
+            f"checkpoints every {every_s:g} s are asked for, but loop {loop!r} runs {described}, of which no snapshots "
             "are stored",
             hint="Leave the checkpoints out; what is pushed is in the store's log all the same.",
         )

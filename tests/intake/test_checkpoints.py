@@ -8,16 +8,16 @@ import pytest
 from apps.sssp import ShortestPaths
 from tests.loops.test_general_programs import Paths
 from tests.query import fake_loops
-from tests.query.conftest import eventually, start_roads
+from tests.query.conftest import eventually, intake_of, start_roads
+from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.errors import InvalidArgument, NotSupported, QueueFull, StoreFull
-from tornado.ingest.records import EdgeBatch
+from tornado.intake.checkpoints import Checkpoints
+from tornado.intake.push import Pusher
+from tornado.intake.push_log import StorePushLog
 from tornado.loops import Master
-from tornado.query.checkpoints import Checkpoints
-from tornado.query.logged_admission import LoggedAdmission
 from tornado.query.metrics import Metrics
-from tornado.query.push import Pusher
-from tornado.query.push_log import StorePushLog
 from tornado.query.session import Session
+from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store
 
 
@@ -27,20 +27,23 @@ def store(tmp_path):
         yield opened
 
 
-def opened(store, workers=2):
+def opened(store, workers=2, clock=SYSTEM_CLOCK):
     log = StorePushLog(store) if store.durable else None
-    return Session(Master(store, workers), pusher=Pusher(log=log))
+    return Session(Master(store, workers, clock=clock), pusher=Pusher(log=log))
 
 
 @pytest.mark.usefixtures("compiled_paths")
 def test_a_session_stores_snapshots_by_itself_and_the_next_one_goes_on_from_the_newest(store):
-    with opened(store) as session:
-        paths = session.start(ShortestPaths(source=1), checkpoint_every_s=0.02)
+    clock = ManualClock()
+    with opened(store, clock=clock) as session:
+        paths = session.start(ShortestPaths(source=1), checkpoint_every_s=60)
         for vertex in range(1, 30):
             paths.insert([vertex], [vertex + 1], [0.5])
+            clock.advance(60)
             eventually(lambda: paths.checkpoints().version == paths.statistics().version)
         eventually(lambda: len(paths.snapshots()) == 3)
-        assert paths.checkpoints().stored >= 29
+        assert paths.checkpoints().stored == 29
+        assert paths.snapshots()[-1].instant == clock.now()
         log = StorePushLog(store)
         oldest = paths.snapshots()[0].offsets["insert"]
         eventually(lambda: next(log.replay("shortest_paths", "insert", after=0))[0] == oldest > 1)
@@ -63,22 +66,58 @@ def test_a_checkpoint_that_fails_is_told_and_counted_and_the_next_one_tries_agai
         return whole(**options)
 
     monkeypatch.setattr(loop, "checkpoint", checkpoint)
-    checkpoints = Checkpoints(loop, Pusher(), keep=3, on_failure=told.append)
-    checkpoints.start(0.001)
-    eventually(lambda: checkpoints.statistics().stored > 0)
+    clock = ManualClock()
+    checkpoints = Checkpoints(loop, intake_of(loop), keep=3, on_failure=told.append, clock=clock)
+    checkpoints.start(60)
+    for number in range(1, 5):
+        clock.advance(60)
+        eventually(lambda n=number: sum(counted(checkpoints)) == n and clock.waiting() == 1)
+    clock.advance(7)
     checkpoints.stop()
     checkpoints.join()
     assert [str(error) for error in told] == ["odd", str(StoreFull("no room"))]  # not the same thing twice
     statistics = checkpoints.statistics()
     assert (statistics.failed, statistics.last_error, statistics.version) == (3, None, 1)
-    assert statistics.age_s >= statistics.duration_s >= 0
+    assert (statistics.age_s, statistics.duration_s) == (7, 0)
+
+
+def counted(checkpoints):
+    statistics = checkpoints.statistics()
+    return statistics.stored, statistics.failed
+
+
+def test_a_checkpoint_is_taken_when_it_is_due_and_the_next_one_so_long_after_it_began(fake, monkeypatch):
+    loop, clock, whole = start_roads(fake), ManualClock(), None
+    began = []
+
+    def checkpoint(**options):
+        began.append(clock.monotonic())
+        clock.advance(90 if len(began) == 2 else 10)  # so long it takes
+        return whole(**options)
+
+    whole = loop.checkpoint
+    monkeypatch.setattr(loop, "checkpoint", checkpoint)
+    checkpoints = Checkpoints(loop, Pusher(), clock=clock)
+    checkpoints.start(60)
+    for number, wait_s in enumerate((60, 50, 0, 50), 1):
+        clock.advance(max(0, wait_s - 1))
+        assert len(began) == number - 1 or not wait_s
+        clock.advance(min(1, wait_s))
+        eventually(lambda n=number: checkpoints.statistics().stored >= n)
+    checkpoints.stop()
+    checkpoints.join()
+    assert began == [60, 120, 210, 270]  # the third at once: it was due while the second was under way
+    statistics = checkpoints.statistics()
+    assert (statistics.stored, statistics.age_s, statistics.duration_s) == (4, 10, 10)
 
 
 def test_a_failure_without_a_listener_is_a_warning(fake, monkeypatch, caplog):
     loop = start_roads(fake)
     monkeypatch.setattr(loop, "checkpoint", lambda **_: 1 / 0)
-    checkpoints = Checkpoints(loop, Pusher())
-    checkpoints.start(0.001)
+    clock = ManualClock()
+    checkpoints = Checkpoints(loop, intake_of(loop), clock=clock)
+    checkpoints.start(60)
+    clock.advance(60)
     eventually(lambda: checkpoints.statistics().failed > 0)
     checkpoints.stop()
     checkpoints.join()
@@ -95,7 +134,7 @@ def test_what_cannot_be_forgotten_for_lack_of_room_leaves_the_snapshot_stored(fa
         raise StoreFull("no room")
 
     monkeypatch.setattr(loop, "trim_snapshots", full)
-    checkpoints = Checkpoints(loop, Pusher(), keep=1, on_failure=told.append)
+    checkpoints = Checkpoints(loop, intake_of(loop), keep=1, on_failure=told.append, clock=SYSTEM_CLOCK)
     assert checkpoints.take() == 1
     assert [type(error) for error in told] == [StoreFull]
     assert (checkpoints.statistics().stored, checkpoints.statistics().failed) == (1, 1)
@@ -188,8 +227,9 @@ def test_metrics_say_how_checkpoints_go(fake):
 
 def test_what_a_pipe_gave_is_in_the_log_before_it_is_admitted(fake, store):
     log = StorePushLog(store)
-    loop, pusher = start_roads(fake), Pusher(log=log)
-    admission, logged = LoggedAdmission(loop, pusher), []
+    loop = start_roads(fake)
+    intake = intake_of(loop, log=log)
+    logged = []
     admit = loop.admit
 
     def seen(batch, source, offset, timeout_s=None):
@@ -197,16 +237,16 @@ def test_what_a_pipe_gave_is_in_the_log_before_it_is_admitted(fake, store):
         return admit(batch, source, offset, timeout_s)
 
     loop.admit = seen
-    admission.admit(EdgeBatch.of([4], [7]), "stdin", 1, timeout_s=1)
-    admission.advance("stdin", 3)
-    admission.admit(EdgeBatch.of([7], [8]), "stdin", 4, timeout_s=1)
+    intake.admit(EdgeBatch.of([4], [7]), "stdin", 1, timeout_s=1)
+    intake.advance("stdin", 3)
+    intake.admit(EdgeBatch.of([7], [8]), "stdin", 4, timeout_s=1)
     assert logged == [[1], [1, 3, 4]]
     fake.lagging = True
     with pytest.raises(QueueFull, match="lags"):
-        admission.admit(EdgeBatch.of([7], [9]), "stdin", 5, timeout_s=0.01)
+        intake.admit(EdgeBatch.of([7], [9]), "stdin", 5, timeout_s=0.01)
     assert [reached for reached, _ in log.replay("roads", "stdin", after=0)] == [1, 3, 4]
     again = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
-    assert Pusher(log=StorePushLog(store)).restore(again) == 2
+    assert intake_of(again, log=StorePushLog(store)).restore() == 2
     assert again.offsets() == {"stdin": 4}
 
 

@@ -1,0 +1,3 @@
+"""The master to ask of, which stands with the tests of the queries."""
+
+from tests.query.conftest import fake  # noqa: F401

@@ -1,0 +1,581 @@
+"""The intake of one stream: edges that are pushed (HTTP, `insert`, standard input), numbered and admitted in order.
+
+They are not read again at a restart, and a pushed source has no position of its own. So its offset is counted here: records
+accepted and quarantined since the stream began, going on from what the snapshot names that it began with. One lock per source
+keeps offsets in the order of admission. Where the store is durable a log takes the records first (`PushLog`), so that what was
+acknowledged outlives a crash. After one, files that are named again are read on first (`StreamIntake.hold`): a removal must
+find the edge that it removes.
+
+A sender that must not be counted twice numbers its batches from 0 (`push_batch`): a number that is in already is passed over,
+and one that leaves a gap is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Event, Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..clock import Clock
+from ..config import MOST_BATCH_SOURCES
+from ..errors import ConnectionLost, InvalidArgument, QueueFull, UnknownStream
+from ..ingest.assembly import both_directions
+from ..ingest.interner import Draft, Interner
+from ..ingest.parsed import REJECTED, ParsedBatch, Rejection, is_settled, settled
+from ..ingest.quarantine import Quarantine
+from ..ingest.source_names import SourceKind, kind_of
+from ..loop_views import EdgeStreamView
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import SYMBOLS
+from ..value_types import Mask
+from .batch_columns import BatchColumns
+from .log_contract import NameLog, PushLog
+from .pushed_sources import PushedSources, SenderReport
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What became of one call: records in, records quarantined, and the offsets of the source after it."""
+
+    accepted: int
+    rejected: int
+    offsets: dict[str, int]
+    version: int | None
+    is_repeated: bool = False
+
+
+@dataclass(slots=True)
+class _Source:
+    """A source that records came in under: its lock, and what it has reached where that is known."""
+
+    lock: Lock = field(default_factory=Lock)
+    offset: int | None = None
+    number: int | None = None
+
+
+class StreamIntake:
+    """See the module. Made when its stream begins, and ended with it.
+
+    Parameters
+    ----------
+    name : str
+        Of the stream.
+    quarantine : Quarantine
+        Where malformed records go.
+    log : PushLog or None
+        Where records are made durable first.
+    timeout_s : float
+        How long an admission waits for a stream that lags.
+    is_undirected : bool
+        Whether each record is an edge in both directions.
+    checks_times : bool
+        As the attribute.
+    clock : Clock
+        For the rates of sources.
+
+    Attributes
+    ----------
+    checks_times : bool
+        Whether readers look at times: a record whose time is none is rejected.
+    columns : BatchColumns
+        Which columns its numbered batches had.
+    reports : PushedSources
+        How what was pushed stands.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        quarantine: Quarantine,
+        log: PushLog | None,
+        timeout_s: float,
+        clock: Clock,
+        is_undirected: bool = False,
+        checks_times: bool = False,
+    ) -> None:
+        self.name = name
+        self.columns = BatchColumns(None, name) if log is None else log.columns(name)
+        self.reports = PushedSources(clock=clock)
+        self.checks_times = checks_times
+        self._names: NameLog | None = None if log is None else log.names(name)
+        self._interner: Interner | None = None
+        self._quarantine = quarantine
+        self._log = log
+        self._timeout_s = timeout_s
+        self._is_undirected = is_undirected
+        self._stream: EdgeStreamView | None = None
+        self._guard = Lock()
+        # An entry is made when records of the source come in, never when somebody asks for a name.
+        self._sources: dict[str, _Source] = {}
+        self._batch_sources: set[str] | None = None
+        self._restoring = Lock()
+        self._restored = Event()
+        self._is_held = False
+        self._has_ended = False
+
+    # Beginning and end
+
+    def names(self) -> Interner:
+        """Return the names of a stream with strings for ids: with a log as they were before the restart.
+
+        To be called before the stream begins, and once.
+
+        Raises
+        ------
+        InvalidArgument
+            When what the log has of this stream counts on numbers for ids.
+        """
+        self._interner = Interner() if self._names is None else self._names.load()
+        return self._interner
+
+    def refuse_names(self) -> None:
+        """Raise `InvalidArgument` where a stream that begins with numbers for ids had strings before the restart."""
+        if self._names is not None:
+            self._names.refuse()
+
+    def save_names(self) -> None:
+        """Make names durable that are not yet: before what counts on them, such as a snapshot, is."""
+        if self._names is not None and self._interner is not None:
+            self._names.save(self._interner)
+
+    def hold(self) -> dict[str, int]:
+        """Let what the log has wait for `release`, and refuse what is pushed until then.
+
+        For a stream whose files are read on: what was pushed may remove what they bring. To be called before it begins; one
+        without a log is not held.
+
+        Returns
+        -------
+        dict of str to int
+            Which sources wait, and the offset up to which each was acknowledged.
+        """
+        reached = {} if self._log is None else self._log.reached(self.name)
+        self._is_held = bool(reached)
+        return reached
+
+    def begin(self, stream: EdgeStreamView) -> None:
+        """Take into this stream from now on, which has begun; a second call changes nothing.
+
+        Raises
+        ------
+        ConnectionLost
+            When it is the intake of a later stream of that name.
+        """
+        known = self._stream
+        if known is None:
+            with self._guard:
+                known = self._stream = self._stream or stream
+        if known is not stream:
+            raise _closed(self.name)
+
+    def restore(self) -> int:
+        """Admit again what was pushed after the snapshot that the stream began with; return how many records.
+
+        To be called when the stream has begun. Whatever is pushed before that, or meanwhile, waits for it; a second call
+        does nothing, and neither does one for a stream that is held.
+        """
+        return 0 if self._is_held else self._restore()
+
+    def release(self) -> int:
+        """Restore a stream that was held, and take pushed records again; return how many were admitted."""
+        count = self._restore()
+        self._is_held = False
+        return count
+
+    def end(self) -> None:
+        """Take nothing any more, into the log neither, which is that of whoever takes the name of the stream from now on.
+
+        The stream is closed already, so nobody who is in the middle of a push stays there for long: they are waited for.
+        """
+        with self._guard:
+            self._has_ended = True
+            sources = list(self._sources.values())
+        for lock in (self._restoring, *(source.lock for source in sources)):
+            with lock:
+                pass
+
+    # Taking in
+
+    def push(self, source: str, parsed: ParsedBatch) -> Pushed:
+        """Admit the good records of a body and quarantine the others. Blocks while the stream lags.
+
+        Raises
+        ------
+        QueueFull
+            When the stream did not take them in time, or reads its files again; nothing was admitted, and the same body may
+            be sent again.
+        BodyTooLarge
+            When the records that a program refuses take too much; nothing was admitted or quarantined.
+        """
+        bad, reason = self.check(parsed.batch)
+        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
+        with self.reports.noting(source), self._restored_source(source) as found:
+            before = self._offset(source, found)
+            offset = before + parsed.records
+            batch = self._as_stream_has_it(self.settled(parsed.batch, parsed.draft))
+            # Before the admission: after a crash a record may stand in the quarantine twice, and is never missing.
+            self._quarantine.write(source, parsed.shifted(before).rejected)
+            version = self._admit(source, found, batch, offset) if parsed.records else None
+            self._count(source, batch, len(parsed.rejected), parsed.records, offset)
+            return Pushed(parsed.accepted, len(parsed.rejected), {source: offset}, version)
+
+    def push_batch(
+        self, source: str, number: int, batch: EdgeBatch, rejected: tuple[Rejection, ...] = ()
+    ) -> Pushed:
+        """Admit a numbered batch as a whole, once: a number that is in already changes nothing.
+
+        Parameters
+        ----------
+        number : int
+            From 0, one after the other.
+        batch : EdgeBatch
+            Records that were checked (`check`).
+        rejected : tuple of Rejection
+            The other records; positions count the records of the batch from 1.
+
+        Raises
+        ------
+        InvalidArgument
+            When a batch before this one is not in, or the stream has as many sources of batches as it may.
+        QueueFull
+            As `push`.
+        """
+        self._let_in(source)
+        with self.reports.noting(source), self._restored_source(source) as found:
+            before = self._offset(source, found)
+            if self._is_repeated(source, found, number):
+                return Pushed(0, 0, {source: before}, None, is_repeated=True)
+            offset = before + len(batch) + len(rejected)
+            self._quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
+            admitted = self._as_stream_has_it(batch)
+            version = self._admit(source, found, admitted, offset, number=number)
+            self._count(source, admitted, len(rejected), offset - before, offset)
+            return Pushed(len(batch), len(rejected), {source: offset}, version)
+
+    def insert(self, source: str, batch: EdgeBatch, *, draft: Draft | None = None) -> int:
+        """Admit a batch as a whole or, with an error that names the first bad entry, nothing of it; return the version.
+
+        Parameters
+        ----------
+        draft : Draft, optional
+            What its ids stand for, where they are names.
+
+        Raises
+        ------
+        InvalidArgument
+            When a program refuses an entry.
+        QueueFull
+            When the stream lags for longer than the timeout, or reads its files again.
+        """
+        bad, reason = self.check(batch)
+        refused = np.flatnonzero(bad)
+        if len(refused):
+            raise InvalidArgument(
+                f"entry {refused[0]} is {describe(batch, int(refused[0]), draft)}: {reason}",
+                hint="Mend that entry and repeat the call: none of it was taken.",
+            )
+        with self.reports.noting(source), self._restored_source(source) as found:
+            offset = self._offset(source, found) + len(batch)
+            admitted = self._as_stream_has_it(self.settled(batch, draft))
+            version = self._admit(source, found, admitted, offset)
+            self._count(source, admitted, 0, len(batch), offset)
+            return version
+
+    def mention(self, source: str, ids: NDArray[np.int64]) -> int:
+        """Let vertices be seen from now on, without an edge; return the version.
+
+        Raises
+        ------
+        QueueFull
+            As `insert`.
+        """
+        with self.reports.noting(source), self._restored_source(source) as found:
+            offset = self._offset(source, found) + len(ids)
+            batch = EdgeBatch.mentions(ids)
+            version = self._admit(source, found, batch, offset)
+            self._count(source, batch, 0, len(ids), offset)
+            return version
+
+    def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
+        """Log and admit a batch of a source that counts its records itself and gives them once; return the version.
+
+        So an ingester sees a stream here that pumps such a source (standard input, a named pipe): files are read again after
+        a restart, what a pipe gave is nowhere else. To be called when the stream is restored.
+
+        Parameters
+        ----------
+        offset : int
+            What the source has reached with the batch, rejected records included; the batch may be empty.
+        timeout_s : float, optional
+            How long to wait for a stream that lags.
+
+        Raises
+        ------
+        QueueFull
+            When it still does; nothing was admitted or logged.
+        """
+        with self._source(source) as found:
+            if len(batch) and not self.stream.wait_room(timeout_s):
+                raise QueueFull(f"stream {self.name!r} lags; nothing of this batch was admitted")
+            return self._admit(source, found, batch, offset)
+
+    def advance(self, source: str, offset: int) -> int:
+        """Move a source as `admit` has it to `offset` without a record, in the log too; return the version."""
+        return self.admit(EdgeBatch.empty(), source, offset)
+
+    def check(self, batch: EdgeBatch) -> tuple[Mask, str]:
+        """Which records some program on the stream cannot take (a mask over the batch), and why."""
+        return self.stream.check(batch)
+
+    def settled(self, batch: EdgeBatch, draft: Draft | None) -> EdgeBatch:
+        """Give the ids of the stream to edges that are to be admitted next; see `parsed.settled`.
+
+        Raises
+        ------
+        QueueFull
+            When the stream lags: of what it does not take, no name shall stay.
+        """
+        if not is_settled(batch, draft) and not self.stream.wait_room(self._timeout_s):
+            raise QueueFull(f"stream {self.name!r} lags; nothing was admitted")
+        return settled(batch, draft)
+
+    # Looking
+
+    @property
+    def stream(self) -> EdgeStreamView:
+        """What is taken into.
+
+        Raises
+        ------
+        UnknownStream
+            When it has not begun.
+        """
+        if self._stream is None:
+            raise UnknownStream(f"no loop reads stream {self.name!r} yet")
+        return self._stream
+
+    def offsets(self) -> dict[str, int]:
+        """Up to where each source is in."""
+        return self.stream.offsets()
+
+    def expects(self, source: str, number: int) -> bool:
+        """Whether a numbered batch is the next of its source; False where it is in already.
+
+        Raises
+        ------
+        InvalidArgument
+            When a batch before this one is not in.
+        """
+        with self._known_source(source) as found:
+            return not self._is_repeated(source, found, number)
+
+    def newest_batch(self, source: str) -> int | None:
+        """Return the number of the newest batch of a source, None where it has none."""
+        with self._known_source(source) as found:
+            return self._number(source, found)
+
+    def report(self, source: str, report: SenderReport) -> None:
+        """Take what the sender of a source's batches says.
+
+        Raises
+        ------
+        InvalidArgument
+            When the stream has as many sources of batches as it may, and this is none of them.
+        """
+        self._let_in(source)
+        self.reports.report(source, report)
+
+    def require_room(self, source: str, others: Collection[str]) -> None:
+        """Refuse a further source of batches where there are as many as may be: their names are chosen by clients.
+
+        Parameters
+        ----------
+        others
+            Sources of batches that count as well.
+
+        Raises
+        ------
+        InvalidArgument
+            When there are.
+        """
+        with self._guard:
+            self._require_room(source, others)
+
+    def logged_sources(self) -> list[str]:
+        """Return the sources of which the log has, or had, records that the stream was given."""
+        return [] if self._log is None else self._log.sources(self.name)
+
+    def forget(self, offsets: Mapping[str, int]) -> None:
+        """Drop from the log what the oldest kept snapshot has, given its offset of each source."""
+        if self._log is None:
+            return
+        for source in self._log.sources(self.name):
+            self._log.forget(self.name, source, up_to=offsets.get(source, 0))
+
+    # Admission, under the lock of the source
+
+    @contextmanager
+    def _source(self, source: str) -> Iterator[_Source]:
+        """Hold the lock of a source, which is known from then on."""
+        with self._guard:
+            found = self._sources.setdefault(source, _Source())
+        with found.lock:
+            # Here, and not before the lock: whoever ends the intake waits for those who hold one.
+            if self._has_ended:
+                raise _closed(self.name)
+            yield found
+
+    @contextmanager
+    def _restored_source(self, source: str) -> Iterator[_Source]:
+        if self._is_held:
+            raise QueueFull(
+                f"loop {self.name!r} reads its files again, and what was pushed before it was restarted comes after them",
+                hint="Send the same again later.",
+            )
+        self._restore()
+        with self._source(source) as found:
+            yield found
+
+    @contextmanager
+    def _known_source(self, source: str) -> Iterator[_Source | None]:
+        """Hold the lock of a source that is known; of another one nothing is kept."""
+        found = self._sources.get(source)
+        if found is None:
+            yield None
+        else:
+            with found.lock:
+                yield found
+
+    def _restore(self) -> int:
+        if self._log is None or self._restored.is_set():
+            return 0
+        with self._restoring:
+            if self._restored.is_set():
+                return 0
+            count = self._replay(self._log)
+            self._restored.set()
+            return count
+
+    def _replay(self, log: PushLog) -> int:
+        count = 0
+        for source in log.sources(self.name):
+            with self._source(source) as found:
+                before = self.offsets().get(source, 0)
+                for offset, batch in log.replay(self.name, source, after=before):
+                    if len(batch):
+                        # However long the stream takes: there is nobody to refuse it to.
+                        self.stream.admit(batch, source, offset, timeout_s=None)
+                    else:
+                        self.stream.advance(source, offset)
+                    found.offset = offset
+                    count += len(batch)
+        return count
+
+    def _admit(
+        self, source: str, found: _Source, batch: EdgeBatch, offset: int, *, number: int | None = None
+    ) -> int:
+        self.save_names()
+        if number is None:
+            # The number is that of the newest entry of the log, so records without one carry it on.
+            number = self._number(source, found)
+        if self._log is not None:
+            self._log.append(self.name, source, offset, batch, number=number)
+        try:
+            version = (
+                self.stream.admit(batch, source, offset, timeout_s=self._timeout_s)
+                if len(batch)
+                else self.stream.advance(source, offset)
+            )
+        except BaseException:
+            if self._log is not None:
+                # `_number` was asked before the append, so the entry still says what was there then.
+                before = self._offset(source, found)
+                self._log.retract(self.name, source, before, number=found.number)
+            raise
+        found.offset = offset
+        if number is not None:
+            found.number = number
+        return version
+
+    def _as_stream_has_it(self, batch: EdgeBatch) -> EdgeBatch:
+        if not self._is_undirected:
+            return batch
+        return both_directions(batch, np.zeros(len(batch), np.int64))[0]
+
+    def _count(self, source: str, batch: EdgeBatch, rejected: int, records: int, offset: int) -> None:
+        self.reports.count(source, records=records, rejected=rejected, edges=batch.edges, offset=offset)
+
+    def _offset(self, source: str, found: _Source) -> int:
+        return self.offsets().get(source, 0) if found.offset is None else found.offset
+
+    # Numbered batches
+
+    def _is_repeated(self, source: str, found: _Source | None, number: int) -> bool:
+        newest = self._number(source, found)
+        following = 0 if newest is None else newest + 1
+        if number > following:
+            raise InvalidArgument(
+                f"batch {number} of {source!r} cannot come to loop {self.name!r}, which has "
+                + ("none of its batches" if newest is None else f"its batches up to {newest}"),
+                hint=f"The next one is {following}. If the loop began anew, its sender must begin anew too: a Spark query "
+                "with a new checkpointLocation.",
+            )
+        return number < following
+
+    def _number(self, source: str, found: _Source | None) -> int | None:
+        if found is not None and found.number is not None:
+            return found.number
+        number = None if self._log is None else self._log.number(self.name, source)
+        if found is not None:
+            found.number = number
+        return number
+
+    def _let_in(self, source: str) -> None:
+        """Count a source of batches, or refuse it."""
+        with self._guard:
+            self._require_room(source, ())
+            self._known_batch_sources().add(source)
+
+    def _require_room(self, source: str, others: Collection[str]) -> None:
+        known = self._known_batch_sources()
+        if source in known or source in others:
+            return
+        count = len(known) + sum(other not in known for other in others)
+        if count >= MOST_BATCH_SOURCES:
+            raise InvalidArgument(
+                f"loop {self.name!r} has {count} sources of batches, of {MOST_BATCH_SOURCES} that a loop may have, and "
+                f"{source!r} is none of them",
+                hint="Write with a streaming query, which is one source however often it runs (in Spark: a checkpointLocation "
+                "that stays).",
+            )
+
+    def _known_batch_sources(self) -> set[str]:
+        if self._batch_sources is None:
+            logged = self.logged_sources()
+            self._batch_sources = {source for source in logged if kind_of(source) is SourceKind.BATCHES}
+        return self._batch_sources
+
+
+def _closed(stream: str) -> ConnectionLost:
+    return ConnectionLost(
+        f"stream {stream} was closed with its last loop; nothing was admitted", hint="Start a loop again."
+    )
+
+
+def describe(batch: EdgeBatch, index: int, draft: Draft | None = None) -> str:
+    """Return one record as a person reads it.
+
+    Examples
+    --------
+    >>> describe(EdgeBatch.of([1], [2], [-3.0]), 0)
+    '+ 1 -> 2 (weight -3.0)'
+    """
+    weight = batch.weight[index].item()
+    ends = np.array([batch.src[index], batch.dst[index]])
+    source, target = ends.tolist() if draft is None else draft.names(ends)
+    return f"{SYMBOLS[batch.op[index].item()]} {source} -> {target} (weight {weight!r})"
