@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from tornado.ingest.records import EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
 from tornado.testing import Churn, EdgeList, build, exact_distances, heap_dijkstra, rmat, root_of
 
 from . import peers

@@ -27,7 +27,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 
-from tornado.ingest.records import REMOVE, EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import REMOVE
 from tornado.testing import Churn, exact_distances
 
 from .harness import CHECKOUT, Clock, Report, Settings, WrongAnswer

@@ -19,7 +19,7 @@ from apps.bfs import BreadthFirstSearch
 from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
 from tornado import VertexProgram
-from tornado.ingest.records import EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
 from tornado.testing import Churn, EdgeList, chain, exact_components, exact_distances
 
 from .harness import Clock, Report, Settings, WrongAnswer

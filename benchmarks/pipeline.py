@@ -28,8 +28,8 @@ import pyarrow.parquet as pq
 from tornado import register_spark, spark_kafka_jars
 from tornado.ingest.kafka.producer import EdgeProducer
 from tornado.ingest.kafka.settings import KafkaSettings, ValueFormat
-from tornado.ingest.records import EdgeBatch
 from tornado.ingest.spark.remote_loop import RemoteLoop
+from tornado.records.edge_batch import EdgeBatch
 from tornado.testing.kafka_broker import KafkaBroker
 
 from .harness import CHECKOUT, Clock, Report, Settings, WrongAnswer

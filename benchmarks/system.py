@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tornado.ingest.records import EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
 
 if TYPE_CHECKING:
     from tornado import VertexProgram

@@ -17,7 +17,7 @@ from benchmarks.catalogue import CATALOGUE, run_entry
 from benchmarks.harness import Clock, Figure, Kind, OutOfTime, Settings, print_table, quantile, run_benchmark
 from benchmarks.results import load, save
 from benchmarks.system import LOOP_NAME, SOURCE_NAME, Load, Size
-from tornado.ingest.records import EdgeBatch
+from tornado.records.edge_batch import EdgeBatch
 from tornado.testing import EdgeHistory, exact_distances, rmat
 
 SMOKE = Settings(scale=8, workers=(1,), smoke=True, hold_s=0.05, queries=5, limit_s=60.0)
