@@ -67,6 +67,7 @@ lint: $(INSTALLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy --strict tornado apps
+	$(BIN)/mypy --strict -p tests.kinds.toy
 
 # pytest comes last, so that its closing line closes the output.
 test: $(INSTALLED) check

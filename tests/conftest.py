@@ -1,7 +1,10 @@
 """What every room's tests share, and which process of a run has which tests."""
 
 import fcntl
+import importlib
 import os
+import ssl
+from functools import cache
 
 import numpy as np
 import pytest
@@ -29,6 +32,31 @@ def pytest_xdist_make_scheduler(config, log):
     return Lanes(config, log)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _programs_as_installed(tmp_path_factory):
+    """Processes that tests start are without what only tests want, as where a user installed the package.
+
+    Arrow imports pandas and Numba scipy wherever these are, and each start of a service would take a second longer for it.
+    """
+    folder = tmp_path_factory.mktemp("hidden")
+    for name in ("pandas", "scipy"):
+        importlib.import_module(name)  # here it stays, whatever is on the path
+        (folder / f"{name}.py").write_text(f"raise ModuleNotFoundError('hidden', name={name!r})\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        # Workers get the path of the process that starts them.
+        patch.syspath_prepend(folder)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_read_once():
+    """Each client of HTTP would read those of the whole world, which takes longer than most of what it asks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
+
+
 @pytest.fixture(scope="session")
 def data_dir():
     """The folder with the real data sets; see `tests.real_data`."""
@@ -39,8 +67,8 @@ def data_dir():
 def compiled_paths():
     """Compile what shortest paths run, once: the first start on a machine takes up to a minute, every other one loads it."""
     from apps.sssp import ShortestPaths
-    from tornado.ingest.records import EdgeBatch
     from tornado.loops import Master
+    from tornado.records.edge_batch import EdgeBatch
 
     cache_dir().mkdir(parents=True, exist_ok=True)
     with (cache_dir() / "compiling.lock").open("w") as lock, Master(None, 1) as master:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.command.conftest import environment, tornado
+from tests.command.conftest import environment, tornado_process
 
-__all__ = ["environment", "tornado"]
+__all__ = ["environment", "tornado_process"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for pattern in ("*.md", "docs/*.md", "tests/*.md") for path in ROOT.glob(pattern))
@@ -141,7 +141,7 @@ def test_a_program_in_a_document_prints_what_stands_below_it(name, compiled_path
     assert capsys.readouterr().out == blocks[place + 1][1]
 
 
-def performed(session, tornado, folder):
+def performed(session, tornado_process, folder):
     """Perform `cat` and `tornado run` of a session, and return it with what came out.
 
     `cat` of a file that is not there makes it; what a run says beside its result is left as it stands, as it has times in it.
@@ -158,7 +158,7 @@ def performed(session, tornado, folder):
             came += path.read_text()
         else:
             assert (program, arguments[0]) == ("tornado", "run"), command
-            done = tornado(*arguments, timeout_s=600)
+            done = tornado_process(*arguments, timeout_s=600)
             assert done.code == 0, done.err
             came += done.out or out
     return came
@@ -172,18 +172,18 @@ def sessions_of(name):
     ]
 
 
-def test_the_file_of_the_readme_gives_the_answer_of_the_readme(compiled_paths, tornado, tmp_path):
+def test_the_file_of_the_readme_gives_the_answer_of_the_readme(compiled_paths, tornado_process, tmp_path):
     blocks = blocks_of("README.md")
     (roads,) = (text for _, text in blocks if text.startswith("src,dst,weight,op\n"))
     (tmp_path / "roads.csv").write_text(roads)
     (session,) = sessions_of("README.md")
-    assert performed(session, tornado, tmp_path) == session
+    assert performed(session, tornado_process, tmp_path) == session
     (quarantine,) = (tmp_path / "data").rglob("*.quarantine.jsonl")
     said = [text for _, text in blocks_of("docs/command-line.md") if '"reason"' in text]
     assert [quarantine.read_text()] == said
 
 
-def test_the_programs_of_the_document_give_the_answers_of_the_document(tornado, tmp_path):
+def test_the_programs_of_the_document_give_the_answers_of_the_document(tornado_process, tmp_path):
     name = "docs/extending.md"
     text = (ROOT / name).read_text(encoding="utf-8")
     for file, program in re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
@@ -191,4 +191,4 @@ def test_the_programs_of_the_document_give_the_answers_of_the_document(tornado, 
     sessions = sessions_of(name)
     assert len(sessions) == 2
     for session in sessions:
-        assert performed(session, tornado, tmp_path) == session
+        assert performed(session, tornado_process, tmp_path) == session

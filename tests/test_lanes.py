@@ -1,27 +1,34 @@
-"""The lanes of `lanes.py` are of tests that there are, and what wants one server is in one."""
+"""The lanes of `lanes.py` are of tests that there are, what wants one server is in one, and what comes last has the machine for itself."""
 
+import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.lanes import LANES, lane_of, place_of
+from tests.lanes import ALONE, LANES, Lanes, lane_of, place_of
+from tests.spark.stand import CLUSTER
+from tests.spark.test_faults import test_nothing_is_lost_or_twice_when as faults
 
 ROOT = Path(__file__).resolve().parents[1]
+FAULTS = "tests/spark/test_faults.py::test_nothing_is_lost_or_twice_when"
 
 
 def test_every_lane_begins_with_tests_that_are_there():
-    assert [start for start in LANES if not (ROOT / start).exists()] == []
+    assert [start for start in LANES if not (ROOT / start.partition("::")[0]).exists()] == []
 
 
 @pytest.mark.parametrize(
     ("test", "lane", "place"),
     [
-        ("tests/spark/test_kafka.py::test_a[x::y]", "a Spark", 0),
-        ("tests/spark/test_sink.py::test_a", "a Spark", 2),
-        ("tests/kafka/test_wire.py::test_a", "a broker", 9),
-        ("tests/end_to_end/test_recovery.py::test_a[1]", "tests/end_to_end/test_recovery.py", 10),
+        ("tests/spark/test_kafka.py::test_a[x::y]", "a Spark", 3),
+        ("tests/spark/test_sink.py::test_a", "a Spark", 5),
+        ("tests/kafka/test_wire.py::test_a", "a broker", 12),
+        ("tests/end_to_end/test_recovery.py::test_a[1]", "tests/end_to_end/test_recovery.py", 13),
         ("tests/storage/test_open.py::test_a", "tests/storage/test_open.py", len(LANES)),
         ("tornado/columns.py::tornado.columns", "tornado/columns.py", len(LANES)),
+        ("tests/engine/test_on_spark.py::test_the_same_on_spark[local[4]-x]", "a Spark", 9),
+        ("tests/engine/test_on_spark.py::test_the_same_on_spark[local-cluster[2]-x]", ALONE, len(LANES) + 1),
     ],
 )
 def test_a_test_has_the_lane_of_its_module_or_server(test, lane, place):
@@ -35,3 +42,72 @@ def test_all_that_wants_the_spark_of_a_process_is_in_one_lane():
         if "(spark," in path.read_text(encoding="utf-8").replace("\n    spark,", "(spark,")
     }
     assert users == {"a Spark"}
+
+
+def test_faults_of_a_cluster_are_alone_and_those_without_one_are_not():
+    [marked] = [mark for mark in faults.pytestmark if mark.name == "parametrize"]
+    alone = {given.id for given in marked.args[1] if lane_of(f"{FAULTS}[{given.id}]") == ALONE}
+    assert alone == {given.id for given in marked.args[1] if given.values[-1] == CLUSTER}
+    assert len(alone) == 3
+
+
+class Process:
+    """One of the processes that share the tests: it keeps its last test until more come, or it is told that none will."""
+
+    def __init__(self, number):
+        self.gateway = SimpleNamespace(id=number)
+        self.shutting_down = False
+        self.waiting = []
+
+    def send_runtest_some(self, indices):
+        assert not self.shutting_down
+        self.waiting += indices
+
+    def shutdown(self):
+        self.shutting_down = True
+
+    @property
+    def can_run(self):
+        return len(self.waiting) > (not self.shutting_down)
+
+
+def shared_out(tests, processes, chance):
+    """Run tests in an order of chance; return each with the lanes of those that ran or waited in other processes."""
+    tests = sorted(tests, key=place_of)
+    config = SimpleNamespace(option=SimpleNamespace(), getvalue=lambda _: [f"{processes}*popen"])
+    lanes = Lanes(config)
+    nodes = [Process(number) for number in range(processes)]
+    for node in nodes:
+        lanes.add_node(node)
+    for node in nodes:
+        lanes.add_node_collection(node, tests)
+    lanes.schedule()
+    ran = []
+    while lanes.has_pending:
+        if lanes.tests_finished:
+            for node in lanes.nodes:
+                node.shutdown()
+        node = chance.choice([node for node in lanes.nodes if node.can_run])
+        elsewhere = {lane_of(tests[index]) for other in nodes if other is not node for index in other.waiting}
+        ran.append((tests[node.waiting[0]], elsewhere))
+        lanes.mark_test_complete(node, node.waiting.pop(0))
+    return ran
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+@pytest.mark.parametrize("alone", [0, 1, 2, 5])
+@pytest.mark.parametrize("lanes", [0, 1, 2, 7])
+def test_the_last_lane_runs_when_nobody_has_anything_else(processes, alone, lanes):
+    for seed in range(20):
+        chance = random.Random(seed)
+        tests = [f"{FAULTS}[an_executor_{number}]" for number in range(alone)]
+        tests += [
+            f"tests/query/test_{lane}.py::test_{number}"
+            for lane in range(lanes)
+            for number in range(chance.choice([1, 2, 6]))
+        ]
+        if not tests:
+            continue
+        ran = shared_out(tests, processes, chance)
+        assert sorted(test for test, _ in ran) == sorted(tests), f"seed {seed}"
+        assert all(not elsewhere for test, elsewhere in ran if lane_of(test) == ALONE), f"seed {seed}"
