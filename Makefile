@@ -69,9 +69,10 @@ types: $(INSTALLED)
 	$(BIN)/mypy --strict tornado apps
 	$(BIN)/mypy --strict -p tests.kinds.toy
 
-# pytest comes last, so that its closing line closes the output.
+# pytest comes last, so that its closing line closes the output. Tests start this program some hundred times: what Python makes
+# of its modules is kept, whatever the environment says.
 test: $(INSTALLED) check
-	@$(BIN)/python -m pytest -n 2 --dist loadscope $(ARGS) </dev/null
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadscope $(ARGS) </dev/null
 
 soak: $(INSTALLED)
 	@$(BIN)/python -m pytest -m soak --timeout=14400 $(ARGS) </dev/null

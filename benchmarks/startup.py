@@ -91,6 +91,9 @@ def _service(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
     environment = os.environ | {name: str(home / place) for name, place in places.items()}
     # The folder of the edges is the current one, so that their source is called `edges.csv` and nothing longer.
     environment["PYTHONPATH"] = str(CHECKOUT)
+    # As where the package is installed: what Python makes of its modules is there from the first start on.
+    environment["PYTHONPYCACHEPREFIX"] = str(home / "bytecode")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = ["run", "sssp", "--source", "1", "--edges", "edges.csv", "--store", "memory:"]
     with log.open("wb") as output:
         process = subprocess.Popen(
