@@ -97,7 +97,7 @@ def test_a_checkpoint_is_taken_when_it_is_due_and_the_next_one_so_long_after_it_
 
     whole = loop.checkpoint
     monkeypatch.setattr(loop, "checkpoint", checkpoint)
-    checkpoints = Checkpoints(loop, Pusher(), clock=clock)
+    checkpoints = Checkpoints(loop, intake_of(loop), clock=clock)
     checkpoints.start(60)
     for number, wait_s in enumerate((60, 50, 0, 50), 1):
         clock.advance(max(0, wait_s - 1))
