@@ -21,7 +21,6 @@ import numpy as np
 import orjson
 
 from apps.sssp import ShortestPaths
-from tornado.clock import SYSTEM_CLOCK
 from tornado.ingest.kafka.ingester import KafkaIngester
 from tornado.ingest.kafka.library import KafkaConsumer, TopicPartition
 from tornado.ingest.kafka.producer import EdgeProducer
@@ -106,7 +105,7 @@ def _measure_format(report: Report, broker: KafkaBroker, name: str, edges: int, 
         report.add(
             f"{name}, the client alone, not parsed", edges / _bare(broker, topic.topic, len), "edges/s"
         )
-    staging = Staging(clock=SYSTEM_CLOCK)
+    staging = Staging()
     staged_s = _ingested(staging, topic)
     if staging.edges != edges:
         raise WrongAnswer(f"{staging.edges} edges came out of a topic with {edges}")
@@ -136,7 +135,7 @@ def _measure_ingesters(report: Report, broker: KafkaBroker, edges: int) -> None:
             value = b'{"src": %d, "dst": %d, "weight": 1.5, "id": "%x"}' % (number % 999, number, number)
             producer.send(topic.topic, value, partition=number % 2)
     for ingesters in (1, 2):
-        staging = Staging(clock=SYSTEM_CLOCK)
+        staging = Staging()
         seconds = _ingested(staging, replace(topic, dedup_key="id", ingesters=ingesters))
         if staging.edges != edges:
             raise WrongAnswer(f"{staging.edges} edges came out of a topic with {edges}")
