@@ -350,14 +350,6 @@ def pids_that_run(master):
     return [pid for pid in pids_of(master) if runs(pid)]
 
 
-def runs(pid):
-    """Whether a process does something: Spark looks only each second for those of its workers that have ended."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def test_branches_that_run_when_workers_are_given_up_fail(lossy, monkeypatch):
     records = stream(seed=3, **LARGE)
     with Placed(lossy, "streamed", records) as streamed:
