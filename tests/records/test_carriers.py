@@ -14,7 +14,6 @@ CARRIERS = [
     "ingest/parsed.py",
     "intake/batch_columns.py",
     "intake/checkpoints.py",
-    "intake/logged_admission.py",
     "intake/push_log.py",
     "intake/staging.py",
     "records/record_batch.py",
