@@ -25,7 +25,7 @@ REAL_WORKERS = 2
 ROADS = ([1, 2, 1, 5], [2, 3, 4, 6], [1.0, 2.0, 10.0, 7.5])
 
 
-def eventually(condition, timeout_s=5):
+def eventually(condition, timeout_s=30):
     until = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < until, "it did not come to that in time"
