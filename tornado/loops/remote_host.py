@@ -228,9 +228,10 @@ class RemoteHost:
                 if start is None:
                     return  # it was taken off the workers meanwhile, and whoever forked it hears of that
                 self._forks[command.number] = command, None
-                fields = start.plan.fork_fields(command.arguments)
+                plan = start.plan
                 options = command.fresh, command.max_iterations, command.reads_edges
-                self.send(("fork", command.loop, command.number, fields, *options))
+                fields = plan.fork_fields(command.arguments)
+                self.send(("fork", command.loop, command.number, plan.kind, fields, *options))
             case Stop(number):
                 self.send(("stop", number))
             case Limit(number, iteration):

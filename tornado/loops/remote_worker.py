@@ -35,7 +35,6 @@ class RemoteWorker:
         self._worker_host = WorkerHost(index, workers, member.fabric)
         self._branches: dict[int, BranchPart] = {}
         self._readers: dict[str, PlanReader] = {}  # by kind
-        self._kinds: dict[int, str] = {}  # by loop
         self._failed: set[tuple[int | None, int | None]] = set()
         self.host = ReportingHost(self._worker_host, self._report_failures, member.report)
 
@@ -47,12 +46,12 @@ class RemoteWorker:
                 share = Share(version, *columns)
                 share.is_both_ways = is_both_ways
                 post(Admit(stream, share))
-            case ("fork", loop, number, fields, fresh, max_iterations, reads_edges):
+            case ("fork", loop, number, kind, fields, fresh, max_iterations, reads_edges):
                 post(
                     Fork(
                         loop=loop,
                         number=number,
-                        arguments=self._reader(self._kinds[loop]).fork_arguments(fields),
+                        arguments=self._reader(kind).fork_arguments(fields),
                         fresh=fresh,
                         max_iterations=max_iterations,
                         on_recorded=lambda _, part: self._recorded(number, cast("BranchPart", part)),
@@ -78,7 +77,6 @@ class RemoteWorker:
                 if part is not None:
                     part.free()
             case ("start", loop, stream, kind, fields):
-                self._kinds[loop] = kind
                 post(
                     StartLoop(
                         loop,
@@ -91,7 +89,6 @@ class RemoteWorker:
             case ("place", ticket, behind_edges, ids, columns):
                 post(Place(ids, columns, behind_edges, lambda _, error: self._placed(ticket, error)))
             case ("end", loop, at_once):
-                self._kinds.pop(loop, None)
                 post(EndLoop(loop, at_once))
 
     def answer(self, request: tuple[Any, ...]) -> Any:
