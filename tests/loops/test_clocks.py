@@ -1,11 +1,14 @@
 """What a master decides by time, it decides by the clock that it was given."""
 
+import sys
 import threading
 import time
 
 import pytest
 
 from apps.bfs import BreadthFirstSearch
+from tests.promised import within
+from tornado import clock as clocks
 from tornado.clock import ManualClock
 from tornado.errors import QueueFull
 from tornado.loops import Master
@@ -103,3 +106,40 @@ def test_the_order_is_had_by_one_at_a_time_whoever_comes(clock):
         thread.join(LONG_S)
     assert sorted(done) == list(range(8))
     assert set(most) == {1}
+
+
+def calls_in(context):
+    """What is called while nobody competes: a count that no other load of the machine changes."""
+    made = []
+    sys.setprofile(lambda frame, event, called: made.append(event) if event in ("call", "c_call") else None)
+    try:
+        with context:
+            pass
+    finally:
+        sys.setprofile(None)
+    return len(made) - 1  # but for ending the count
+
+
+@pytest.mark.parametrize("instant_s", [None, 1e9])
+def test_an_order_that_is_free_is_a_lock_that_is_taken_and_given_back(clock, instant_s):
+    order = AdmissionOrder(clock)
+    for _ in range(2):
+        assert calls_in(order) <= 4
+        assert calls_in(order.until(instant_s)) <= 5
+
+
+def test_who_waits_for_the_order_is_notified_and_not_left_to_look_now_and_then(clock, monkeypatch):
+    monkeypatch.setattr(clocks, "_LOOK_S", 1e4)  # a clock that stands still looks by itself after that
+    order, had = AdmissionOrder(clock), []
+
+    def take(until_s):
+        with order.until(until_s):
+            had.append(until_s)
+
+    for until_s in (None, 10.0):
+        with order:
+            waiting = threading.Thread(target=take, args=(until_s,), daemon=True)
+            waiting.start()
+            waits(clock)
+        waiting.join(within(5))
+        assert had[-1:] == [until_s]
