@@ -21,14 +21,11 @@ class Sample:
     ----------
     other
         Parameters that have another answer.
-    is_pushed_beyond_caps
-        Whether a commit may come after the last iteration that a capped branch may commit: a known violation.
     """
 
     program: object
     other: dict
     oracle: object
-    is_pushed_beyond_caps: bool = False
 
     def expected(self, prefix, parameters=None):
         """The value of every vertex after a prefix of the records."""
@@ -54,8 +51,7 @@ def in_weights(edges, vertices, program):
 
 SAMPLES = {
     "selective": Sample(ShortestPaths(source=0), {"source": 3}, distances),
-    # A session that begins below the cap commits where its consumers have come to (rule 3), which may be above.
-    "general": Sample(Paths(0, hops=1000), {"source": 3}, distances, is_pushed_beyond_caps=True),
+    "general": Sample(Paths(0, hops=1000), {"source": 3}, distances),
     "toy": Sample(InWeights(2.0), {"factor": -3.0}, in_weights),
 }
 """By kind."""

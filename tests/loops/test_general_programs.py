@@ -324,6 +324,35 @@ def test_a_branch_can_be_capped_stopped_and_cancelled(workers):
         assert values_of(exact.values())[60] == 56
 
 
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("workers", [2, 3])
+def test_no_branch_commits_above_its_cap_and_what_is_left_makes_it_not_converged(workers, bound):
+    ends = Counter()
+    for seed in range(6):
+        print("seed", seed)
+        random, graph = Random(seed), Graph()
+        with engines(workers, seed) as master:
+            loop = master.start(Paths(0, hops=12), "paths", delay_bound=bound)
+            branches = []
+            for number, batch in enumerate(batches(random, vertices=12, records=60, size=10, acyclic=False)):
+                loop.admit(batch, "s", number)
+                graph.apply(batch)
+                master.engine.step(random.randrange(60))
+                for source, most in ((None, random.randrange(4)), (3, random.randrange(9))):
+                    fork = loop.fork({} if source is None else {"source": source}, max_iterations=most)
+                    branches.append((fork, source is not None, most, graph.distances(source or 0)))
+            for branch, is_fresh, most, expected in branches:
+                assert branch.wait()
+                last = most if is_fresh else branch.snapshot.iteration + most
+                done = [row for part in branch.processors for row in part.history() if row[1]]
+                assert max((row[0] for row in done), default=0) <= last
+                assert branch.progress().iteration <= last
+                if values_of(branch.values()) != expected:
+                    assert branch.state is BranchState.STOPPED
+                ends[branch.state] += 1
+    assert ends[BranchState.STOPPED] and ends[BranchState.CONVERGED]
+
+
 def test_statistics_and_iterations_count_what_was_done():
     with engines(2, 1) as master:
         loop = master.start(Paths(0), "paths", delay_bound=1)

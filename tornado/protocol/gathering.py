@@ -3,7 +3,8 @@
 Source: Tornado (SIGMOD 2016), section 4.2 (update phase) and 4.4 (delay bound). Two things are not gathered when they come:
 
 * a commit at the delay bound, by a vertex that prepares: it would lift the vertex's own commit beyond the bound, and is gathered
-  right after that commit (a vertex that does not prepare gathers it, and waits for τ before it starts);
+  right after that commit (a vertex that does not prepare gathers it, and waits for τ before it starts); and a commit of the last
+  iteration, where there is one, for the same reason;
 * an input (edge, subscription, touch) of a vertex that prepares, and an edge of a producer whose session was acknowledged here:
   they would change who consumes whom in the middle of a session.
 
@@ -55,6 +56,7 @@ class Gathering:
         delay_bound: int | None,
         owner: Callable[[int], int] = _own_worker,
         first_iteration: int = 0,
+        last_iteration: int | None = None,
     ) -> None:
         if delay_bound is not None and delay_bound < 1:
             raise InvalidArgument(
@@ -65,6 +67,7 @@ class Gathering:
         self.delay_bound = delay_bound
         self.owner = owner
         self.first_iteration = first_iteration
+        self.last_iteration: float = math.inf if last_iteration is None else last_iteration
         self.clock = LamportClock()
         self.frontier = Frontier(first_iteration, first_iteration)
         self.vertices: dict[int, OwnedVertex] = {}
@@ -122,11 +125,13 @@ class Gathering:
         return math.inf if self.delay_bound is None else self.frontier.tau + self.delay_bound
 
     def _must_hold(self, vertex: OwnedVertex, value: HeldValue) -> bool:
-        """Whether a commit lies at the delay bound and the vertex has to commit before it gathers that.
+        """Whether a commit lies at the delay bound, or is of the last iteration, and the vertex has to commit before it gathers that.
 
         With B=1 all commits of a round are at the bound, and nobody gathers one before the round is over.
         """
-        return arrival(value) >= self._limit() and (vertex.stamp is not None or self.delay_bound == 1)
+        if self.delay_bound == 1:
+            return arrival(value) >= self._limit()
+        return vertex.stamp is not None and arrival(value) >= min(self._limit(), self.last_iteration + 1)
 
     def _must_wait(self, vertex: OwnedVertex, producer: int | None) -> bool:
         """Whether an input is held: nothing changes under a session.

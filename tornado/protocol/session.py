@@ -25,6 +25,10 @@ acknowledged before the vertex started can lift it to τ + B. Holding the *commi
 those that pin τ. A vertex that does not prepare may gather what it likes; it starts when τ has moved, and its work counts for τ at
 k + 1, never at k, or it would pin τ.
 
+**Why the last iteration.** Where there is one it is a bound like τ + B that does not move. A vertex starts only if `reached` is below
+it, and while it prepares it holds a commit of the last iteration, which alone could lift it above. An acknowledgement is the iteration
+of somebody's commit, so never above it, and no input lifts `reached` above it.
+
 **Why no deadlock.** A vertex is pended only by a smaller stamp, and waits in its prepare list only for smaller stamps: a
 producer acknowledged before the vertex started was witnessed by the clock. So the smallest stamp is never kept from committing.
 
@@ -79,6 +83,8 @@ class ThreePhaseSession(Gathering):
         Worker of a vertex. Left out, every vertex is a worker of its own.
     first_iteration : int, default 0
         The first iteration of the loop; `reached` starts one below.
+    last_iteration : int, optional
+        Nothing commits above it. Left out, there is no last one.
 
     Raises
     ------
@@ -139,6 +145,8 @@ class ThreePhaseSession(Gathering):
 
     def _is_startable(self, vertex: OwnedVertex) -> bool:
         if not vertex.dirty or vertex.stamp is not None or vertex.held:
+            return False
+        if vertex.reached >= self.last_iteration:
             return False
         return vertex.reached + 1 < (self.frontier.closed if self.delay_bound == 1 else self._limit())
 

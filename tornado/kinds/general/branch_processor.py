@@ -140,16 +140,18 @@ class GeneralBranch(GeneralProcessor):
     def _resume(self) -> None:
         self._is_resumed = True
         first = 0 if self._fresh else self._last + 1
+        last = None
         if self._max_iterations is not None:
-            self.cap = min(self.cap, max(0, first - 1) + self._max_iterations)
+            last = max(0, first - 1) + self._max_iterations
+            self.cap = min(self.cap, last)
         self.iteration = max(0, first - 1)
         view = LoopView("branch", self.number, first)
         if self._cut is None or self._copies is None:
-            self._begin(GeneralVertices(self._program, view), first)
+            self._begin(GeneralVertices(self._program, view), first, last_iteration=last)
             self._establish()
             return
         self._copies.loop = view
-        self._begin(self._copies, first)
+        self._begin(self._copies, first, last_iteration=last)
         for effect in self.session.resume(self._cut, self._kept):
             if isinstance(effect, Send):
                 self._post(effect)

@@ -71,8 +71,8 @@ class GeneralProcessor:
     Attributes
     ----------
     cap
-        No vertex starts a session that would commit above this iteration. One that was started may be lifted above it, where a
-        consumer on another worker has reached more (rule 3).
+        No vertex starts a session that would commit above this iteration. Those under way end; it is the session that keeps them
+        from being lifted above its last iteration.
     iteration, updates, prepares
         Greatest iteration committed here, commits, and sessions that needed a PREPARE to another worker.
     letters_sent, letters_received
@@ -140,7 +140,9 @@ class GeneralProcessor:
         """Whether a vertex lives here."""
         return self.partition.owner_of(vertex) == self.worker
 
-    def _begin(self, vertices: GeneralVertices, first_iteration: int) -> None:
+    def _begin(
+        self, vertices: GeneralVertices, first_iteration: int, *, last_iteration: int | None = None
+    ) -> None:
         self.vertices = vertices
         self.session = vertices.session = ResumableSession(
             self.worker,
@@ -148,6 +150,7 @@ class GeneralProcessor:
             delay_bound=self.delay_bound,
             owner=self.partition.owner_of,
             first_iteration=first_iteration,
+            last_iteration=last_iteration,
         )
 
     # Receiving
