@@ -207,14 +207,16 @@ class WorkerHost:
 
     def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
         """(loop, branch, error) of what failed on this worker: a dataflow whose operator raised is not stepped again."""
+        # Asked from any thread, so of copies, made in one step: the worker may be installing others.
+        dataflows, branches = self._dataflows.copy(), self._branches.copy()
         found: list[tuple[int | None, int | None, BaseException]] = [
             (number, None, dataflow.failure)
-            for number, dataflow in self._dataflows.items()
+            for number, dataflow in dataflows.items()
             if dataflow.failure is not None
         ]
         found += [
             (None, number, branch.dataflow.failure)
-            for number, branch in self._branches.items()
+            for number, branch in branches.items()
             if branch.dataflow.failure is not None
         ]
         return found
