@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..timely import Dataflow, Fabric, Worker
+from ..timely import Dataflow, Fabric, Scope, Worker
 from .kind import PartPlan
 from .part import BranchPart, BranchPartView, MainPart, MainPartView, StorableMain, StreamView
 from .share import Share
@@ -28,6 +28,7 @@ class StartLoop:
     stream: int
     plan: PartPlan
     on_installed: Callable[[int], None]  # worker
+    on_refused: Callable[[int, BaseException], None]  # worker, why it has no part
     on_applied: Callable[[int, int], None]  # worker, records of the stream
 
 
@@ -255,17 +256,30 @@ class WorkerHost:
 
     def _start(self, command: StartLoop) -> None:
         index = self.index
-        processor = command.plan.part(
-            worker=index,
-            workers=self.workers,
-            on_applied=lambda records: command.on_applied(index, records),
-            stream=self._streams.get(command.stream),
-        )
-        self._streams[command.stream] = processor.stream
-        self._loops[command.loop] = processor
-        self._dataflows[command.loop] = self._worker.dataflow(
-            processor.build, name=f"main loop {command.loop}"
-        )
+        made: list[MainPart] = []
+
+        def build(scope: Scope) -> None:
+            part = command.plan.part(
+                worker=index,
+                workers=self.workers,
+                on_applied=lambda records: command.on_applied(index, records),
+                stream=self._streams.get(command.stream),
+            )
+            made.append(part)
+            part.build(scope)
+
+        try:
+            # The part is made inside, so that the dataflow has its number here too where that fails: others follow it.
+            dataflow = self._worker.dataflow(build, name=f"main loop {command.loop}")
+        except Exception as error:  # noqa: BLE001  for whoever starts the loop
+            for part in made:
+                part.free()
+            command.on_refused(index, error)
+            return
+        (part,) = made
+        self._streams[command.stream] = part.stream
+        self._loops[command.loop] = part
+        self._dataflows[command.loop] = dataflow
         command.on_installed(index)
 
     def _place(self, command: Place) -> None:

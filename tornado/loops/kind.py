@@ -32,7 +32,9 @@ class PartPlan(Protocol):
     def part(
         self, *, worker: int, workers: int, on_applied: Callable[[int], None], stream: StreamView | None
     ) -> MainPart:
-        """The part of a worker. What can be refused is refused before, by `ProgramKind.plan`: an error here fails all loops.
+        """The part of a worker. What can be refused is refused before, by `ProgramKind.plan`: an error here makes the start fail.
+
+        The workers that have their parts let go of them, and other loops go on.
 
         Parameters
         ----------

@@ -116,11 +116,14 @@ class MainLoop:
                 self._parts.raise_loss(losses)  # the new ones are not prepared
                 if shares_reverse:
                     stream.require_reverse(self)
-                self._parts.install()
+                self._parts.install(self.fail)
                 self.is_installed = True
             self._parts.await_installed(losses)
         except BaseException:
-            stream.leave(self)
+            with stream.order:
+                stream.leave(self)
+                if self.is_installed:
+                    self.withdraw()  # some workers may have their parts
             raise
 
     # The stream
@@ -506,7 +509,7 @@ class MainLoop:
         for branch in self.branches():
             branch.begin_again()
         self._parts.prepare()
-        self._parts.install()
+        self._parts.install(self.fail)
         self._parts.await_installed(losses)
 
     def fork_again(self, command: Fork) -> bool:

@@ -16,6 +16,7 @@ from ..errors import (
     InvalidArgument,
     NameTaken,
     NotSupported,
+    TornadoError,
     UnknownLoop,
     UnknownStream,
     WorkerLost,
@@ -397,7 +398,7 @@ class Master:
                 host.forget_all()
             assert isinstance(self.engine, ClusterEngine)
             self.engine.open()
-            refused: dict[MainLoop, CallerError] = {}
+            refused: dict[MainLoop, Exception] = {}
             stale = [branch for stream in self._streams for branch in self._put_back(stream, refused)]
         # Only now: who is called back may wait for the order.
         for branch in stale:
@@ -407,7 +408,7 @@ class Master:
         for loop, refusal in refused.items():
             loop.fail(refusal)
 
-    def _put_back(self, stream: EdgeStream, refused: dict[MainLoop, CallerError]) -> list[Branch]:
+    def _put_back(self, stream: EdgeStream, refused: dict[MainLoop, Exception]) -> list[Branch]:
         """Put the loops of a stream on workers that have nothing, and have them go through its sequence again.
 
         Returns
@@ -422,7 +423,9 @@ class Master:
                 try:
                     loop.install_again()
                     loops.append(loop)
-                except CallerError as error:  # its program was edited meanwhile, say: the others go on
+                except WorkerLost:
+                    raise
+                except TornadoError as error:  # its program was edited meanwhile, say: the others go on
                     refused[loop] = error
                     loop.withdraw()
         stored = stream.stored.newest() if loops else None

@@ -7,7 +7,7 @@ from copy import copy
 from typing import TypeVar
 
 from ..engine import Engine
-from ..errors import TornadoError, WorkerLost
+from ..errors import InternalError, TornadoError, WorkerLost
 from .host import Command, LoopHost, StartLoop
 from .kind import PartPlan
 from .part import MainPartView
@@ -72,17 +72,38 @@ class Parts:
         for host in self._hosts:
             host.prepare(self._plan)
 
-    def install(self) -> None:
-        """Have every worker make its part, for which it is prepared; under the lock of the order."""
+    def install(self, on_refused: Callable[[TornadoError], None]) -> None:
+        """Have every worker make its part, for which it is prepared; under the lock of the order.
+
+        Parameters
+        ----------
+        on_refused
+            Called on a worker's thread where one could not make its part, to fail the loop.
+        """
         stream = self._stream
+
+        def refused(worker: int, error: BaseException) -> None:
+            if self.error is None:
+                on_refused(self._refusal(worker, error))
+
         self.post(
             StartLoop(
                 self._number,
                 stream.number,
                 self._plan,
                 on_installed=lambda _: self._engine.notify(),
+                on_refused=refused,
                 on_applied=stream.count_applied,
             )
+        )
+
+    def _refusal(self, worker: int, error: BaseException) -> TornadoError:
+        if isinstance(error, TornadoError) and not isinstance(error, InternalError):
+            return error
+        said = error.message if isinstance(error, TornadoError) else repr(error)
+        return InternalError(
+            f"loop {self._name!r} cannot run: worker {worker} could not make its part: {said}",
+            hint="Other loops go on. What its kind of programs cannot run is for the kind to refuse earlier.",
         )
 
     def post(self, command: Command) -> None:

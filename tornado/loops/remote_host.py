@@ -264,6 +264,10 @@ class RemoteHost:
                 if start is not None:
                     self._installed[loop] = RemoteMain(self, ("main", loop))
                     start.on_installed(self.index)
+            case ("refused", loop, error):
+                start = self._starts.get(loop)
+                if start is not None:
+                    start.on_refused(self.index, error_of(error))
             case ("applied", stream, records):
                 on_applied = self._applied.get(stream)
                 if on_applied is not None:

@@ -83,6 +83,7 @@ class RemoteWorker:
                         stream,
                         self._reader(kind).plan(fields),
                         on_installed=lambda _: report("installed", loop),
+                        on_refused=lambda _, error: report("refused", loop, described(self._told(error))),
                         on_applied=lambda _, records: report("applied", stream, records),
                     )
                 )

@@ -1,0 +1,86 @@
+"""A start ends with a loop that runs or with an error; what could not be started is gone, and what ran before goes on."""
+
+import threading
+
+import pytest
+
+from tests.engine.places import eventually
+from tests.kinds.brittle import BRITTLE, Brittle
+from tests.kinds.conformance import values_of
+from tests.kinds.toy.program import InWeights
+from tornado.engine import SimulationEngine
+from tornado.errors import InternalError
+from tornado.kinds import KINDS
+from tornado.loops import Master, engines
+from tornado.records.edge_batch import EdgeBatch
+
+WAIT_S = 60.0
+STAR = EdgeBatch.of([1, 2, 3, 4], [5, 5, 5, 5], [1.0, 2.0, 3.0, 4.0])
+
+
+@pytest.fixture(autouse=True)
+def brittle(monkeypatch):
+    for name, module in BRITTLE.items():
+        monkeypatch.setitem(KINDS, name, module)
+    monkeypatch.setattr(engines, "_WORKER", "tests.kinds.brittle_worker")
+
+
+def master_of(engine, workers):
+    return Master(
+        workers=workers, engine=SimulationEngine(workers, seed=5) if engine == "one seed" else engine
+    )
+
+
+def ended(call):
+    """What a call returns or raises, in a thread of its own: it might never end."""
+    found = []
+
+    def run():
+        try:
+            found.append(call())
+        except Exception as error:  # noqa: BLE001  it is looked at
+            found.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(WAIT_S)
+    assert found, "the start does not end"
+    return found[0]
+
+
+def check(loop, factor=1.0, times=1):
+    assert loop.wait_idle(WAIT_S)
+    branch = loop.fork()
+    assert branch.wait(WAIT_S)
+    for values in (loop.approximation(), branch.values()):
+        assert values_of(values)[5] == 10.0 * factor * times
+
+
+@pytest.mark.parametrize("engine", ["one seed", "threads", "processes"])
+@pytest.mark.parametrize("at_fault", [0, 1])
+def test_a_part_that_cannot_be_made_ends_the_start_with_an_error_and_nothing_else(engine, at_fault):
+    with master_of(engine, 2) as master:
+        before = master.start(InWeights(2.0), "before")
+        before.admit(STAR, "edges", 4)
+        for _ in range(2):
+            error = ended(lambda: master.start(Brittle(float(at_fault)), "brittle"))
+            assert isinstance(error, InternalError)
+            assert f"loop 'brittle' cannot run: worker {at_fault} could not make its part" in str(error)
+            assert "there is no such part" in str(error)
+        assert list(master.loops) == ["before"]
+        assert [loop.name for loop in master._running.values()] == ["before"]
+        assert before.error is None
+        before.admit(STAR, "edges", 8)
+        check(before, 2.0, times=2)
+        after = ended(lambda: master.start(InWeights(3.0), "brittle"))
+        after.admit(STAR, "edges", 4)
+        check(after, 3.0)
+        if engine != "processes":
+            for host in master._hosts:
+                eventually(
+                    lambda host=host: (
+                        set(host._dataflows) == set(host._loops) == {before.number, after.number}
+                    )
+                )
+                assert len(host._streams) == 2
+        assert master.engine.losses == 0
