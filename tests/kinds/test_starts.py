@@ -4,14 +4,16 @@ import threading
 
 import pytest
 
-from tests.engine.places import eventually
+from tests.engine.places import eventually, lose
 from tests.kinds.brittle import BRITTLE, Brittle
 from tests.kinds.conformance import values_of
+from tests.kinds.toy.main_part import ToyMain
 from tests.kinds.toy.program import InWeights
 from tornado.engine import SimulationEngine
-from tornado.errors import InternalError
+from tornado.errors import InternalError, WorkerLost
 from tornado.kinds import KINDS
 from tornado.loops import Master, engines
+from tornado.loops.parts import Parts
 from tornado.records.edge_batch import EdgeBatch
 
 WAIT_S = 60.0
@@ -84,3 +86,53 @@ def test_a_part_that_cannot_be_made_ends_the_start_with_an_error_and_nothing_els
                 )
                 assert len(host._streams) == 2
         assert master.engine.losses == 0
+
+
+def test_a_part_that_fails_in_its_very_first_step_makes_the_start_fail(monkeypatch):
+    def step(self, real=ToyMain.step):
+        if self.factor == 9.0:
+            raise ArithmeticError("the first step")
+        real(self)
+
+    monkeypatch.setattr(ToyMain, "step", step)
+    with master_of("one seed", 2) as master:
+        before = master.start(InWeights(2.0), "before")
+        before.admit(STAR, "edges", 4)
+        with pytest.raises(RuntimeError, match="loop fails failed: ArithmeticError"):
+            master.start(InWeights(9.0), "fails")
+        assert list(master.loops) == ["before"]
+        assert [loop.name for loop in master._running.values()] == ["before"]
+        check(before, 2.0)
+        after = master.start(InWeights(3.0), "fails")
+        after.admit(STAR, "edges", 4)
+        check(after, 3.0)
+
+
+@pytest.mark.parametrize("moment", [(Parts, "await_installed"), (Master, "_installed")])
+def test_workers_that_are_lost_in_the_last_moment_of_a_start(moment, monkeypatch):
+    where, what = moment
+    real = getattr(where, what)
+    with master_of("processes", 2) as master:
+
+        def loses(self, *arguments):
+            found = real(self, *arguments)
+            if breaks:
+                breaks.clear()
+                lose(master)
+                eventually(lambda: master.engine.recovered_s is not None)
+            return found
+
+        breaks = []
+        monkeypatch.setattr(where, what, loses)
+        before = master.start(InWeights(2.0), "before")
+        before.admit(STAR, "edges", 4)
+        breaks.append(True)
+        started = ended(lambda: master.start(InWeights(3.0), "last"))
+        if isinstance(started, Exception):
+            assert isinstance(started, WorkerLost)
+            assert list(master.loops) == ["before"]
+            assert len(master._running) == 1
+            started = ended(lambda: master.start(InWeights(3.0), "last"))
+        started.admit(STAR, "edges", 4)
+        check(started, 3.0)
+        check(before, 2.0)

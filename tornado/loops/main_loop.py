@@ -64,6 +64,8 @@ class MainLoop:
         The name of the app by which it was started on the running stream, where it was.
     is_installed
         Whether all workers were told to make their parts: what is posted from then on comes behind that.
+    losses
+        The engine's count when it was first installed.
     restored
         What it began with, or None where it began with nothing.
     """
@@ -107,7 +109,7 @@ class MainLoop:
         self._next_branch = next_branch
         self._fork_stored = fork_stored
         self._branches: dict[int, Branch] = {}
-        losses = engine.await_workers()
+        self.losses = losses = engine.await_workers()
         self._parts.prepare()
         stream.join(self)
         try:

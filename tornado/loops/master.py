@@ -143,6 +143,10 @@ class Master:
             For a program on a stream that others read where its kind, or theirs, reads a stream of its own.
         StoreCorrupt
             When what is stored cannot be read.
+        WorkerLost
+            When workers were lost before it could be asked.
+        TornadoError, RuntimeError
+            When its part could not be made on a worker, or failed in its first step.
         """
         wanted = NewLoop(program, name, delay_bound, app)
         with ExitStack() as reserved:
@@ -163,11 +167,31 @@ class Master:
                 )
             else:
                 loops = [self._start_beside(self._stream_named(stream), wanted)]
-            for loop in loops:
-                self.loops[loop.name] = loop  # from now on it can be fed and asked
-        for host in self._hosts:
-            self._look_for_failures(host)  # of its very first step
+            self._enter(loops)
         return loops[0]
+
+    def _enter(self, loops: Sequence[MainLoop]) -> None:
+        """Let loops be fed and asked from now on, and be put on other workers where theirs are lost; or take all of them off.
+
+        Raises
+        ------
+        WorkerLost
+            When workers were lost since they were installed.
+        TornadoError, RuntimeError
+            When the first one has failed.
+        """
+        try:
+            for host in self._hosts:
+                self._look_for_failures(host)  # in their first steps, when nobody knew yet whose these were
+            with self._naming:  # whoever puts loops on other workers finds them named, or comes before this and they are refused
+                loops[0].raise_failure()
+                _require_workers(loops, self.engine.losses)
+                for loop in loops:
+                    self.loops[loop.name] = loop
+        except BaseException:
+            for loop in reversed(loops):
+                self._take_off(loop)
+            raise
 
     @contextmanager
     def _reserved(self, name: str) -> Iterator[None]:
@@ -388,10 +412,11 @@ class Master:
             When these are lost too.
         """
         lost = WorkerLost("the workers were lost while the loop was being loaded")
-        for loop in list(self._running.values()):
-            if loop.name not in self.loops or self.loops[loop.name] is not loop:
-                loop.fail(lost)  # somebody waits for it, and can ask again
-                self._forget(loop.number)
+        with self._naming:
+            unnamed = [loop for loop in list(self._running.values()) if self.loops.get(loop.name) is not loop]
+        for loop in unnamed:
+            loop.fail(lost)  # somebody waits for it, and can ask again
+            self._forget(loop.number)
         with self._order:
             for host in self._hosts:
                 assert isinstance(host, RemoteHost)
@@ -534,6 +559,18 @@ def _checked_keeper(stream: EdgeStream) -> MainLoop:
             f"the loops on stream {stream.name!r} have failed", hint="Start a stream again."
         )
     return keeper
+
+
+def _require_workers(loops: Sequence[MainLoop], losses: int) -> None:
+    """Refuse loops that were put on workers which are lost.
+
+    Raises
+    ------
+    WorkerLost
+        With the name of the first one.
+    """
+    if any(loop.losses != losses for loop in loops):
+        raise WorkerLost(f"the workers were lost while loop {loops[0].name} was started")
 
 
 def _has_fixed_point(stored: StoredSnapshot, wanted: NewLoop) -> bool:
