@@ -14,6 +14,7 @@ from collections import defaultdict
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
+from inspect import isfunction
 from random import Random
 
 import numpy as np
@@ -27,6 +28,7 @@ from tornado.errors import InternalError, InvalidArgument, NotSupported, WorkerL
 from tornado.graph import PartitionMap
 from tornado.loops import BranchState, Master
 from tornado.loops.kind import kind_of_program, kinds
+from tornado.loops.part import BranchPart, StorableBranch
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.operations import INSERT, MENTION, REMOVE, REPLACE
 from tornado.storage import MemoryStore
@@ -199,6 +201,29 @@ def is_as_its_line_of_the_registry_says(sample, name):
     assert kind.described.split()[0] in {"a", "an"}
     everyone = [one.kind for other in kinds() for one in other.wire_types()]
     assert len(everyone) == len(set(everyone))
+
+
+def branches_are_storable_where_their_kind_says_so_and_nowhere_else(sample):
+    """What only stored or shared graphs need is asked of nobody else, not even to refuse it."""
+    kind = kind_of_program(sample.program)
+    with Place(1).master() as master:
+        branch = master.start(sample.program, "asked").fork()
+        assert branch.wait(WAIT_S)
+        for part in branch.processors:
+            assert all(callable(getattr(part, name)) for name in _methods_of(BranchPart))
+            has = [hasattr(part, name) for name in _methods_of(StorableBranch) - _methods_of(BranchPart)]
+            assert len(has) > 1
+            assert set(has) == {kind.is_stored or kind.shares_streams}
+
+
+def _methods_of(protocol):
+    """The names of what a protocol asks for, attributes and properties left out."""
+    return {
+        name
+        for base in protocol.__mro__
+        for name, member in vars(base).items()
+        if not name.startswith("_") and isfunction(member)
+    }
 
 
 def main_loop_comes_to_the_fixed_point(sample, place, seed=1):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..timely import Dataflow, Fabric, Scope, Worker
 from .kind import PartPlan
-from .part import BranchPart, BranchPartView, MainPart, MainPartView, StorableMain, StreamView
+from .part import BranchPart, BranchPartView, MainPart, MainPartView, StorableBranch, StorableMain, StreamView
 from .share import Share
 
 
@@ -63,7 +63,9 @@ class Fork:
     max_iterations: int | None
     on_recorded: Callable[[int, BranchPartView], None]
     on_finished: Callable[[int, BranchPartView], None]
-    reads_edges: bool = False  # for a snapshot to be stored: read the edges before the version is given up
+    reads_edges: bool = (
+        False  # of a kind whose branches are `StorableBranch`: read the edges before the version is given up
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +332,7 @@ class WorkerHost:
                 main.take_back(processor.reusable)
                 processor.free()
             elif branch.dataflow.is_complete:
-                if branch.command.reads_edges and not processor.read_edges():
+                if branch.command.reads_edges and not cast("StorableBranch", processor).read_edges():
                     more = True
                     continue
                 main.forget(processor)

@@ -100,10 +100,11 @@ class ProgramKind(Protocol[Program_contra]):
     described
         What one of its programs is called in a sentence: "a selective program".
     shares_streams
-        Whether its loops read a stream, and its graph, beside others; then the parts of its branches are `StorableView`, as the
-        graph is looked at through them.
+        Whether its loops read a stream, and its graph, beside others; then the parts of its branches are `StorableBranch`, as
+        the graph is looked at through them.
     is_stored
-        Whether snapshots of its loops are stored; then their parts are `StorableMain`, and those of their branches `StorableView`.
+        Whether snapshots of its loops are stored; then their parts are `StorableMain`, and those of their branches
+        `StorableBranch`.
     """
 
     name: str

@@ -165,11 +165,12 @@ class BranchPart(BranchPartView, Protocol):
         """Give it up: it ends as soon as all of the snapshot is here."""
         ...
 
-    def read_edges(self) -> bool:
-        """Read a stretch of the edges at its version, for `StorableView.pages`; return whether that was all. It must be over.
 
-        Asked only where snapshots of the kind are stored, or its loops share streams.
-        """
+class StorableBranch(BranchPart, StorableView, Protocol):
+    """One worker's part of a branch whose snapshot can be stored, or through which the graph of a stream is looked at."""
+
+    def read_edges(self) -> bool:
+        """Read a stretch of the edges at its version, for `pages`; return whether that was all. It must be over."""
         ...
 
 

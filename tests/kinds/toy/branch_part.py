@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from tests.kinds.toy.edges import OutEdges
 from tests.kinds.toy.part import Said, ToyPart
-from tornado.errors import NotSupported
 from tornado.loops.loop_operator import NEVER
 from tornado.loops.part import PartStatistics
 
@@ -101,10 +100,6 @@ class ToyBranch(ToyPart):
     def cancel(self) -> None:
         """See `BranchPart`."""
         self.is_cancelled = True
-
-    def read_edges(self) -> bool:
-        """See `BranchPart`: nothing of the kind is stored."""
-        raise NotSupported(f"branch {self.number} is of a toy program, of which no snapshots are stored")
 
     def free(self) -> None:
         """See `BranchPartView`."""

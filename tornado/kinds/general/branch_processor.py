@@ -5,7 +5,6 @@ It has come to its fixed point when its dataflow is complete: no token and no me
 
 from __future__ import annotations
 
-from ...errors import NotSupported
 from ...protocol.messages import Message, Send
 from ...protocol.resumption import RecordedState, ResumableSession, is_of_a_cut
 from .edges import GeneralEdges
@@ -108,10 +107,6 @@ class GeneralBranch(GeneralProcessor):
     def cancel(self) -> None:
         """Have it end, as soon as all of the snapshot is here."""
         self.is_cancelled = True
-
-    def read_edges(self) -> bool:
-        """Raise `NotSupported`: no snapshots of general programs are stored."""
-        raise NotSupported(f"branch {self.number} is of a general program, of which no snapshots are stored")
 
     def stop(self) -> None:
         """Begin no more sessions; those under way end, what is under way arrives, and the values are a consistent cut."""
