@@ -10,6 +10,7 @@ from . import (
     changes,
     checkpoints,
     engines,
+    further,
     loops,
     memory,
     pipeline,
@@ -39,6 +40,10 @@ def _measure_startup(report: Report, settings: Settings, clock: Clock, _: System
     startup.measure(report, settings, clock)
 
 
+def _measure_further(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    further.measure(report, settings, clock)
+
+
 def _measure_topic(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
     topic.measure(report, settings, clock)
 
@@ -65,6 +70,7 @@ def _measure_checkpoints(report: Report, settings: Settings, clock: Clock, _: Sy
 
 CATALOGUE: dict[str, Entry] = {
     "startup": Entry(startup.__doc__ or "", _measure_startup, (0,)),
+    "further": Entry(further.__doc__ or "", _measure_further, (0,)),
     "scratch": Entry(scratch.__doc__ or "", scratch.measure, (16, 20, 22)),
     "changes": Entry(changes.__doc__ or "", changes.measure, (18, 20)),
     "programs": Entry(programs.__doc__ or "", _measure_programs, (20,)),

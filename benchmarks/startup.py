@@ -21,12 +21,33 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
+
+import psutil
 
 from .harness import CHECKOUT, Clock, Report, Settings, WrongAnswer, timed
 
 _READY_S = 3.0
 _EDGES = "1,2,1.0\n2,3,2.5\n1,3,9.0\n3,4,0.25\n"
-_EXPECTED = {1: 0.0, 2: 1.0, 3: 3.5, 4: 3.75}
+
+
+class App(NamedTuple):
+    """What is started, from vertex 1, and the exact answer."""
+
+    name: str
+    expected: dict[int, float]
+
+
+SSSP = App("sssp", {1: 0.0, 2: 1.0, 3: 3.5, 4: 3.75})
+BFS = App("bfs", {1: 0.0, 2: 1.0, 3: 1.0, 4: 2.0})
+
+
+class Start(NamedTuple):
+    """Seconds until a service was ready, until it had answered exactly, and of CPU time until then."""
+
+    ready_s: float
+    answered_s: float
+    cpu_s: float
 
 
 def measure(report: Report, settings: Settings, clock: Clock) -> None:
@@ -35,53 +56,52 @@ def measure(report: Report, settings: Settings, clock: Clock) -> None:
     starts = 1 if settings.smoke else 3
     with tempfile.TemporaryDirectory(prefix="tornado-startup-") as folder:
         home = Path(folder)
-        (home / "edges.csv").write_text(_EDGES, encoding="utf-8")
-        first_s, first_query_s = _start_and_ask(home, clock)
-        report.add("first start, nothing compiled, until ready", first_s, "s")
-        report.add("  until its first exact answer", first_s + first_query_s, "s")
-        compiled = _compiled(home)
+        first = start_and_ask(home, clock, SSSP)
+        report.add("first start, nothing compiled, until ready", first.ready_s, "s")
+        report.add("  until its first exact answer", first.answered_s, "s")
+        compiled = compiled_files(home)
         report.add("  files in the compile cache", len(compiled), "")
-        seconds = []
-        for _ in range(starts):
-            # Data of the last run would make this a recovery; only what was compiled may stay.
-            shutil.rmtree(home / "data", ignore_errors=True)
-            seconds.append(_start_and_ask(home, clock))
-        ready_s = [ready for ready, _ in seconds]
-        answered_s = [sum(pair) for pair in seconds]
+        again = [start_and_ask(home, clock, SSSP) for _ in range(starts)]
+        ready_s = [one.ready_s for one in again]
+        answered_s = [one.answered_s for one in again]
         report.add("second start, until ready", min(ready_s), "s", at_most=_READY_S, of=ready_s)
         report.add("  from the second start to an exact answer", min(answered_s), "s", of=answered_s)
-        changed = {path for path, stamp in _compiled(home).items() if compiled.get(path) != stamp}
+        changed = {path for path, stamp in compiled_files(home).items() if compiled.get(path) != stamp}
         report.add("  files it compiled", len(changed), "", at_most=0)
         report.notes.extend(f"compiled again: {path}" for path in sorted(changed)[:10])
     nothing_s = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), repeats=3)[1]
     report.add("an interpreter that does nothing", min(nothing_s), "s", of=nothing_s)
 
 
-def _start_and_ask(home: Path, clock: Clock) -> tuple[float, float]:
-    """Start the service; return the seconds until it was ready, and from there until it had answered exactly."""
+def start_and_ask(home: Path, clock: Clock, app: App) -> Start:
+    """Start the service in a folder of its own, with what earlier starts there have compiled, and ask it once."""
+    # Data of the last run would make this a recovery; only what was compiled may stay.
+    shutil.rmtree(home / "data", ignore_errors=True)
+    (home / "edges.csv").write_text(_EDGES, encoding="utf-8")
     start = time.perf_counter()
-    with _service(home) as (process, url, log):
+    with _service(home, app) as (process, url, log):
         while not _answers(f"{url}/readyz"):
             if process.poll() is not None:
                 raise WrongAnswer(f"the service ended with {process.returncode}: {log.read_text()[-2_000:]}")
             clock.left_s()
             time.sleep(0.01)
         ready_s = time.perf_counter() - start
-        question = {"loop": "sssp", "vertices": sorted(_EXPECTED), "min_offsets": {"edges.csv": 4}}
+        question = {"loop": app.name, "vertices": sorted(app.expected), "min_offsets": {"edges.csv": 4}}
         request = urllib.request.Request(  # noqa: S310  # our own server
             f"{url}/v1/queries?wait_s=60", json.dumps(question).encode(), {"Content-Type": "application/json"}
         )
         with urllib.request.urlopen(request, timeout=90) as response:  # noqa: S310  # our own server
             answer = json.load(response)
-        query_s = time.perf_counter() - start - ready_s
+        answered_s = time.perf_counter() - start
+        cpu = psutil.Process(process.pid).cpu_times()
     got = {entry["vertex"]: entry["value"] for entry in answer["result"]["values"]}
-    if got != _EXPECTED:
-        raise WrongAnswer(f"the service says {got}, but exact is {_EXPECTED}")
-    return ready_s, query_s
+    if got != app.expected:
+        raise WrongAnswer(f"the service says {got}, but exact is {app.expected}")
+    return Start(ready_s, answered_s, cpu.user + cpu.system)
 
 
 @contextmanager
-def _service(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
+def _service(home: Path, app: App) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -94,7 +114,7 @@ def _service(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
     # As where the package is installed: what Python makes of its modules is there from the first start on.
     environment["PYTHONPYCACHEPREFIX"] = str(home / "bytecode")
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = ["run", "sssp", "--source", "1", "--edges", "edges.csv", "--store", "memory:"]
+    command = ["run", app.name, "--source", "1", "--edges", "edges.csv", "--store", "memory:"]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "tornado", *command, "--http", f"127.0.0.1:{port}"],
@@ -123,7 +143,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _compiled(home: Path) -> dict[str, int]:
+def compiled_files(home: Path) -> dict[str, int]:
     """Return every cache file with the instant of its last change."""
     return {
         str(path.relative_to(home)): path.stat().st_mtime_ns

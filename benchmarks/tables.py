@@ -318,12 +318,23 @@ def startup() -> str:
     return _figures("startup", names)
 
 
+def further() -> str:
+    """Starting another program where one was started before."""
+    names = (
+        "first start, CPU time until an exact answer",
+        "first start of a further program, CPU time until an exact answer",
+        "as a share of that of the first one",
+        "files that it compiled again",
+    )
+    return _figures("further", names)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     table.__name__: table
     for table in (
         *(changes, differential, programs, loops, queries, queries_at_once, admission, scratch),
         *(recomputing, engines),
-        *(checkpoints, topic, pipeline, memory, startup),
+        *(checkpoints, topic, pipeline, memory, startup, further),
     )
 }
 

@@ -116,3 +116,11 @@ def test_a_service_starts_twice_and_answers_exactly():
     report = run_entry("startup", Settings(scale=0, smoke=True, limit_s=240.0))
     assert report.failure is None
     assert report.value("second start, until ready") > 0
+
+
+def test_a_further_program_compiles_its_own_loop_and_not_the_graph_once_more():
+    report = run_entry("further", Settings(scale=0, smoke=True, limit_s=480.0))
+    assert report.failure is None
+    assert report.value("  as a share of that of the first one") > 0
+    assert 0 < report.value("  files that it compiled") < report.value("  files in the compile cache before")
+    assert report.value("  files that it compiled again") == 0
