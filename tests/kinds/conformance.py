@@ -203,10 +203,10 @@ def is_as_its_line_of_the_registry_says(sample, name):
     assert len(everyone) == len(set(everyone))
 
 
-def branches_are_storable_where_their_kind_says_so_and_nowhere_else(sample):
+def branches_are_storable_where_their_kind_says_so_and_nowhere_else(sample, place):
     """What only stored or shared graphs need is asked of nobody else, not even to refuse it."""
     kind = kind_of_program(sample.program)
-    with Place(1).master() as master:
+    with place.master() as master:
         branch = master.start(sample.program, "asked").fork()
         assert branch.wait(WAIT_S)
         for part in branch.processors:

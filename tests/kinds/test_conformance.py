@@ -45,7 +45,7 @@ def test_a_kind_is_as_its_line_of_the_registry_says(name):
 
 
 def test_its_branches_can_be_stored_where_it_says_so_and_nowhere_else(sample):
-    conformance.branches_are_storable_where_their_kind_says_so_and_nowhere_else(sample)
+    conformance.branches_are_storable_where_their_kind_says_so_and_nowhere_else(sample, Place(2))
 
 
 def test_the_main_loop_comes_to_the_fixed_point_of_what_was_admitted(sample, place):
