@@ -12,7 +12,7 @@ from tests.kinds.toy.program import InWeights
 from tornado.engine import SimulationEngine
 from tornado.errors import InternalError, WorkerLost
 from tornado.kinds import KINDS
-from tornado.loops import Master, engines
+from tornado.loops import BranchState, Master, engines
 from tornado.loops.parts import Parts
 from tornado.records.edge_batch import EdgeBatch
 
@@ -136,3 +136,28 @@ def test_workers_that_are_lost_in_the_last_moment_of_a_start(moment, monkeypatch
         started.admit(STAR, "edges", 4)
         check(started, 3.0)
         check(before, 2.0)
+
+
+def test_an_error_that_is_no_operators_fails_the_loops_though_one_had_failed_before(monkeypatch):
+    def step(self, real=ToyMain.step):
+        if self.factor == 9.0 and self._sequence:
+            raise ArithmeticError("in a step")
+        real(self)
+
+    def fork(self, **_):
+        raise ArithmeticError("in a fork")
+
+    monkeypatch.setattr(ToyMain, "step", step)
+    with master_of("one seed", 2) as master:
+        fails = master.start(InWeights(9.0), "fails")
+        fails.admit(STAR, "edges", 4)
+        with pytest.raises(RuntimeError, match="in a step"):
+            fails.wait_idle(WAIT_S)
+        other = master.start(InWeights(2.0), "other")
+        other.admit(STAR, "edges", 4)
+        check(other, 2.0)
+        monkeypatch.setattr(ToyMain, "fork", fork)
+        branch = other.fork()
+        assert branch.wait(WAIT_S)
+        assert branch.state is BranchState.FAILED
+        assert "in a fork" in str(branch.error)

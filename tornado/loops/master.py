@@ -90,6 +90,8 @@ class Master:
         self._stream_numbers = itertools.count()
         self._running: dict[int, MainLoop] = {}  # by number, those with a stored snapshot too
         self._is_closed = False
+        # By worker, what had failed there when it last raised an error: loops and branches, as `_look_for_failures` says them.
+        self._blamed: list[set[tuple[int | None, int | None]]] = [set() for _ in range(workers)]
         self._hosts: Sequence[LoopHost]
         if isinstance(engine, ClusterEngine):
             self._hosts = [RemoteHost(index, engine) for index in range(workers)]
@@ -395,7 +397,10 @@ class Master:
 
         Where no operator is to blame, the worker is not to be relied on, so every loop fails.
         """
-        if isinstance(error, WorkerLost) or not self._look_for_failures(self._hosts[worker]):
+        failed, blamed = self._look_for_failures(self._hosts[worker]), self._blamed[worker]
+        is_blamed = not failed <= blamed  # what failed earlier, and is still there, did not raise this
+        self._blamed[worker] = failed
+        if isinstance(error, WorkerLost) or not is_blamed:
             for loop in list(self._running.values()):
                 loop.fail(error)
 
@@ -474,8 +479,8 @@ class Master:
         self.engine.notify()
         return [branch for loop in loops for branch in loop.branches() if branch.id not in forked]
 
-    def _look_for_failures(self, host: LoopHost) -> bool:
-        """Fail the loops and branches whose operators raised; return whether any did."""
+    def _look_for_failures(self, host: LoopHost) -> set[tuple[int | None, int | None]]:
+        """Fail the loops and branches whose operators raised; return all that are there, as (loop, branch)."""
         running = list(self._running.values())
         failures = host.failures()
         for number, branch, failure in failures:
@@ -486,7 +491,7 @@ class Master:
                 forked = loop.branch(branch) if branch is not None else None
                 if forked is not None:
                     forked.fail(failure)
-        return bool(failures)
+        return {(number, branch) for number, branch, _ in failures}
 
     def _placed(self, name: str, program: VertexProgram, delay_bound: int | None) -> dict[str, Any]:
         """What every loop here is made with."""
