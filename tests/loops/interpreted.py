@@ -18,6 +18,7 @@ from tornado.kinds.selective.loop_columns import DELAY_BOUND, SENT_LEAST
 from tornado.simulation import LeastSums
 
 _ITEMS = {
+    "uint16": (ctypes.c_uint16, "H"),
     "int8": (ctypes.c_int8, "b"),
     "int32": (ctypes.c_int32, "i"),
     "int64": (ctypes.c_int64, "q"),
