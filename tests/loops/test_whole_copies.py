@@ -151,17 +151,16 @@ def test_epochs_begin_anew_where_a_row_has_no_room_for_more(forks):
         assert loop.wait_idle(TIMEOUT_S)
         main = loop.parts()[0]
         ask(loop)
-        for weight in range(2, 6):
-            if weight == 3:  # every row was touched in an epoch that comes round with the next fork
-                for state in (main.state, *main._spare):
-                    state.counters[names.EPOCH] = LAST_EPOCH
-                    state.columns.touched[: length + 1] = 1
+        assert loop.wait_idle(TIMEOUT_S)
+        for state in (main.state, *main._spare):  # every row was touched in an epoch that comes round
+            state.counters[names.EPOCH] = LAST_EPOCH
+            state.columns.touched[: length + 1] = 1
+        ask(loop)
+        for weight in range(2, 5):
             loop.admit(EdgeBatch.of([0], [1], [float(weight)], "="), "edges", length + weight)
-            if weight > 3:  # what the loop has touched then, no branch computes as well
-                assert loop.wait_idle(TIMEOUT_S)
+            assert loop.wait_idle(TIMEOUT_S)  # so that no branch computes what the loop has touched
             assert ask(loop)[length] == length - 1 + weight
-            assert loop.wait_idle(TIMEOUT_S)
-        assert main.state.counters[names.EPOCH] == 3
+        assert main.state.counters[names.EPOCH] == 4
     assert [known for known, _ in forks] == [0] + 4 * [length + 1]
 
 
