@@ -78,4 +78,6 @@ def _copied_by(state: LoopState) -> list[tuple[str, NDArray[Any]]]:
 
 def _differ(given: NDArray[Any], found: NDArray[Any]) -> NDArray[np.bool_]:
     """Where two arrays of one shape are not the same bits."""
-    return np.not_equal(*(np.ascontiguousarray(one).view(f"u{one.itemsize}") for one in (given, found)))
+    given, found = (np.ascontiguousarray(one).view(f"u{one.itemsize}") for one in (given, found))
+    differs: NDArray[np.bool_] = given != found
+    return differs
