@@ -41,6 +41,7 @@ RowValues = Annotated[NDArray[Any], "values/row"]
 RowInt64s = Annotated[NDArray[np.int64], "int64/row"]
 RowInt32s = Annotated[NDArray[np.int32], "int32/row"]
 RowUint8s = Annotated[NDArray[np.uint8], "uint8/row"]
+RowUint16s = Annotated[NDArray[np.uint16], "uint16/row"]
 
 
 def addresses_of(columns: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ is judged by laws that any schedule must keep:
 
 - *exact*: a branch that converged has the distances of exactly the prefix that its snapshot names, bit for bit; one that was
   stopped has none that is too short; the main loop, once idle, has those of the whole stream;
+- *whole copy*: what a branch starts from is a copy of the loop's state, bit for bit, whatever its columns were used for before;
 - *delay bound*: every commit's k - τ is below B;
 - *synchronous*: with B = 1 a branch does what a plain synchronous iteration does, update by update and round by round;
 - *simulated time*: the instant of a snapshot is one of the engine's clock, so that it follows from the seed too;
@@ -38,8 +39,10 @@ from .kinds.selective import loop_columns as names
 from .kinds.selective.branch_processor import BranchProcessor
 from .kinds.selective.bundle import Bundle
 from .kinds.selective.loop_columns import UNBOUNDED
+from .kinds.selective.loop_state import LoopState
 from .kinds.selective.processor import SelectiveProcessor
 from .kinds.selective.program import SelectiveProgram
+from .kinds.selective.whole_copy import differences_from_whole_copy
 from .loops import Branch, BranchState, Master
 from .loops.host import WorkerHost
 from .loops.iterations import iterations_of
@@ -159,7 +162,7 @@ class _Fork:
 
 
 class _Watched(ModuleType):
-    """A kernel with a judge beside the one function that commits."""
+    """A kernel with a judge beside the one function that commits, and one beside the fork."""
 
     def __init__(self, kernel: ModuleType, simulation: _Simulation) -> None:
         super().__init__(kernel.__name__)
@@ -183,6 +186,13 @@ class _Watched(ModuleType):
             self._simulation.judge_commit(int(after), processor, peers)
         return left
 
+    def fork(self, loop: NDArray[np.int64], session: Any, branch: NDArray[np.int64], *missing: int) -> None:
+        """Copy what is missing, and have the copy judged."""
+        self._kernel.fork(loop, session, branch, *missing)
+        found = [self._simulation.peers_of(columns) for columns in (loop, branch)]
+        if None not in found:
+            self._simulation.judge_copy(*(processor.state for processor, _ in filter(None, found)))
+
 
 class _Simulation:
     def __init__(self, seed: int, program: type[SelectiveProgram]) -> None:
@@ -195,7 +205,8 @@ class _Simulation:
         self.workers = rng.choice(_WORKERS)
         self.delay_bound = rng.choice(_DELAY_BOUNDS)
         self.engine = SimulationEngine(self.workers, seed=seed)
-        watched = _Watched(program.kernel(), self)
+        self.kernel = program.kernel()
+        watched = _Watched(self.kernel, self)
         judged = type(program.__name__, (program,), {"kernel": classmethod(lambda _: watched)})
         self.source = self.ids[0]
         self.master = Master(workers=self.workers, engine=self.engine)
@@ -379,6 +390,11 @@ class _Simulation:
                 False,
                 f"{who} ({state.value}) has {values[first]} for vertex {ids[first]}, whose distance is {expected[first]}",
             )
+
+    def judge_copy(self, main: LoopState, branch: LoopState) -> None:
+        """A branch starts from all of what a copy of everything has."""
+        left = differences_from_whole_copy(self.kernel, main, branch)
+        self.hold("whole copy", not left, f"a branch starts from something else: {', '.join(left)}")
 
     def judge_leases(self, branch: Branch) -> None:
         """The workers' leases of a branch are of its version, all of it."""

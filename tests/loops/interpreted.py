@@ -4,6 +4,7 @@ The generated text is executed with a decorator that compiles nothing and with c
 small graphs only; but a mutant costs no compilation, and any function of the kernel can be watched.
 """
 
+import ast
 import ctypes
 import inspect
 import types
@@ -18,6 +19,7 @@ from tornado.kinds.selective.loop_columns import DELAY_BOUND, SENT_LEAST
 from tornado.simulation import LeastSums
 
 _ITEMS = {
+    "uint16": (ctypes.c_uint16, "H"),
     "int8": (ctypes.c_int8, "b"),
     "int32": (ctypes.c_int32, "i"),
     "int64": (ctypes.c_int64, "q"),
@@ -82,10 +84,37 @@ class _Reverse:
         return _columns_at(addresses[: len(self.layout.split())], self.layout)
 
 
-def interpreted(*changes, program=LeastSums):
-    """The kernel of a program as a module of plain functions, `changes` (old text, new text) made in its source first."""
+def calls_of(callee, text):
+    """Statements of a kernel that do nothing but call a function, as they come: (function that they are in, statement)."""
+    found = []
+    for function in ast.parse(text).body:
+        if isinstance(function, ast.FunctionDef):
+            calls = [node.value for node in ast.walk(function) if isinstance(node, ast.Expr)]
+            found += [
+                (function.name, call)
+                for call in sorted(calls, key=lambda call: call.lineno)
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == callee
+            ]
+    return found
+
+
+def source_of(program=LeastSums):
+    """The text that the kernel of a program is made of."""
     functions = {name: getattr(program, name) for name in ("offer", "better", "priority", "initial")}
-    text = generated_source(functions, program.worst, both_ways=program.both_ways)
+    return generated_source(functions, program.worst, both_ways=program.both_ways)
+
+
+def interpreted(*changes, program=LeastSums, without_line=None):
+    """The kernel of a program as a module of plain functions, `changes` (old text, new text) made in its source first.
+
+    A line that is left out, of the source as it is, has a call in it and nothing else.
+    """
+    text = source_of(program)
+    if without_line is not None:
+        lines = text.splitlines(keepends=True)
+        line = lines[without_line - 1]
+        lines[without_line - 1] = line[: len(line) - len(line.lstrip())] + "pass\n"
+        text = "".join(lines)
     for old, new in (*((line, "") for line in _REPLACED), *changes):
         assert text.count(old) == 1, f"the kernel has this {text.count(old)} times: {old}"
         text = text.replace(old, new)

@@ -4,6 +4,7 @@ Without this the other tests would prove little: a judge that never convicts als
 its interpreted twin (`interpreted.py`), which does exactly what the compiled one does.
 """
 
+import ast
 import faulthandler
 import json
 import os
@@ -13,7 +14,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.loops.interpreted import around, interpreted, judged, on_kernel
+from tests.loops.interpreted import around, calls_of, interpreted, judged, on_kernel, source_of
 from tornado.errors import InternalError, LawBroken
 from tornado.graph import EvolvingGraph
 from tornado.graph.graph_columns import LEASED
@@ -21,6 +22,7 @@ from tornado.kinds.selective import bundle, waves
 from tornado.kinds.selective import loop_columns as names
 from tornado.kinds.selective.branch_processor import BranchProcessor
 from tornado.kinds.selective.loop_columns import INVALIDATE, NEVER, UPDATE
+from tornado.kinds.selective.loop_state import LoopState
 from tornado.kinds.selective.main_processor import MainProcessor
 from tornado.protocol.cut import Cut
 from tornado.simulation import simulate
@@ -232,6 +234,60 @@ def forgets_marks_in_a_snapshot(kernel, patch):
         call.branch.counters[names.MARKS] = 0
 
 
+# Copies that were made before
+
+
+@sabotage
+def takes_no_notice_of_what_the_last_branch_changed(kernel, patch):
+    """Its columns are used again, and have what it computed."""
+
+    @around(kernel, "_fork")
+    def fork(call):
+        call.branch_since = call.branch.counters[names.TOUCHED]
+        call.do()
+
+
+@sabotage
+def takes_no_notice_of_what_the_loop_changed(kernel, patch):
+    @around(kernel, "_fork")
+    def fork(call):
+        call.loop_since = call.loop.counters[names.TOUCHED]
+        call.do()
+
+
+@sabotage
+def takes_no_notice_of_rows_that_are_new(kernel, patch):
+    @around(kernel, "_fork")
+    def fork(call):
+        call.known = call.known and call.loop.counters[names.ROWS_SEEN]
+        call.do()
+
+
+@sabotage
+def takes_the_state_of_other_parameters_for_a_copy(kernel, patch):
+    patch.setattr(LoopState, "is_no_copy", lambda self: None)
+
+
+@sabotage
+def tells_only_once_of_a_row_that_was_touched(kernel, patch):
+    """Not anew after each copy."""
+
+    def next_epoch(self, rows):
+        self.counters[names.EPOCH] = 1
+
+    patch.setattr(LoopState, "_next_epoch", next_epoch)
+
+
+# What happens only to vertices that are dirty, marked or preparing: where they are when they are copied, the copy counts as touched
+# itself, so these are a second net. And nobody forks before a loop has heard the rows that were there before it.
+_TOUCHED_ANYWAY = {"commit", "consider_input", "visit_commit", "settle", "_hear_rows"}
+TOUCHES = {
+    f"{function}, {ast.unparse(call)}, line {call.lineno}": call.lineno
+    for function, call in calls_of("touch", source_of())
+    if function not in _TOUCHED_ANYWAY
+}
+
+
 def drop_messages(kernel, kind, keep=0):
     """Send no message of a kind to another worker; or drop one in `keep` of them."""
     count = 0
@@ -308,6 +364,17 @@ def test_the_simulation_notices_a_loop_that(broken_rule, monkeypatch, impatient)
     _, law, is_judged = convicted
     assert is_judged, f"not convicted, but failed: {law}"
     print(f"a loop that {broken_rule}: {law}")
+
+
+@pytest.mark.parametrize("touch", TOUCHES)
+def test_the_simulation_notices_a_fork_that_does_not_hear_of_a_change_because_of_a_missing(touch, impatient):
+    kernel = interpreted(without_line=TOUCHES[touch])
+    with np.errstate(over="ignore"):
+        convicted = first_conviction(on_kernel(kernel))
+    assert convicted, f"{MOST_SEEDS} seeds passed without {touch}"
+    _, law, _ = convicted
+    assert "starts from something else" in law
+    print(f"without {touch}: {law}")
 
 
 def test_the_simulation_lets_a_loop_pass_that_breaks_nothing(impatient):

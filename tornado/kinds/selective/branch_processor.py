@@ -37,7 +37,7 @@ class BranchProcessor(SelectiveProcessor):
         number: int,
         kernel: ModuleType,
         graph: EvolvingGraph,
-        take_state: Callable[[], LoopState],
+        take_state: Callable[..., LoopState],
         arguments: tuple[object, ...],
         worker: int,
         workers: int,
@@ -74,7 +74,7 @@ class BranchProcessor(SelectiveProcessor):
 
         `iteration` is that of the main loop's token: what is committed there is not far behind, so the branch begins there.
         """
-        self.state = self._take_state()
+        self.state = self._take_state(fresh=self._fresh)
         if self.was_stopped:
             self.state.counters[names.CAP] = -1
         self._begins_at = 0 if self._fresh else iteration
@@ -86,9 +86,11 @@ class BranchProcessor(SelectiveProcessor):
         counters[names.VERSION] = self.version
         self.first_iteration = int(main.counters[names.ITERATION])
         if self._fresh:
+            self.state.is_no_copy()
             self.kernel.fork_fresh(graph.addresses, main.addresses[1], *self.state.addresses, self.arguments)
         else:
-            self.kernel.fork(main.addresses[1], *self.state.addresses)
+            missing = self.state.copy_begins(main)
+            self.kernel.fork(main.addresses[1], *self.state.addresses, *missing)
             counters[names.ITERATION] = main.counters[names.ITERATION]
         self.vertices = graph.vertices
         self.is_recorded = True

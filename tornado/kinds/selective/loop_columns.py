@@ -11,6 +11,7 @@ from ...columns import (
     RowInt32s,
     RowInt64s,
     RowUint8s,
+    RowUint16s,
     RowValues,
     Uint8s,
     Uint64s,
@@ -72,11 +73,15 @@ OVERTAKEN = 37  # such commits that came to a consumer whose iteration was great
 SENT_LEAST = 33  # the least iteration at which what is in the outboxes causes work
 CURSOR_BACK = 38  # 1: the scan is in the reverse list
 HEARS_BACK = 39  # 1: the graph has reverse lists, which this loop hears along too
-LOOP_COUNTERS = 40
+EPOCH = 40  # counts copies: of a main loop those made of it, of a branch's columns those made into them
+TOUCHED = 41  # rows that were touched since there are these columns, each at most once an epoch
+LOOP_COUNTERS = 42
 
 WINDOW = 1 << 16  # iterations counted one by one in `pending`
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
 HISTORY = 1 << 10  # iterations whose statistics are kept
+TOUCHED_KEPT = 1 << 18  # of the rows that were touched, so many of the last are known
+LAST_EPOCH = (1 << 16) - 1  # that a row's record has room for
 NEVER = np.iinfo(np.int64).max
 UNBOUNDED = 1 << 60
 NO_PARENT = -1
@@ -96,11 +101,13 @@ class LoopColumns(NamedTuple):
     parent: RowInt32s  # int32[rows], row of the producer that the candidate (or value) came from
     reached: RowInt64s  # int64[rows], greatest iteration of a commit that the vertex made or gathered
     flags: RowUint8s  # uint8[rows]
+    touched: RowUint16s  # uint16[rows], the last epoch in which one of these changed; of these columns alone, never copied
     subscribers: Uint64s  # uint64[rows], bit set of the other workers that hold a ghost of this vertex
 
     least: Values  # values[rows], best value announced since it was last settled (DUAL's feasible distance)
     wave: Int64s  # int64[rows], the last wave that made it worse
 
+    touched_row: Int32s  # int32[TOUCHED_KEPT], a ring: the rows that were touched last
     heap_key: Float64s  # float64[heap], priority
     heap_row: Int32s  # int32[heap]
     blocked_key: Float64s  # float64[heap], iteration

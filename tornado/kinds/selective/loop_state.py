@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,28 +16,57 @@ from ...protocol.session_kernel import SESSION_COUNTERS, SessionColumns
 from ...value_types import Worst
 from . import loop_columns as names
 from .bundle import Messages
-from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
+from .loop_columns import (
+    HISTORY,
+    LAST_EPOCH,
+    LOOP_COUNTERS,
+    NEVER,
+    OUTBOX,
+    TOUCHED_KEPT,
+    UNBOUNDED,
+    WINDOW,
+    LoopColumns,
+)
 
 _MOST_QUEUED = 1 << 30
 _SLACK = 1 << 16
+# A copy that so many rows are missing in is made anew: one row after the other is faster than here and there.
+_WORTH_FROM = 1 << 10
+_WORTH_SHARE = 8  # in any case one in so many may be missing
 # What there is of a row in one place: see `LoopColumns`, and `columns.ValueLayout` for their sizes.
-_FIELDS = ["value", "candidate", "reached", "parent", "flags"]
+_FIELDS = ["value", "candidate", "reached", "parent", "flags", "touched"]
 _NUMBER_RECORD = np.dtype(
     {
         "names": _FIELDS,
-        "formats": ["<f8", "<f8", "<i8", "<i4", "u1"],
-        "offsets": [0, 8, 16, 24, 28],
+        "formats": ["<f8", "<f8", "<i8", "<i4", "u1", "<u2"],
+        "offsets": [0, 8, 16, 24, 28, 30],
         "itemsize": NUMBERS.row_bytes,
     }
 )
 _PAIR_RECORD = np.dtype(
     {
         "names": _FIELDS,
-        "formats": [("<i8", (2,)), ("<i8", (2,)), "<i8", "<i4", "u1"],
-        "offsets": [0, 16, 32, 40, 44],
+        "formats": [("<i8", (2,)), ("<i8", (2,)), "<i8", "<i4", "u1", "<u2"],
+        "offsets": [0, 16, 32, 40, 44, 46],
         "itemsize": PAIRS.row_bytes,
     }
 )
+
+
+class Missing(NamedTuple):
+    """What a copy of a loop's rows lacks, as `fork` of the kernel takes it: nothing of rows below `known` but what was touched.
+
+    Attributes
+    ----------
+    known
+        Rows that are copied; 0 where everything is missing.
+    loop_since, branch_since
+        How many rows had been touched in the loop and in the columns with the copy when it was made.
+    """
+
+    known: int
+    loop_since: int
+    branch_since: int
 
 
 class LoopState:
@@ -73,6 +102,7 @@ class LoopState:
     ) -> None:
         self.rows, self.edges = rows, edges
         self._advised = 0
+        self._copied = Missing(0, 0, 0)  # when columns of a branch were last filled
         self._worst = worst
         per_value = np.size(worst)
         value_type = np.int64 if isinstance(worst, tuple) else np.float64
@@ -101,6 +131,7 @@ class LoopState:
             subscribers=reserve(rows, np.uint64),
             least=reserve(per_value * rows, value_type),
             wave=reserve(rows, np.int64),
+            touched_row=reserve(TOUCHED_KEPT, np.int32),
             heap_key=reserve(queue, np.float64),
             heap_row=reserve(queue, np.int32),
             blocked_key=reserve(queue, np.float64),
@@ -160,7 +191,10 @@ class LoopState:
     def _reset_counters(self, worker: int, workers: int, delay_bound: int | None) -> None:
         counters = self.columns.counters
         self.delay_bound = delay_bound
+        # Both go on, and rows keep the epoch in which they were touched.
+        epoch, touched = counters[names.EPOCH], counters[names.TOUCHED]
         counters[:] = 0
+        counters[names.EPOCH], counters[names.TOUCHED] = epoch, touched
         counters[names.FLOOR] = -1
         counters[names.NEXT_WAVE] = 1
         counters[names.DELAY_BOUND] = UNBOUNDED if delay_bound is None else delay_bound
@@ -172,6 +206,42 @@ class LoopState:
         counters[names.CAP] = UNBOUNDED
         counters[names.ALWAYS_PREPARES] = int(self.always_prepares)
         counters[names.HEARS_BACK] = int(self._hears_back)
+
+    @property
+    def copied_at(self) -> int:
+        """How far the main loop was when its rows were last copied to here, in rows that it had touched; -1: it never was."""
+        return self._copied.loop_since if self._copied.known else -1
+
+    def copy_begins(self, main: LoopState) -> Missing:
+        """Return what of the main loop's rows is missing here; from now on they count as copied."""
+        missing = self._missing(main)
+        self._copied = Missing(main.rows_seen, *(int(one.counters[names.TOUCHED]) for one in (main, self)))
+        main._next_epoch(main.rows_seen)
+        self._next_epoch(missing.known)
+        return missing
+
+    def touch_all(self) -> None:
+        """Have no copy count any more: rows are changed from outside of the kernel."""
+        self.counters[names.TOUCHED] += TOUCHED_KEPT  # more than any copy makes up for
+
+    def is_no_copy(self) -> None:
+        """Something else comes to stand here than the main loop's rows."""
+        self._copied = Missing(0, 0, 0)
+
+    def _missing(self, main: LoopState) -> Missing:
+        touched = int(main.counters[names.TOUCHED]) - self._copied.loop_since
+        touched += int(self.counters[names.TOUCHED]) - self._copied.branch_since
+        most = max(_WORTH_FROM, main.rows_seen // _WORTH_SHARE)
+        # Half of what is kept: while rows are copied, more may be touched.
+        return self._copied if touched <= min(most, TOUCHED_KEPT // 2) else Missing(0, 0, 0)
+
+    def _next_epoch(self, rows: int) -> None:
+        """Have touching tell of each row again; rows from `rows` on are told of otherwise."""
+        counters = self.counters
+        if counters[names.EPOCH] == LAST_EPOCH:
+            self.columns.touched[:rows] = 0
+            counters[names.EPOCH] = 0
+        counters[names.EPOCH] += 1
 
     def always_prepare(self) -> None:
         """Set `always_prepares`, here and in branches that are forked later."""

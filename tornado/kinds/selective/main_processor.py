@@ -253,14 +253,18 @@ class MainProcessor(SelectiveProcessor):
             max_iterations=max_iterations,
         )
 
-    def _take_state(self) -> LoopState:
-        """Columns for a branch over the graph as it is now: used ones where they are large enough."""
+    def _take_state(self, *, fresh: bool) -> LoopState:
+        """Columns for a branch over the graph as it is now: used ones where they are large enough.
+
+        What is copied goes where least of it is missing, and what is not where a copy would be of least use.
+        """
         rows, edges = self.graph.rows, self.stream.edge_count()
-        for place, state in enumerate(self._spare):
-            if state.fits(rows, edges):
-                del self._spare[place]
-                state.reset(delay_bound=self.state.delay_bound)
-                return state
+        fitting = [state for state in self._spare if state.fits(rows, edges)]
+        if fitting:
+            state = (min if fresh else max)(fitting, key=lambda state: state.copied_at)
+            self._spare.remove(state)
+            state.reset(delay_bound=self.state.delay_bound)
+            return state
         self._spare.clear()
         room = 1.5  # so that the columns fit the next branches too while the graph grows
         state = LoopState(

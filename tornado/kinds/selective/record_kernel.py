@@ -42,6 +42,7 @@ from .vertex_kernel import (
     recheck,
     row_for,
     set_cursor,
+    touch,
 )
 
 _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
@@ -54,6 +55,7 @@ def hear_new_edge(graph, session, loop, producer, consumer, weight):
     flags = loop.flags[producer]
     if flags & OWN == 0 and flags & (SUBSCRIBED | ASKED) == 0:
         loop.flags[producer] |= ASKED
+        touch(loop, producer)
         send(loop, np.int64(graph.owner[producer]), SUBSCRIBE, graph.ids[producer], WORST, 0)
     elif producer != consumer:
         consider_input(session, loop, consumer, producer, weight)
@@ -75,6 +77,7 @@ def hear_lost_edge(graph, session, loop, producer, consumer, born):
 @nb.njit(cache=True)
 def unsubscribe(graph, loop, row):
     """A ghost has no edges left."""
+    touch(loop, row)
     loop.flags[row] &= ~np.uint8(SUBSCRIBED)
     put_row_value(loop.value, row, WORST)
     send(loop, np.int64(graph.owner[row]), UNSUBSCRIBE, graph.ids[row], WORST, 0)
@@ -116,6 +119,7 @@ def hear_rows(graph, session, loop, parameters, first, fuel):
         flags = loop.flags[row]
         if flags & (OWN | SUBSCRIBED | ASKED) == 0 and consumers_here(graph, loop, row) > 0:
             loop.flags[row] |= ASKED
+            touch(loop, row)
             send(loop, np.int64(graph.owner[row]), SUBSCRIBE, graph.ids[row], WORST, 0)
         fuel -= 1
         row += 1
@@ -129,6 +133,7 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
     if kind == UPDATE:
         if loop.flags[row] & SUBSCRIBED:
             put_row_value(loop.value, row, value)
+            touch(loop, row)
         set_cursor(loop, SCAN_COMMIT, row, number)
     elif kind == PREPARE:
         session.counters[CLOCK] = max(session.counters[CLOCK], number)
@@ -145,6 +150,7 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
     elif kind == INVALIDATE:
         if loop.flags[row] & SUBSCRIBED:
             put_row_value(loop.value, row, value)
+            touch(loop, row)
             loop.spread_row[loop.counters[SPREADS]] = row
             loop.spread_wave[loop.counters[SPREADS]] = number
             loop.counters[SPREADS] += 1
@@ -157,7 +163,9 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
             answer_subscription(graph, loop, row, sender)
     elif kind == UNSUBSCRIBE:
         loop.subscribers[row] &= ~(np.uint64(1) << np.uint64(sender))
+        touch(loop, row)
     elif kind == SUBSCRIBED_REPLY:
+        touch(loop, row)
         loop.flags[row] &= ~np.uint8(ASKED)
         loop.flags[row] |= SUBSCRIBED
         put_row_value(loop.value, row, value)
@@ -180,6 +188,7 @@ def take_short_update(graph, session, loop, parameters, identifier, value, itera
         return np.int64(-1)
     if loop.flags[row] & SUBSCRIBED:
         put_row_value(loop.value, row, value)
+        touch(loop, row)
     offer_to_all(graph, session, loop, row, iteration)
     loop.counters[EDGES_VISITED] += length
     return length

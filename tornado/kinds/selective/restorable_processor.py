@@ -41,6 +41,7 @@ class RestorableProcessor(MainProcessor):
             )
         rows = self.graph.rows_of(ids)
         self.state.place_values(rows, values)
+        self.state.touch_all()
         self.state.columns.flags[rows] &= ~np.uint8(DIRTY)
         # Only these rows were dirty, and none of them was ever committed.
         self.state.columns.pending[:] = 0
@@ -65,4 +66,5 @@ class RestorableProcessor(MainProcessor):
         worst = self.state.values[rows] == self.kernel.WORST
         unreached = worst.all(axis=tuple(range(1, worst.ndim)))  # every number of an entry
         alone = np.where(unreached, NO_PARENT, SELF_PARENT)
+        self.state.touch_all()
         self.state.columns.parent[rows] = np.where(rows == producers, alone, producers)

@@ -77,6 +77,7 @@ from .vertex_kernel import (
     raise_reached,
     recheck,
     set_cursor,
+    touch,
 )
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
@@ -116,6 +117,7 @@ def visit_commit(session, loop, producer, entry, iteration, consumer, weight, bo
     if must_hold(session, loop, consumer, iteration):
         hold_or_raise(session, loop, consumer, iteration)
         loop.flags[consumer] |= REGATHER
+        touch(loop, consumer)
         return
     if loop.counters[DELAY_BOUND] != 1:
         raise_reached(loop, consumer, iteration)
@@ -323,6 +325,7 @@ def finish_gather(graph, session, loop):
     if better(supported, WORST) and not better(current, supported) and not better(chosen, supported):
         chosen = supported
         parent = np.int64(loop.parent[row])
+    touch(loop, row)
     loop.parent[row] = parent
     if better(chosen, current):
         put_row_value(loop.candidate, row, chosen)
@@ -419,6 +422,7 @@ def settle_producer(graph, session, loop, row):
 def commit(graph, session, loop, row, iteration):
     """Announce the candidate at an iteration, to the other workers at once and to the consumers here by a scan."""
     residual = 0.0
+    touch(loop, row)
     if loop.flags[row] & DIRTY:
         if better(row_value_at(loop.candidate, row), row_value_at(loop.value, row)):
             if better(row_value_at(loop.value, row), WORST):
@@ -464,7 +468,7 @@ def finish_commit(graph, session, loop):
     if loop.flags[row] & OWN:
         raise_reached(loop, row, held)
     if loop.flags[row] & REGATHER:
-        loop.flags[row] &= ~np.uint8(REGATHER)
+        loop.flags[row] &= ~np.uint8(REGATHER)  # its commit has touched the row, and no fork came between
         recheck(loop, row, loop.counters[NEXT_WAVE])
     if loop.flags[row] & OWN and loop.counters[HELD] > 0:
         answer_held(graph, loop, row)
@@ -488,6 +492,7 @@ def answer_held(graph, loop, row):
 def answer_subscription(graph, loop, row, worker):
     """From now on the worker hears of this vertex, beginning with what it announced last."""
     loop.subscribers[row] |= np.uint64(1) << np.uint64(worker)
+    touch(loop, row)
     send(loop, worker, SUBSCRIBED_REPLY, graph.ids[row], row_value_at(loop.value, row), loop.reached[row])
 
 
@@ -531,6 +536,7 @@ def settle(loop, wave):
         row = loop.marks[i]
         if loop.wave[row] <= wave:
             loop.flags[row] &= ~np.uint8(MARKED)
+            touch(loop, np.int64(row))
             recheck(loop, np.int64(row), loop.counters[NEXT_WAVE])
         else:
             loop.marks[kept] = row

@@ -18,6 +18,7 @@ module of this file and those it imports from.
 import numba as nb
 import numpy as np
 
+from ...columns import prefetch
 from ...graph.graph_columns import SEQUENCE
 from ...protocol.session_kernel import OPEN_RECORDS, pop_ready, push_if_ready
 from .loop_columns import (
@@ -29,6 +30,7 @@ from .loop_columns import (
     DELAY_BOUND,
     DIRTY,
     EDGES_VISITED,
+    EPOCH,
     FLOOR,
     HEAP,
     LIMIT,
@@ -47,6 +49,8 @@ from .loop_columns import (
     SELF_PARENT,
     SENT_LEAST,
     SUBSCRIBED,
+    TOUCHED,
+    TOUCHED_KEPT,
     UNBOUNDED,
     VERSION,
     WAVES,
@@ -65,9 +69,10 @@ from .scan_kernel import (
 )
 from .stand_in import WORST, better, initial, priority
 from .value_kernel import put_row_value, put_value, row_value_at, value_at
-from .vertex_kernel import consumers_here, mark_dirty, raise_reached, recheck, set_cursor
+from .vertex_kernel import consumers_here, mark_dirty, raise_reached, recheck, set_cursor, touch
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
+_ROWS_AHEAD = 16  # rows that memory is asked for before their turn
 
 
 @nb.njit(cache=True, nogil=True)
@@ -265,29 +270,54 @@ def pending_least(loop):
     return least_pending(loop)
 
 
+@nb.njit(cache=True)
+def copy_row(loop, branch, row, count):
+    """Copy what a branch starts from of a row; where that is not all of it, note the row as one of `count`. Returns how many."""
+    value = row_value_at(loop.value, row)
+    put_row_value(branch.value, row, value)
+    put_row_value(branch.candidate, row, value)
+    branch.parent[row] = loop.parent[row]
+    branch.reached[row] = loop.reached[row]
+    flags = loop.flags[row]
+    branch.flags[row] = flags & ~np.uint8(DIRTY | REGATHER)
+    if loop.counters[WORKERS] > 1:
+        branch.subscribers[row] = loop.subscribers[row]
+    # The branch will have something else there, so the row counts as touched; one that comes a second time was.
+    if flags & (DIRTY | MARKED | REGATHER) and branch.touched[row] != branch.counters[EPOCH]:
+        touch(branch, row)
+        branch.round_row[count] = row
+        count += 1
+    return count
+
+
+@nb.njit(cache=True)
+def copy_touched(touched, loop, branch, first, stop, known, count):
+    """Copy the rows below `known` that stand in the list of rows touched of one of the two. Returns how many are noted."""
+    for place in range(first, stop):
+        ahead = np.int64(touched.touched_row[(place + _ROWS_AHEAD) & (TOUCHED_KEPT - 1)])
+        prefetch(loop.flags, ahead)
+        prefetch(branch.flags, ahead)
+        row = np.int64(touched.touched_row[place & (TOUCHED_KEPT - 1)])
+        if row < known:
+            count = copy_row(loop, branch, row, count)
+    return count
+
+
 @nb.njit(cache=True, nogil=True)
-def fork(loop, branch_session, branch):
+def fork(loop, branch_session, branch, known, loop_since, branch_since):
     """Copy the state that a branch starts from. No scan and no invalidation may be under way in `loop`.
 
-    The protocol's state is left behind: a vertex that was preparing is dirty in the branch. All waves that are open become
-    wave 1, the only one that the branch has.
+    Rows below `known` were copied before, and are the same but for those that either side has touched since (see `TOUCHED`);
+    0: all are copied. The protocol's state is left behind: a vertex that was preparing is dirty in the branch. All waves that are
+    open become wave 1, the only one that the branch has.
     """
     rows = loop.counters[ROWS_SEEN]
-    count = 0
-    for row in range(rows):
-        value = row_value_at(loop.value, row)
-        put_row_value(branch.value, row, value)
-        put_row_value(branch.candidate, row, value)
-        branch.parent[row] = loop.parent[row]
-        branch.reached[row] = loop.reached[row]
-        flags = loop.flags[row]
-        branch.flags[row] = flags & ~np.uint8(DIRTY | REGATHER)
-        if flags & (DIRTY | MARKED | REGATHER):
-            branch.round_row[count] = row
-            count += 1
-    if loop.counters[WORKERS] > 1:
-        for row in range(rows):
-            branch.subscribers[row] = loop.subscribers[row]
+    touched = branch.counters[TOUCHED]  # what is noted comes behind
+    count = copy_touched(branch, loop, branch, branch_since, touched, known, np.int64(0))
+    count = copy_touched(loop, loop, branch, loop_since, loop.counters[TOUCHED], known, count)
+    for row in range(known, rows):
+        branch.touched[row] = 0
+        count = copy_row(loop, branch, row, count)
     branch.counters[ROWS_SEEN] = rows
     for place in range(count):
         special = np.int64(branch.round_row[place])

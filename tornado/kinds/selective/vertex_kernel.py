@@ -14,6 +14,7 @@ from .loop_columns import (
     CURSOR_ROW,
     DELAY_BOUND,
     DIRTY,
+    EPOCH,
     FLOOR,
     HEAP,
     HEARS_BACK,
@@ -24,11 +25,23 @@ from .loop_columns import (
     REGATHER,
     ROWS_SEEN,
     SELF_PARENT,
+    TOUCHED,
+    TOUCHED_KEPT,
     WORKER,
 )
 from .queue_kernel import count_pending, discount_pending, push_heap
 from .stand_in import BOTH_WAYS, WORST, better, initial, offer, priority
 from .value_kernel import put_row_value, row_value_at, value_at
+
+
+@nb.njit(cache=True)
+def touch(loop, row):
+    """Called wherever something of a row changes that a fork copies: copies of the row are out of date."""
+    epoch = loop.counters[EPOCH]
+    if loop.touched[row] != epoch:
+        loop.touched[row] = epoch
+        loop.touched_row[loop.counters[TOUCHED] & (TOUCHED_KEPT - 1)] = row
+        loop.counters[TOUCHED] += 1
 
 
 @nb.njit(cache=True)
@@ -40,6 +53,7 @@ def admit_rows(graph, session, loop, parameters):
         loop.parent[row] = NO_PARENT
         loop.reached[row] = loop.counters[FLOOR]
         loop.flags[row] = 0
+        loop.touched[row] = 0  # no copy has it
         loop.subscribers[row] = np.uint64(0)
         session.record[row] = 0
         session.preparing_producers[row] = 0
@@ -65,6 +79,7 @@ def row_for(graph, session, loop, identifier, parameters):
 @nb.njit(cache=True)
 def mark_dirty(session, loop, row):
     """The candidate of a vertex got better: it has an update to commit."""
+    touch(loop, row)
     fresh = loop.flags[row] & DIRTY == 0
     if fresh:
         loop.flags[row] |= DIRTY
@@ -86,7 +101,7 @@ def mark_dirty(session, loop, row):
 
 @nb.njit(cache=True)
 def mark_clean(loop, row):
-    """A vertex has no update to commit any more."""
+    """A vertex has no update to commit any more. The caller says that its row was touched."""
     if loop.flags[row] & DIRTY:
         loop.flags[row] &= ~np.uint8(DIRTY)
         discount_pending(loop, loop.reached[row] + 1)
@@ -96,6 +111,7 @@ def mark_clean(loop, row):
 def raise_reached(loop, row, iteration):
     """The vertex made or gathered a commit of an iteration."""
     if loop.reached[row] < iteration:
+        touch(loop, row)
         if loop.flags[row] & DIRTY:
             discount_pending(loop, loop.reached[row] + 1)
             loop.reached[row] = iteration
@@ -129,6 +145,7 @@ def consider_input(session, loop, row, producer, weight):
     """An offer that comes from a new edge. A vertex gathers no input while it prepares (trap 5)."""
     if session.counters[OPEN_RECORDS] != 0 and session.record[row] != 0:
         loop.flags[row] |= REGATHER
+        touch(loop, row)
         return
     producer_value = row_value_at(loop.value, producer)
     if better(producer_value, WORST):

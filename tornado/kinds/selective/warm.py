@@ -36,6 +36,6 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     kernel.finish_cursor(*loop)
     kernel.end_waves(state.addresses[1], 1)
     kernel.pending_least(state.addresses[1])
-    kernel.fork(state.addresses[1], *branch.addresses)
+    kernel.fork(state.addresses[1], *branch.addresses, 0, 0, 0)
     kernel.fork_fresh(graph.addresses, state.addresses[1], *branch.addresses, arguments)
     kernel.is_warm = True  # type: ignore[attr-defined]
