@@ -164,6 +164,25 @@ def test_a_stream_is_shown_though_one_of_its_loops_has_failed(session, client):
     assert listed["edges"] == 2
 
 
+@pytest.mark.parametrize("path", ["/v1/loops", "/v1/streams", "/metrics"])
+@pytest.mark.parametrize("asked", ["_last_known", "sources"])
+def test_what_lists_all_loops_leaves_out_one_that_is_removed_meanwhile(
+    session, client, monkeypatch, path, asked
+):
+    session.start(BreadthFirstSearch(source=1), "aside", stream="roads")
+    original = getattr(session.service, asked)
+
+    def removed_meanwhile(name):
+        if "aside" in session.master.loops:
+            session.remove("aside")
+        return original(name)
+
+    monkeypatch.setattr(session.service, asked, removed_meanwhile)
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text
+    assert "roads" in answer.text
+
+
 def test_a_stream_is_fed_while_one_of_its_loops_is_removed(session, monkeypatch):
     roads = session.stream("roads")
     roads.start(ShortestPaths(source=1), "a")

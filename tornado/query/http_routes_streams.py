@@ -22,7 +22,7 @@ from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, PushedBody, SourceBody, parse_body
 from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
-from .http_routes_loops import LoopName, loop_dict, source_dict
+from .http_routes_loops import LoopName, loop_dict, source_dict, standing_of
 from .ids import INT64_MAX
 from .parameters import program_with
 from .programs import app_names, load_program
@@ -177,8 +177,7 @@ def _start(service: QueryService, loops: LoopControl, wanted: StartBody) -> dict
         stream=wanted.stream,
         app=wanted.program,
     )
-    [standing] = service.known_statistics([handle.name], 1.0).values()
-    return loop_dict(service, handle.name, standing)
+    return loop_dict(service, handle.name, standing_of(service, handle.name, 1.0))
 
 
 def _streams(service: QueryService) -> list[str]:
