@@ -127,6 +127,7 @@ def test_what_is_pushed_to_an_undirected_run_is_an_edge_in_both_directions(tmp_p
         (["--and"], 2, "--and is followed by APP"),
         (["--and", "--source", "1"], 2, "--and is followed by APP"),
         (["--and", "bfs"], 2, "Missing option '--source'"),
+        (["--and", "bfs"], 2, "run bfs --help` lists what can be said"),
         (["--and", "nothing"], 2, "there is no app named 'nothing'"),
         (["--and", "bfs", "--source", "1", "--hops", "1"], 2, "no such option --hops"),
         (["--and", "sssp", "--source", "2"], 2, "a loop named 'sssp' runs already"),

@@ -212,6 +212,35 @@ def test_it_has_reverse_lists_of_its_own_where_those_it_was_to_hear_along_end(mo
         judge(second, history)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("after", [0, 3])
+def test_it_begins_also_where_the_loop_that_the_edges_are_read_through_is_removed_meanwhile(
+    monkeypatch, workers, after
+):
+    read = MainLoop._edges_of_now
+    records = sparse(seed=14)
+    history = EdgeHistory.of(records)
+    half = len(records) // 2
+    with Master(workers=workers) as master:
+        first = master.start(BreadthFirstSearch(source=1), "first")
+        hops = master.start(BreadthFirstSearch(source=2), "hops", stream="first")
+        feed(first, records, 0, half)
+
+        def read_until_it_is_removed(keeper):
+            for page, edges in enumerate(read(keeper)):
+                if page == after and keeper is first:
+                    master.remove("first")
+                    keeper.raise_failure()
+                yield edges
+
+        monkeypatch.setattr(MainLoop, "_edges_of_now", read_until_it_is_removed)
+        components = master.start(COMPONENTS, "components", stream="first")
+        judge(components, history)
+        feed(hops, records, half, len(records))
+        judge(components, history)
+        assert sorted(master.loops) == ["components", "hops"]
+
+
 def test_a_worker_fails_a_loop_that_comes_when_its_reverse_lists_are_gone():
     class Reader:
         branches = ()

@@ -20,6 +20,7 @@ from tornado.errors import (
 from tornado.graph import EvolvingGraph
 from tornado.kinds.selective import main_processor, processor
 from tornado.loops import BranchState, Master
+from tornado.loops.main_loop import MainLoop
 from tornado.testing import EdgeHistory, EdgeList, exact_distances, mixed, random_multigraph
 
 TIMEOUT_S = 120
@@ -353,6 +354,43 @@ def test_a_fork_that_waited_while_its_loop_was_removed_is_refused_and_harms_nobo
         branch = hops.fork()
         assert branch.wait(TIMEOUT_S)
         assert branch.state is BranchState.CONVERGED
+
+
+def test_a_loop_begins_where_the_one_that_the_graph_is_looked_at_through_is_removed_meanwhile(monkeypatch):
+    looked = MainLoop.require_possible
+    with Master(workers=2) as master:
+        hops = master.start(HOPS, "hops")
+        far = master.start(BreadthFirstSearch(source=7), "far", stream="hops")
+        hops.admit(EdgeBatch.of([1, 2], [2, 3]), "edges", 2)
+
+        def look(keeper, program):
+            if keeper is hops:
+                master.remove("hops")
+            looked(keeper, program)
+
+        monkeypatch.setattr(MainLoop, "require_possible", look)
+        paths = master.start(PATHS, "paths", stream="hops")
+        assert paths.wait_idle(TIMEOUT_S)
+        with pytest.raises(InvalidArgument, match="negative"):
+            far.admit(EdgeBatch.of([3], [4], [-1.0]), "edges", 3)
+        master.remove("paths")
+        far.admit(EdgeBatch.of([3], [4], [-1.0]), "edges", 3)
+        with pytest.raises(InvalidArgument, match=r"has the edge 3 -> 4, weight -1\.0"):
+            master.start(PATHS, "paths", stream="hops")
+
+
+def test_a_full_journal_is_relieved_also_where_the_first_loop_has_failed():
+    with Master(workers=1) as master:
+        hops = master.start(HOPS, "hops")
+        far = master.start(BreadthFirstSearch(source=7), "far", stream="hops")
+        hops.admit(EdgeBatch.of([1, 2], [2, 3]), "edges", 2)
+        assert far.wait_idle(TIMEOUT_S)
+        hops.fail(ZeroDivisionError("broken on purpose"))
+        assert master.engine.wait_for(
+            lambda: all(host.loop(hops.number) is None for host in master._hosts), TIMEOUT_S
+        )
+        assert far.stream._store_snapshot() == 2
+        assert far.stream.stored.newest() is not None
 
 
 def test_a_batch_that_waited_is_checked_by_a_program_that_joined_meanwhile():

@@ -97,6 +97,53 @@ def test_from_python_a_loop_is_there_again_where_its_app_was_named_and_only_then
         assert sorted(session.loops) == ["far", "roads", "widest"]
 
 
+@pytest.mark.parametrize("has_snapshot", [False, True])
+def test_a_loop_that_was_started_after_an_edge_that_it_cannot_take_had_gone_is_there_again(has_snapshot):
+    store = MemoryStore()
+    with opened(store) as session:
+        roads = session.start(HOPS, "roads")
+        roads.insert([1, 2], [2, 3], [5.0, 6.0])
+        if has_snapshot:
+            roads.checkpoint()
+        roads.insert([3], [4], [-1.0])
+        roads.remove([3], [4])
+        session.start(PATHS, "paths", stream="roads", app="sssp")
+        session.start(ShortestPaths(source=2), "far", stream="roads", app="sssp")
+        roads.insert([1], [4], [2.0])
+        assert len(roads.snapshots()) == 1 + has_snapshot
+    with opened(store) as session:
+        roads = session.start(HOPS, "roads")
+        assert sorted(session.loops) == ["far", "paths", "roads"]
+        assert values(session.loop("paths")) == {1: 0.0, 2: 5.0, 3: 11.0, 4: 2.0}
+
+
+def test_a_program_that_cannot_take_what_was_pushed_before_a_restart_is_told_what_to_do():
+    store = MemoryStore()
+    with opened(store) as session:
+        session.start(HOPS, "roads").insert([1, 2], [2, 3], [5.0, -1.0])
+    with opened(store) as session, pytest.raises(InvalidArgument, match="before it was restarted") as refused:
+        session.start(PATHS, "roads")
+    assert "2 -> 3, weight -1.0" in refused.value.message
+    assert "without that program" in refused.value.hint
+
+
+def test_a_loop_that_is_removed_before_it_is_remembered_is_not_there_again(monkeypatch):
+    store = MemoryStore()
+    with opened(store) as session:
+        session.start(PATHS, "roads")
+        start = Master.start
+
+        def removed_at_once(master, *arguments, **options):
+            loop = start(master, *arguments, **options)
+            session.remove(loop.name)
+            return loop
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Master, "start", removed_at_once)
+            session.start(HOPS, "hops", stream="roads", app="bfs")
+        assert StartedLoops(store).of("roads") == []
+
+
 def test_parameters_that_are_vertices_are_kept_by_their_names():
     store = MemoryStore()
     with opened(store) as session:

@@ -150,6 +150,57 @@ def test_a_program_that_cannot_take_an_edge_is_refused_with_that_edge(session):
         assert asked(client, "hops", 8) == 2.0
 
 
+def test_a_stream_is_shown_though_one_of_its_loops_has_failed(session, client):
+    beside = session.start(BreadthFirstSearch(source=1), "aside", stream="roads")
+    beside.insert([1, 2], [2, 3])
+    assert beside.wait_idle(60)
+    beside.loop.fail(ZeroDivisionError("broken on purpose"))
+    parts = [host.loop for host in session.master._hosts]
+    assert session.master.engine.wait_for(lambda: not any(part(beside.loop.number) for part in parts), 60)
+    shown = client.get("/v1/streams/roads")
+    assert shown.status_code == 200, shown.text
+    assert (shown.json()["loops"], shown.json()["edges"]) == (["aside", "roads"], 2)
+    [listed] = client.get("/v1/streams").json()["streams"]
+    assert listed["edges"] == 2
+
+
+@pytest.mark.parametrize("path", ["/v1/loops", "/v1/streams", "/metrics"])
+@pytest.mark.parametrize("asked", ["_last_known", "sources"])
+def test_what_lists_all_loops_leaves_out_one_that_is_removed_meanwhile(
+    session, client, monkeypatch, path, asked
+):
+    session.start(BreadthFirstSearch(source=1), "aside", stream="roads")
+    original = getattr(session.service, asked)
+
+    def removed_meanwhile(name):
+        if "aside" in session.master.loops:
+            session.remove("aside")
+        return original(name)
+
+    monkeypatch.setattr(session.service, asked, removed_meanwhile)
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text
+    assert "roads" in answer.text
+
+
+def test_a_stream_is_fed_while_one_of_its_loops_is_removed(session, monkeypatch):
+    roads = session.stream("roads")
+    roads.start(ShortestPaths(source=1), "a")
+    roads.start(BreadthFirstSearch(source=1), "b")
+    served = session.service.served
+
+    def removed_meanwhile(loop):
+        if "b" in session.master.loops:
+            monkeypatch.undo()
+            session.remove("b")
+        return served(loop)
+
+    monkeypatch.setattr(session.service, "served", removed_meanwhile)
+    roads.insert([1], [2])
+    assert sorted(roads.loops) == ["a"]
+    assert dict(session.loop("a").query().result(60).values) == {1: 0.0, 2: 1.0}
+
+
 def test_a_query_on_a_loop_that_is_removed_comes_to_an_end(session):
     session.start(ShortestPaths(source=1), "roads").insert([1], [2], [1.0])
     hops = session.start(BreadthFirstSearch(source=1), "hops", stream="roads")

@@ -144,8 +144,14 @@ def _usage_message(error: click.ClickException) -> str:
 
 
 def _usage_hint(error: click.ClickException) -> str:
-    context = getattr(error, "ctx", None)
-    return f"`{context.command_path} --help` lists what can be said." if context is not None else ""
+    context: click.Context | None = getattr(error, "ctx", None)
+    words: list[str] = []
+    while (
+        context is not None
+    ):  # not `command_path`: of a program behind --and it has the arguments of the command
+        words.insert(0, context.info_name or "")
+        context = context.parent
+    return f"`{' '.join(words)} --help` lists what can be said." if words else ""
 
 
 def _operating_system_message(error: OSError) -> str:

@@ -15,12 +15,15 @@ import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from threading import Condition, Lock, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..clock import Clock, wait_until
 from ..errors import InvalidArgument, NotSupported, StoreError
 from ..loop_views import MainLoopView
 from .stream_intake import StreamIntake
+
+if TYPE_CHECKING:
+    from ..loops.vertex_program import VertexProgram
 
 _log = logging.getLogger(__name__)
 
@@ -133,6 +136,27 @@ class Checkpoints:
                 self._book_failure(error)
                 self._report(error)
             return version
+
+    def pass_refused(self, program: VertexProgram) -> None:
+        """Write a snapshot if the log has an edge behind the newest one that a program cannot take, which reads the stream by now.
+
+        Such an edge is gone from the graph. A restart would give it to the program again, unless a snapshot has both.
+
+        Raises
+        ------
+        StoreError
+            When it could not be written.
+        """
+        from ..loops.vertex_program import VertexProgram
+
+        if type(program).check is VertexProgram.check:
+            return
+        with self._taking:  # nobody trims the log meanwhile
+            newest = max(self._loop.snapshots(), key=lambda snapshot: snapshot.version, default=None)
+            offsets = {} if newest is None else newest.offsets
+            is_needed = self._intake.has_logged(lambda batch: program.check(batch)[0], after=offsets)
+        if is_needed:
+            self.take()
 
     def start(self, every_s: float) -> None:
         """Take one every so many seconds from now on, on a thread; one that takes longer delays the next."""

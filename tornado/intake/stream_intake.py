@@ -12,7 +12,7 @@ and one that leaves a gap is refused.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock
@@ -30,7 +30,7 @@ from ..ingest.quarantine import Quarantine
 from ..ingest.source_names import SourceKind, kind_of
 from ..loop_views import EdgeStreamView
 from ..records.edge_batch import EdgeBatch
-from ..records.operations import SYMBOLS
+from ..records.operations import MENTION, SYMBOLS
 from ..value_types import Mask
 from .batch_columns import BatchColumns
 from .log_contract import NameLog, PushLog
@@ -410,6 +410,16 @@ class StreamIntake:
         """Return the sources of which the log has, or had, records that the stream was given."""
         return [] if self._log is None else self._log.sources(self.name)
 
+    def has_logged(self, is_refused: Callable[[EdgeBatch], Mask], *, after: Mapping[str, int]) -> bool:
+        """Whether the log has an edge that is refused, beyond these offsets of the sources; not while `forget` is called."""
+        if self._log is None:
+            return False
+        return any(
+            bool((is_refused(batch) & (batch.op != MENTION)).any())
+            for source in self._log.sources(self.name)
+            for _, batch in self._log.replay(self.name, source, after=after.get(source, 0))
+        )
+
     def forget(self, offsets: Mapping[str, int]) -> None:
         """Drop from the log what the oldest kept snapshot has, given its offset of each source."""
         if self._log is None:
@@ -468,13 +478,21 @@ class StreamIntake:
                 before = self.offsets().get(source, 0)
                 for offset, batch in log.replay(self.name, source, after=before):
                     if len(batch):
-                        # However long the stream takes: there is nobody to refuse it to.
-                        self.stream.admit(batch, source, offset, timeout_s=None)
+                        self._admit_again(batch, source, offset)
                     else:
                         self.stream.advance(source, offset)
                     found.offset = offset
                     count += len(batch)
         return count
+
+    def _admit_again(self, batch: EdgeBatch, source: str, offset: int) -> None:
+        try:
+            self.stream.admit(batch, source, offset, timeout_s=None)  # however long it takes
+        except InvalidArgument as error:
+            raise InvalidArgument(
+                f"what was pushed to stream {self.name!r} before it was restarted cannot be taken: {error.message}",
+                hint="Start the stream without that program, remove such edges, and start the program beside the others.",
+            ) from error
 
     def _admit(
         self, source: str, found: _Source, batch: EdgeBatch, offset: int, *, number: int | None = None

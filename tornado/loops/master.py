@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ..clock import SYSTEM_CLOCK, Clock
 from ..engine import ClusterEngine, Engine
@@ -38,6 +38,8 @@ from .stream import Checkpointed, EdgeStream, ReverseListsGone
 from .vertex_program import VertexProgram
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
+
+_Found = TypeVar("_Found")
 
 
 class Master:
@@ -313,11 +315,11 @@ class Master:
             )
         begins_reverse = stream.beginning_reverse if wanted.program.both_ways else nullcontext()
         with stream.expecting(wanted.program), begins_reverse:
-            _checked_keeper(stream).require_possible(wanted.program)
+            _through_keeper(stream, lambda keeper: keeper.require_possible(wanted.program))
             while not stream.lacks_reverse(wanted.program):
                 with suppress(ReverseListsGone):
                     return self._installed(stream, wanted)
-            return self._start_both_ways(stream, _checked_keeper(stream), wanted)
+            return _through_keeper(stream, lambda keeper: self._start_both_ways(stream, keeper, wanted))
 
     def _start_both_ways(self, stream: EdgeStream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
         """Start a loop whose vertices hear along both directions where the graph has lists of one."""
@@ -550,20 +552,23 @@ class Master:
         return loaded.fork_stored(stored, max_iterations)
 
 
-def _checked_keeper(stream: EdgeStream) -> MainLoop:
-    """Return the loop through which a graph is looked at.
+def _through_keeper(stream: EdgeStream, look: Callable[[MainLoop], _Found]) -> _Found:
+    """Return what `look` returns of the loop through which a graph is looked at, or of the next where that is removed or fails meanwhile.
 
     Raises
     ------
     InvalidArgument
-        When all loops have failed.
+        When all loops have failed, or were removed.
     """
-    keeper = stream.keeper()
-    if not isinstance(keeper, MainLoop):
-        raise InvalidArgument(
-            f"the loops on stream {stream.name!r} have failed", hint="Start a stream again."
-        )
-    return keeper
+    while isinstance(keeper := stream.keeper(), MainLoop):
+        try:
+            return look(keeper)
+        except Exception:
+            if keeper.error is None or stream.keeper() is None:
+                raise
+    raise InvalidArgument(
+        f"the loops on stream {stream.name!r} have failed or were removed", hint="Start a stream again."
+    )
 
 
 def _require_workers(loops: Sequence[MainLoop], losses: int) -> None:

@@ -481,7 +481,8 @@ class EdgeStream:
         self.on_full_journal()
         if not self.stored.is_durable:
             self.stored.forget(keep=1, in_use=self.versions_in_use())
-        return next(iter(self._loops.values())).edge_count()
+        keeper = self.keeper()
+        return 0 if keeper is None else keeper.edge_count()
 
     # Workers
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InvalidArgument, ResultUnavailable
 from ..ingest.interner import Draft
-from ..intake.checkpoints import Checkpoints, CheckpointStatistics
+from ..intake.checkpoints import CheckpointStatistics
 from ..loop_views import MainLoopView
 from ..records.callers_columns import vertex_ids
 from ..records.edge_batch import EdgeBatch
@@ -298,8 +298,7 @@ class LoopHandle:
 
         A later start on the same store goes on from it, where the store is durable.
         """
-        served = self._served
-        return (served.checkpoints or Checkpoints(self.loop, served.intake, clock=self._service.clock)).take()
+        return self._served.checkpoints_of(self.loop, self._service.clock).take()
 
     def checkpoints(self) -> CheckpointStatistics | None:
         """Return how the checkpoints of this loop went, or None for a loop that the session did not start."""

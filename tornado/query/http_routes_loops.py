@@ -7,6 +7,7 @@ shown as it was last, with the age of that. Health and readiness ask nobody.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -14,7 +15,7 @@ from fastapi import Path as PathParameter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..errors import Unresponsive
+from ..errors import ConnectionLost, UnknownLoop, Unresponsive
 from ..ingest.ingester import IngesterStatistics
 from . import problems
 from .formats import number, snapshot_dict
@@ -43,11 +44,14 @@ def loop_routes(service: QueryService, pushes: Pushes, limits: HttpLimits, bulkh
     within_s = limits.look_timeout_s / 2
 
     def shown(names: list[str]) -> list[dict[str, Any]]:
-        known = service.known_statistics(names, within_s)
-        return [loop_dict(service, name, known[name]) for name in names]
+        found = []
+        for name, standing in service.known_statistics(names, within_s).items():
+            with suppress(UnknownLoop, ConnectionLost):  # it was removed meanwhile, or its stream has ended
+                found.append(loop_dict(service, name, standing))
+        return found
 
     def answered(name: str) -> dict[str, Any]:
-        standing = service.known_statistics([name], within_s)[name]
+        standing = standing_of(service, name, within_s)
         if standing.error is not None:
             raise standing.error
         if standing.known is None:
@@ -112,6 +116,20 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
         return Response(await bulkheads.looks.run(metrics.text), headers={"Content-Type": MEDIA_TYPE})
 
     return router
+
+
+def standing_of(service: QueryService, name: str, within_s: float) -> Standing[Any]:
+    """Return how one loop stands; see `QueryService.known_statistics`.
+
+    Raises
+    ------
+    UnknownLoop
+        When none of that name runs.
+    """
+    standing = service.known_statistics([name], within_s).get(name)
+    if standing is None:
+        raise UnknownLoop(f"no loop is called {name!r}, or no more")
+    return standing
 
 
 def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Over HTTP a program is the name of an app, never a file: whoever reaches the ser
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any, Protocol
 
 from fastapi import APIRouter
@@ -14,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..config import DEFAULT_DELAY_BOUND
-from ..errors import InvalidArgument, NotSupported, UnknownStream
+from ..errors import InvalidArgument, NotSupported, TornadoError, UnknownStream
 from ..loop_views import MainLoopView
 from .formats import JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, PushedBody, SourceBody, parse_body
 from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
-from .http_routes_loops import LoopName, loop_dict, source_dict
+from .http_routes_loops import LoopName, loop_dict, source_dict, standing_of
 from .ids import INT64_MAX
 from .parameters import program_with
 from .programs import app_names, load_program
@@ -100,13 +101,7 @@ def stream_routes(
     async def listed(request: Request) -> Response:
         """List the streams."""
         refuse_unknown_parameters(request, [])
-        return JsonResponse(
-            {
-                "streams": await bulkheads.looks.run(
-                    lambda: [_stream_dict(service, name) for name in _streams(service)]
-                )
-            }
-        )
+        return JsonResponse({"streams": await bulkheads.looks.run(lambda: _stream_dicts(service))})
 
     @router.get("/v1/streams/{name}", response_model=StreamBody, tags=["streams"])
     async def one(request: Request, name: StreamName) -> Response:
@@ -182,33 +177,59 @@ def _start(service: QueryService, loops: LoopControl, wanted: StartBody) -> dict
         stream=wanted.stream,
         app=wanted.program,
     )
-    [standing] = service.known_statistics([handle.name], 1.0).values()
-    return loop_dict(service, handle.name, standing)
+    return loop_dict(service, handle.name, standing_of(service, handle.name, 1.0))
 
 
 def _streams(service: QueryService) -> list[str]:
-    return sorted({service.stream_of(name) for name in list(service.master.loops)})
+    return sorted({loop.stream_name for loop in list(service.master.loops.values())})
+
+
+def _loops_on(service: QueryService, stream: str) -> list[MainLoopView]:
+    """Return the loops that read a stream, by name; one of them may be removed meanwhile, and has the stream still.
+
+    Raises
+    ------
+    UnknownStream
+        When none does.
+    """
+    found = [loop for _, loop in sorted(service.master.loops.items()) if loop.stream_name == stream]
+    if not found:
+        raise UnknownStream(
+            f"no stream is called {stream!r}; streams: {', '.join(_streams(service)) or 'none'}"
+        )
+    return found
 
 
 def _any_loop(service: QueryService, stream: str) -> MainLoopView:
-    for name in sorted(service.master.loops):
-        if service.stream_of(name) == stream:
-            return service.loop(name)
-    raise UnknownStream(f"no stream is called {stream!r}; streams: {', '.join(_streams(service)) or 'none'}")
+    return _loops_on(service, stream)[0]
+
+
+def _stream_dicts(service: QueryService) -> list[dict[str, Any]]:
+    found = []
+    for name in _streams(service):
+        with suppress(UnknownStream):  # it has ended meanwhile
+            found.append(_stream_dict(service, name))
+    return found
 
 
 def _stream_dict(service: QueryService, name: str) -> dict[str, Any]:
-    loop = _any_loop(service, name)
-    statistics = loop.statistics()
-    loops = [other for other in sorted(service.master.loops) if service.stream_of(other) == name]
+    """Return how a stream stands, as JSON: as the first of its loops says that has not failed, nor is removed meanwhile."""
+    loops = _loops_on(service, name)
+    for loop in loops:
+        try:
+            statistics, sources = loop.statistics(), service.sources(loop.name)
+            break
+        except (TornadoError, RuntimeError):
+            if loop is loops[-1]:
+                raise
     return {
         "name": name,
-        "loops": loops,
+        "loops": [loop.name for loop in loops],
         "version": statistics.version,
         "vertices": statistics.vertices,
         "edges": statistics.edges,
         "admitted": statistics.admitted,
         "backlog_records": statistics.backlog_records,
         "offsets": dict(sorted(statistics.sources.items())),
-        "sources": {one.source: source_dict(one) for one in service.sources(loop.name)},
+        "sources": {one.source: source_dict(one) for one in sources},
     }

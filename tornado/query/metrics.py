@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from ..errors import ConnectionLost, UnknownLoop
+from ..ingest.ingester import IngesterStatistics
 from .last_known import STATES
 from .query import Query
 from .service import QueryService
@@ -223,11 +226,10 @@ class _Statistics(Collector):
         yield offsets
 
     def _sources(self) -> Iterator[Metric]:
-        found = [
-            (loop, source)
-            for loop in sorted(self._service.master.loops)
-            for source in self._service.sources(loop)
-        ]
+        found: list[tuple[str, IngesterStatistics]] = []
+        for loop in sorted(self._service.master.loops):
+            with suppress(UnknownLoop, ConnectionLost):  # it was removed meanwhile, or its stream has ended
+                found.extend((loop, source) for source in self._service.sources(loop))
         for name, text, attribute in _SOURCE_COUNTERS:
             counter = CounterMetricFamily(name, text, labels=["loop", "source"])
             counts = ((loop, source.source, getattr(source, attribute)) for loop, source in found)

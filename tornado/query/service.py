@@ -12,6 +12,7 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
@@ -171,15 +172,14 @@ class QueryService:
     def known_statistics(self, loops: Collection[str], within_s: float) -> dict[str, Standing[Any]]:
         """Return the statistics of loops as they are now; of those that do not answer in time, or fail, as they were last.
 
-        All are asked at once, so the wait is at most `within_s`, and none hides another.
-
-        Raises
-        ------
-        UnknownLoop
-            When none of a name runs.
+        All are asked at once, so the wait is at most `within_s`, and none hides another. One that does not run is left out.
         """
         until_s = self.clock.monotonic() + within_s
-        asked = {name: (known, known.begin()) for name in loops for known in [self._last_known(name)]}
+        asked = {}
+        for name in loops:
+            with suppress(UnknownLoop):
+                known = self._last_known(name)
+                asked[name] = known, known.begin()
         return {
             name: known.standing(question, max(0.0, until_s - self.clock.monotonic()))
             for name, (known, question) in asked.items()

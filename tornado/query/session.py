@@ -17,9 +17,10 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ from ..config import (
     Settings,
     default_workers,
 )
-from ..errors import CallerError, InvalidArgument, NameTaken
+from ..errors import CallerError, ConnectionLost, InvalidArgument, NameTaken, UnknownLoop
 from ..ingest.quarantine import Quarantine
 from ..intake.checkpoints import Checkpoints, check_kept, checked_period
 from ..intake.push import Pusher
@@ -86,6 +87,7 @@ class Session:
         self.master = master
         self.service = QueryService(master, limits=limits, pusher=pusher)
         self._started = StartedLoops(master.store)
+        self._membership = Lock()  # what is stored of started loops says which of them run
         self._closing = ExitStack()
         if store is not None:
             self._closing.callback(store.close)
@@ -280,8 +282,9 @@ class Session:
             When none has that name.
         """
         served = self.service.served(self.service.loop(name))
-        self._started.remove(served.name, name)  # first: it must not be there again
-        self.master.remove(name)
+        with self._membership:
+            self._started.remove(served.name, name)  # first: it must not be there again
+            self.master.remove(name)
         self.service.forget_loop(name)
         if not any(loop.stream_name == served.name for loop in self.master.loops.values()):
             self.service.end_stream(served)
@@ -312,9 +315,13 @@ class Session:
         loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
         if started is not None:
             try:
-                self._started.add(stream, started)
+                self.service.served(loop).checkpoints_of(loop, self.service.clock).pass_refused(program)
+                with self._membership:
+                    if self.master.loops.get(name) is loop:  # otherwise it was removed meanwhile
+                        self._started.add(stream, started)
             except BaseException:
-                self.master.remove(name)  # whoever asked for it hears that it does not run
+                with suppress(UnknownLoop):
+                    self.remove(name)  # whoever asked for it hears that it does not run
                 raise
         return LoopHandle(self.service, loop)
 
@@ -352,7 +359,11 @@ class Session:
     @property
     def loops(self) -> dict[str, LoopHandle]:
         """All loops that run, by name."""
-        return {name: self.loop(name) for name in sorted(self.master.loops)}
+        handles = {}
+        for name, loop in sorted(self.master.loops.items()):
+            with suppress(UnknownLoop, ConnectionLost):  # its stream has ended meanwhile
+                handles[name] = LoopHandle(self.service, loop)
+        return handles
 
     def serve(self, host: str = DEFAULT_HTTP_HOST, port: int = 0) -> HttpServer:
         """Serve the HTTP interface until the session closes; port 0 takes a free one (`server.url`).
