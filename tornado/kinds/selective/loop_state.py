@@ -7,37 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...columns import NUMBERS, PAIRS, addresses_of
+from ...columns import addresses_of
 from ...graph.arena import advise_huge_pages, reserve
 from ...graph.evolving_graph import MOST_ROWS
 from ...graph.graph_columns import ANY_VERSION
 from ...loops.part import PartStatistics
 from ...protocol.session_kernel import SESSION_COUNTERS, SessionColumns
-from ...value_types import Worst
+from ...value_types import Worst, entry_of
 from . import loop_columns as names
 from .bundle import Messages
 from .loop_columns import HISTORY, LOOP_COUNTERS, NEVER, OUTBOX, UNBOUNDED, WINDOW, LoopColumns
+from .value_layout import record_of
 
 _MOST_QUEUED = 1 << 30
 _SLACK = 1 << 16
-# What there is of a row in one place: see `LoopColumns`, and `columns.ValueLayout` for their sizes.
-_FIELDS = ["value", "candidate", "reached", "parent", "flags"]
-_NUMBER_RECORD = np.dtype(
-    {
-        "names": _FIELDS,
-        "formats": ["<f8", "<f8", "<i8", "<i4", "u1"],
-        "offsets": [0, 8, 16, 24, 28],
-        "itemsize": NUMBERS.row_bytes,
-    }
-)
-_PAIR_RECORD = np.dtype(
-    {
-        "names": _FIELDS,
-        "formats": [("<i8", (2,)), ("<i8", (2,)), "<i8", "<i4", "u1"],
-        "offsets": [0, 16, 32, 40, 44],
-        "itemsize": PAIRS.row_bytes,
-    }
-)
 
 
 class LoopState:
@@ -54,7 +37,7 @@ class LoopState:
     hears_back
         Whether its vertices hear along the reverse lists of the graph, too.
     worst
-        The value of a vertex that no offer has reached: a number, or a pair of whole numbers, as all values are.
+        The value of a vertex that no offer has reached: a number or a pair, as all values are.
     rows, edges
         How many of this worker's graph there is address space for.
     """
@@ -73,10 +56,9 @@ class LoopState:
     ) -> None:
         self.rows, self.edges = rows, edges
         self._advised = 0
-        self._worst = worst
-        per_value = np.size(worst)
-        value_type = np.int64 if isinstance(worst, tuple) else np.float64
-        self._records = reserve(rows, _PAIR_RECORD if isinstance(worst, tuple) else _NUMBER_RECORD)
+        self._worst = entry_of(worst)
+        per_value, value_type = self._worst.size, self._worst.dtype
+        self._records = reserve(rows, record_of(self._worst))
         queue = min(_MOST_QUEUED, 2 * (rows + edges) + _SLACK)
         self.session = SessionColumns(
             record=reserve(rows, np.int32),
@@ -205,7 +187,7 @@ class LoopState:
 
     @property
     def values(self) -> NDArray[Any]:
-        """What every row announced last: float64[rows], or int64[rows, 2]."""
+        """What every row announced last: float64[rows], or where they are pairs numbers[rows, 2]."""
         return self.columns.value
 
     def place_values(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
