@@ -29,10 +29,10 @@ from ..ingest.parsed import REJECTED, ParsedBatch, Rejection, is_settled, settle
 from ..ingest.quarantine import Quarantine
 from ..ingest.source_names import SourceKind, kind_of
 from ..loop_views import EdgeStreamView
+from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
-from ..records.operations import SYMBOLS
-from ..value_types import Mask
 from .batch_columns import BatchColumns
+from .described import describe
 from .log_contract import NameLog, PushLog
 from .pushed_sources import PushedSources, SenderReport
 
@@ -212,20 +212,26 @@ class StreamIntake:
         BodyTooLarge
             When the records that a program refuses take too much; nothing was admitted or quarantined.
         """
-        bad, reason = self.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
+        bad, reason, checked = self.check(parsed.batch)
+        parsed = parsed.without(bad, reason, bounds=REJECTED)
         with self.reports.noting(source), self._restored_source(source) as found:
             before = self._offset(source, found)
             offset = before + parsed.records
             batch = self._as_stream_has_it(self.settled(parsed.batch, parsed.draft))
             # Before the admission: after a crash a record may stand in the quarantine twice, and is never missing.
             self._quarantine.write(source, parsed.shifted(before).rejected)
-            version = self._admit(source, found, batch, offset) if parsed.records else None
+            version = self._admit(source, found, batch, offset, checked=checked) if parsed.records else None
             self._count(source, batch, len(parsed.rejected), parsed.records, offset)
             return Pushed(parsed.accepted, len(parsed.rejected), {source: offset}, version)
 
     def push_batch(
-        self, source: str, number: int, batch: EdgeBatch, rejected: tuple[Rejection, ...] = ()
+        self,
+        source: str,
+        number: int,
+        batch: EdgeBatch,
+        rejected: tuple[Rejection, ...] = (),
+        *,
+        checked: CheckedBy = (),
     ) -> Pushed:
         """Admit a numbered batch as a whole, once: a number that is in already changes nothing.
 
@@ -237,6 +243,8 @@ class StreamIntake:
             Records that were checked (`check`).
         rejected : tuple of Rejection
             The other records; positions count the records of the batch from 1.
+        checked
+            Who has looked at all records of the batch.
 
         Raises
         ------
@@ -253,7 +261,7 @@ class StreamIntake:
             offset = before + len(batch) + len(rejected)
             self._quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
             admitted = self._as_stream_has_it(batch)
-            version = self._admit(source, found, admitted, offset, number=number)
+            version = self._admit(source, found, admitted, offset, checked=checked, number=number)
             self._count(source, admitted, len(rejected), offset - before, offset)
             return Pushed(len(batch), len(rejected), {source: offset}, version)
 
@@ -272,7 +280,7 @@ class StreamIntake:
         QueueFull
             When the stream lags for longer than the timeout, or reads its files again.
         """
-        bad, reason = self.check(batch)
+        bad, reason, checked = self.check(batch)
         refused = np.flatnonzero(bad)
         if len(refused):
             raise InvalidArgument(
@@ -282,7 +290,7 @@ class StreamIntake:
         with self.reports.noting(source), self._restored_source(source) as found:
             offset = self._offset(source, found) + len(batch)
             admitted = self._as_stream_has_it(self.settled(batch, draft))
-            version = self._admit(source, found, admitted, offset)
+            version = self._admit(source, found, admitted, offset, checked=checked)
             self._count(source, admitted, 0, len(batch), offset)
             return version
 
@@ -301,7 +309,15 @@ class StreamIntake:
             self._count(source, batch, 0, len(ids), offset)
             return version
 
-    def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
+    def admit(
+        self,
+        batch: EdgeBatch,
+        source: str,
+        offset: int,
+        timeout_s: float | None = None,
+        *,
+        checked: CheckedBy = (),
+    ) -> int:
         """Log and admit a batch of a source that counts its records itself and gives them once; return the version.
 
         So an ingester sees a stream here that pumps such a source (standard input, a named pipe): files are read again after
@@ -313,6 +329,8 @@ class StreamIntake:
             What the source has reached with the batch, rejected records included; the batch may be empty.
         timeout_s : float, optional
             How long to wait for a stream that lags.
+        checked
+            Who has looked at the records (`check`) and is not asked again.
 
         Raises
         ------
@@ -322,15 +340,21 @@ class StreamIntake:
         with self._source(source) as found:
             if len(batch) and not self.stream.wait_room(timeout_s):
                 raise QueueFull(f"stream {self.name!r} lags; nothing of this batch was admitted")
-            return self._admit(source, found, batch, offset)
+            return self._admit(source, found, batch, offset, checked=checked)
 
     def advance(self, source: str, offset: int) -> int:
         """Move a source as `admit` has it to `offset` without a record, in the log too; return the version."""
         return self.admit(EdgeBatch.empty(), source, offset)
 
-    def check(self, batch: EdgeBatch) -> tuple[Mask, str]:
-        """Which records some program on the stream cannot take (a mask over the batch), and why."""
-        return self.stream.check(batch)
+    def check(self, batch: EdgeBatch) -> Checked:
+        """Which records some program on the stream cannot take, in each direction that the stream has of them, and why."""
+        if not self._is_undirected:
+            return self.stream.check(batch)
+        both, records = both_directions(batch, np.arange(len(batch)))
+        found = self.stream.check(both)
+        refused = np.zeros(len(batch), np.bool_)
+        refused[records[found.refused]] = True
+        return found._replace(refused=refused)
 
     def settled(self, batch: EdgeBatch, draft: Draft | None) -> EdgeBatch:
         """Give the ids of the stream to edges that are to be admitted next; see `parsed.settled`.
@@ -477,7 +501,14 @@ class StreamIntake:
         return count
 
     def _admit(
-        self, source: str, found: _Source, batch: EdgeBatch, offset: int, *, number: int | None = None
+        self,
+        source: str,
+        found: _Source,
+        batch: EdgeBatch,
+        offset: int,
+        *,
+        checked: CheckedBy = (),
+        number: int | None = None,
     ) -> int:
         self.save_names()
         if number is None:
@@ -487,7 +518,7 @@ class StreamIntake:
             self._log.append(self.name, source, offset, batch, number=number)
         try:
             version = (
-                self.stream.admit(batch, source, offset, timeout_s=self._timeout_s)
+                self.stream.admit(batch, source, offset, timeout_s=self._timeout_s, checked=checked)
                 if len(batch)
                 else self.stream.advance(source, offset)
             )
@@ -565,17 +596,3 @@ def _closed(stream: str) -> ConnectionLost:
     return ConnectionLost(
         f"stream {stream} was closed with its last loop; nothing was admitted", hint="Start a loop again."
     )
-
-
-def describe(batch: EdgeBatch, index: int, draft: Draft | None = None) -> str:
-    """Return one record as a person reads it.
-
-    Examples
-    --------
-    >>> describe(EdgeBatch.of([1], [2], [-3.0]), 0)
-    '+ 1 -> 2 (weight -3.0)'
-    """
-    weight = batch.weight[index].item()
-    ends = np.array([batch.src[index], batch.dst[index]])
-    source, target = ends.tolist() if draft is None else draft.names(ends)
-    return f"{SYMBOLS[batch.op[index].item()]} {source} -> {target} (weight {weight!r})"

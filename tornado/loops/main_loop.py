@@ -6,12 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypedDict, Unpack, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..engine import ClusterEngine, Engine
 from ..errors import InvalidArgument, NotSupported, WorkerLost
 from ..graph import PartitionMap
+from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
 from .branch import Branch
@@ -28,7 +26,7 @@ from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import StoredSnapshot
 from .stream import BACKLOG_LIMIT_RECORDS, EdgeStream
 from .values import ColumnValues, Values
-from .vertex_program import VertexProgram, first_refused
+from .vertex_program import VertexProgram, can_refuse, first_refused
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", VertexProgram, StoredSnapshot, int | None], Branch]
@@ -125,11 +123,19 @@ class MainLoop:
 
     # The stream
 
-    def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
+    def admit(
+        self,
+        batch: EdgeBatch,
+        source: str,
+        offset: int,
+        timeout_s: float | None = None,
+        *,
+        checked: CheckedBy = (),
+    ) -> int:
         """Admit a batch to the stream; see `EdgeStream.admit`."""
-        return self.stream.admit(batch, source, offset, timeout_s)
+        return self.stream.admit(batch, source, offset, timeout_s, checked=checked)
 
-    def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
+    def check(self, batch: EdgeBatch) -> Checked:
         """Which records a program on the stream cannot take, and why; see `EdgeStream.check`."""
         return self.stream.check(batch)
 
@@ -320,7 +326,7 @@ class MainLoop:
         InvalidArgument
             With that edge.
         """
-        if type(program).check is VertexProgram.check:
+        if not can_refuse(program):
             return
         for batch in self._edges_of_now():
             found = first_refused(program, batch)
@@ -352,7 +358,7 @@ class MainLoop:
                 while not pages.arrange(_PAGES_LOOKED_AT):
                     pass
                 for page in range(_PAGES_LOOKED_AT):
-                    yield EdgeBatch.of(*pages.page_edges(page))
+                    yield EdgeBatch.insertions(*pages.page_edges(page))
         finally:
             branch.cancel()
             branch.release()

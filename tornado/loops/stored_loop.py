@@ -43,7 +43,7 @@ class StoredLoop(MainLoop):
             for ids in stored.id_pages():
                 self._name(ids)
             for edges in stored.edge_pages():
-                self.admit(EdgeBatch.of(edges.sources, edges.targets, edges.weights), "", 0)
+                self.admit(EdgeBatch.insertions(edges.sources, edges.targets, edges.weights), "", 0)
             return self._fork(
                 self.program,
                 snapshot=stored.snapshot_of(self.name),

@@ -100,6 +100,11 @@ repeat the call: none of it was taken.
         return cls(src_ids, dst_ids, weights, codes)
 
     @classmethod
+    def insertions(cls, src: NDArray[np.int64], dst: NDArray[np.int64], weight: NDArray[np.float64]) -> Self:
+        """Insertions of edges that were in a graph already: like the constructor, it trusts them."""
+        return cls(src, dst, weight, np.full(len(src), INSERT, np.int8))
+
+    @classmethod
     def mentions(cls, ids: NDArray[np.int64]) -> Self:
         """Records that name vertices without an edge: from their version on these were seen."""
         return cls(ids, ids, np.ones(len(ids)), np.full(len(ids), MENTION, np.int8))
