@@ -14,13 +14,14 @@ from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
 from .branch import Branch
 from .checkpoint import not_stored, store_checkpoint
+from .edge_shares import reverse_shares_of
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
 from .kind import kind_of_program, kinds
 from .part import MainPartView, PartView, StorableView
 from .parts import Parts
 from .restoration import Restored
-from .share import Share, reverse_shares_of
+from .share import Share
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import StoredSnapshot

@@ -68,6 +68,9 @@ repeat the call: none of it was taken.
     weight: NDArray[np.float64]
     op: NDArray[np.int8]
 
+    def __len__(self) -> int:
+        return len(self.src)  # asked several times of each share, so not by way of the schema
+
     @classmethod
     def of(cls, src: Any, dst: Any, weight: Any = None, op: Any = INSERT) -> Self:
         """Check a caller's columns and copy them: all of the call or, with an error, none of it.
