@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,8 @@ class Staging:
         source: str,
         offset: int,
         timeout_s: float | None = None,  # noqa: ARG002
+        *,
+        checked: Sequence[object] = (),  # noqa: ARG002
     ) -> None:
         """Count the edges."""
         self.edges += len(batch)

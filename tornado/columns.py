@@ -75,8 +75,10 @@ class ValueLayout:
 
 NUMBERS = ValueLayout("float64", "float64/32", 32)
 """A value is one number."""
-PAIRS = ValueLayout("int64", "int64", 64)
+WHOLE_PAIRS = ValueLayout("int64", "int64", 64)
 """A value is a pair of whole numbers, one after the other; `pair_kernel` knows how far apart those of two rows are."""
+FLOAT_PAIRS = ValueLayout("float64", "float64", 64)
+"""Likewise, and of floats."""
 
 
 def columns_constructor(columns: type, *, layout: ValueLayout = NUMBERS) -> str:

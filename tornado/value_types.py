@@ -1,8 +1,9 @@
 """What the values of an answer are: their type, which of them were reached, and the order in which they rank.
 
-A program says it all with its `worst`. Where that is a number, a vertex has one float64, and one that has `worst` was not
-reached. Where it is a pair of whole numbers, a vertex has a pair of int64, of which an answer shows the first: a label, say. Every
-vertex that was seen has one.
+A program says it all with its `worst`. Where that is a number, a vertex has one float64, and where it is a pair, a pair of numbers
+of which an answer shows the first. A float, alone or the first of a pair, tells what was not reached: that shows the one of `worst`.
+A pair of whole numbers is one of int64. Its first is a label, say, every one of which may be somebody's, so none is left to
+tell that, and every vertex that was seen counts as reached.
 
 Guarantees: an int64 never becomes a float, also where values are compared or ranked, so those beyond 2^53 keep all their bits; what
 is no number (NaN) is nobody's value, and an infinity that is not `worst` is a value as any other.
@@ -17,10 +18,22 @@ Ids = NDArray[np.int64]
 ValueArray = NDArray[np.float64 | np.int64]
 """The values that are shown: one float64 a vertex, or one int64."""
 Mask = NDArray[np.bool_]
-Worst = float | tuple[int, int]
+Worst = float | tuple[int, int] | tuple[float, float]
 """The value of a vertex that no offer has reached."""
 
 FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
+
+
+def entry_of(worst: Worst) -> NDArray[np.float64 | np.int64]:
+    """Return `worst` as a loop keeps it, and every value with it: float64[], float64[2] or int64[2].
+
+    Examples
+    --------
+    >>> entry_of(-1), entry_of((float("inf"), 0)), entry_of((2**63 - 1, 0))
+    (array(-1.), array([inf,  0.]), array([9223372036854775807,                   0]))
+    """
+    is_whole = isinstance(worst, tuple) and all(isinstance(number, int | np.integer) for number in worst)
+    return np.array(worst, INT64 if is_whole else FLOAT64)
 
 
 def dtype_of(worst: Worst) -> np.dtype[np.float64 | np.int64]:
@@ -28,22 +41,22 @@ def dtype_of(worst: Worst) -> np.dtype[np.float64 | np.int64]:
 
     Examples
     --------
-    >>> dtype_of(-1.0), dtype_of((2**63 - 1, 0))
-    (dtype('float64'), dtype('int64'))
+    >>> dtype_of(-1.0), dtype_of((float("inf"), 0.0)), dtype_of((2**63 - 1, 0))
+    (dtype('float64'), dtype('float64'), dtype('int64'))
     """
-    return INT64 if isinstance(worst, tuple) else FLOAT64
+    return entry_of(worst).dtype
 
 
 def shown(values: NDArray[np.float64 | np.int64]) -> ValueArray:
-    """Return what is shown of values as a loop has them: float64[n] and int64[n] as they are, of int64[n, 2] the first ones."""
+    """Return what is shown of values as a loop has them: numbers[n] as they are, of numbers[n, 2] the first ones."""
     return values if values.ndim == 1 else np.ascontiguousarray(values[:, 0])
 
 
 def unknown_values(count: int, worst: Worst) -> ValueArray:
-    """Return what stands in place of the values of vertices that were never seen: `worst`, or 0 where values are whole numbers."""
-    if isinstance(worst, tuple):
+    """Return what stands in place of the values of vertices that were never seen: as of `worst`, or 0 where they are whole numbers."""
+    if dtype_of(worst) == INT64:
         return np.zeros(count, np.int64)
-    return np.full(count, worst, np.float64)
+    return np.full(count, _shown_worst(worst), np.float64)
 
 
 def reached_of(values: ValueArray, worst: Worst) -> Mask:
@@ -53,12 +66,14 @@ def reached_of(values: ValueArray, worst: Worst) -> Mask:
     --------
     >>> reached_of(np.array([0.0, np.inf, -np.inf, np.nan]), np.inf).tolist()
     [True, False, True, False]
+    >>> reached_of(np.array([1.0, np.inf]), (np.inf, np.inf)).tolist()
+    [True, False]
     >>> reached_of(np.array([7, -(2**63)]), (2**63 - 1, 0)).tolist()
     [True, True]
     """
-    if isinstance(worst, tuple):
+    if dtype_of(worst) == INT64:
         return np.ones(len(values), np.bool_)
-    reached: Mask = (values != worst) & ~np.isnan(values)
+    reached: Mask = (values != _shown_worst(worst)) & ~np.isnan(values)
     return reached
 
 
@@ -87,6 +102,10 @@ def ranked(ids: Ids, values: ValueArray, reached: Mask, k: int, rank: str) -> tu
     ids, values = best_of(ids, values, reached, k, rank)
     order = np.lexsort((ids, _keys(values, rank)))[:k]
     return ids[order], values[order]
+
+
+def _shown_worst(worst: Worst) -> float:
+    return worst[0] if isinstance(worst, tuple) else worst
 
 
 def _keys(values: ValueArray, rank: str) -> ValueArray:

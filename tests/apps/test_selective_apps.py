@@ -21,6 +21,7 @@ from tests.loops.streaming import TIMEOUT_S, bound_name
 from tornado import EdgeBatch, SelectiveProgram
 from tornado.kinds.selective.loop_columns import INVALIDATIONS
 from tornado.loops import BranchState, Master
+from tornado.storage import MemoryStore
 from tornado.testing import (
     EdgeHistory,
     EdgeList,
@@ -43,6 +44,11 @@ class App:
     program: SelectiveProgram
     by_networkx: Callable[[EdgeList], dict[int, float]]
     by_arrays: Callable[[EdgeList, np.ndarray], np.ndarray]
+
+
+def first_of(value):
+    """What is shown of a value: the first of a pair."""
+    return value[0] if isinstance(value, tuple) else value
 
 
 def graph_of(edges):
@@ -147,11 +153,12 @@ class Stream:
         edges = self.history.at(prefix)
         if small:
             reached = self.app.by_networkx(edges)
-            worst = self.app.program.worst
+            worst = first_of(self.app.program.worst)
             expected = np.array([reached.get(vertex, worst) for vertex in ids.tolist()], np.float64)
             # A source is reached where it has lost all its edges, too.
-            own = [self.app.program.initial(vertex, *self.app.program.arguments()) for vertex in ids.tolist()]
-            expected = np.where(np.array(own) != worst, own, expected)
+            initial, arguments = self.app.program.initial, self.app.program.arguments()
+            own = np.array([first_of(initial(vertex, *arguments)) for vertex in ids.tolist()])
+            expected = np.where(own != worst, own, expected)
         else:
             expected = self.app.by_arrays(edges, ids)
         wrong = np.flatnonzero(found != expected)
@@ -296,7 +303,92 @@ def test_a_vertex_with_another_producer_heals_by_itself_only_where_that_one_is_s
             run.admit(1)
             costs[type(app.program)] = run.invalidations() - before
             run.judge_main()
-    assert costs == {BreadthFirstSearch: 0, WidestPath: 2, Reachability: 2}
+    assert costs == {BreadthFirstSearch: 0, WidestPath: 2, Reachability: 0}
+
+
+@everywhere
+@pytest.mark.parametrize("distance", ["the same", "greater"])
+def test_what_is_reached_another_way_from_as_near_stays_so_without_a_wave(workers, bound, distance):
+    # 1003 is two hops from the source 0 by way of 1000, and by way of 1001 too, or three by way of 1002.
+    tree = edge_list(
+        (0, 1000, 1.0), (1000, 1003, 1.0), (1003, 1004, 1.0), (1003, 1005, 1.0), (1005, 1003, 1.0)
+    )
+    other = edge_list(
+        (0, 1001, 1.0), (1001, 1003 if distance == "the same" else 1002, 1.0), (1002, 1003, 1.0)
+    )
+    stream = joined(tree.records(), other.records(), removed((1000, 1003)))
+    with Stream(REACHED, stream, workers, bound) as run:
+        run.admit(len(tree))
+        run.judge_main()  # idle, so that 1003 hangs on 1000
+        run.admit(len(other))
+        run.judge_main()
+        before = run.loop.statistics().waves
+        run.admit(1)
+        run.judge_main()
+        assert (run.loop.statistics().waves > before) == (distance == "greater")
+
+
+def hops_from_sources(edges):
+    graph = graph_of(edges)
+    sources = [source for source in SOURCES if source in graph]
+    return nx.multi_source_dijkstra_path_length(graph, sources, weight=lambda *_: 1)
+
+
+def test_an_edge_that_goes_begins_a_wave_only_where_something_is_farther_or_out_of_reach_without_it():
+    graph = random_multigraph(200, 2000, seed=8, integral=True)
+    gone = without(graph, seed=9).slice(0, 300)
+    farther = 0
+    with Stream(REACHED, joined(graph.records(), gone), 1, 64) as run:
+        run.admit(len(graph))
+        run.judge_main()
+        hops = hops_from_sources(run.history.at(run.admitted))
+        while run.admit(1):
+            run.judge_main()
+            before, hops = hops, hops_from_sources(run.history.at(run.admitted))
+            farther += hops != before
+        assert run.loop.statistics().waves <= farther < len(gone) / 10
+
+
+@dataclass(frozen=True)
+class ReachedWithoutHops(SelectiveProgram):
+    """Reachability whose values are all equal where something is reached, as it was once: a program of another identity."""
+
+    sources: tuple[int, ...]
+
+    @staticmethod
+    def initial(vertex, sources):
+        for source in sources:
+            if vertex == source:
+                return 1.0
+        return math.inf
+
+    @staticmethod
+    def offer(value, weight):
+        return value
+
+    @staticmethod
+    def better(value, other):
+        return value < other
+
+
+def test_values_are_stored_and_restored_but_those_of_the_program_without_hops_are_not_taken_over():
+    store, records = MemoryStore(), random_multigraph(60, 150, seed=4).records()
+    answers, restored = [], []
+    for workers, program in ((2, ReachedWithoutHops), (1, Reachability), (2, Reachability)):
+        with Master(store, workers) as master:
+            loop = master.start(program(sources=SOURCES), "reached")
+            if loop.restored is None:
+                loop.admit(records, "stream", len(records))
+            else:
+                restored.append(loop.restored.is_converged)
+            assert loop.wait_idle(TIMEOUT_S)
+            updates = loop.statistics().updates
+            answers.append([column.tolist() for column in loop.approximation().arrays()])
+            loop.checkpoint()
+    assert restored == [False, True]
+    assert updates == 0
+    assert answers[0] == answers[1] == answers[2]
+    assert set(answers[0][1]) == {1.0, math.inf}
 
 
 def test_other_sources_are_a_branch_of_their_own_and_compile_nothing():

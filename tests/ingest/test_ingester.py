@@ -28,7 +28,7 @@ class RecordingLoop:
         self.open = threading.Event()
         self.open.set()
 
-    def admit(self, batch, source, offset, timeout_s=None):
+    def admit(self, batch, source, offset, timeout_s=None, *, checked=()):
         self.calls += 1
         assert len(batch)
         assert timeout_s is not None
@@ -255,7 +255,7 @@ def test_a_program_that_joins_while_a_batch_waits_costs_only_the_records_that_it
             refused, reason = no_negative_weight(batch)
             return refused & self.has_joined, reason
 
-        def admit(self, batch, source, offset, timeout_s=None):
+        def admit(self, batch, source, offset, timeout_s=None, *, checked=()):
             self.has_joined = True
             if self.check(batch)[0].any():
                 raise InvalidArgument("weight is negative")

@@ -234,9 +234,9 @@ def test_what_a_pipe_gave_is_in_the_log_before_it_is_admitted(fake, store):
     logged = []
     admit = loop.admit
 
-    def seen(batch, source, offset, timeout_s=None):
+    def seen(batch, source, offset, timeout_s=None, **options):
         logged.append([reached for reached, _ in log.replay("roads", source, after=0)])
-        return admit(batch, source, offset, timeout_s)
+        return admit(batch, source, offset, timeout_s, **options)
 
     loop.admit = seen
     intake.admit(EdgeBatch.of([4], [7]), "stdin", 1, timeout_s=1)

@@ -230,7 +230,7 @@ class GatedLoop:
         self.edges = 0
         self._offsets = {}
 
-    def admit(self, batch, source, offset, timeout_s=None):
+    def admit(self, batch, source, offset, timeout_s=None, *, checked=()):
         if not self.gate.wait(timeout_s):
             raise QueueFull("the gate is shut")
         self.edges += len(batch)
@@ -266,3 +266,45 @@ def test_a_loop_that_lags_pauses_the_partitions_and_bounds_what_waits(broker, to
         wait_until(lambda: sum(one.lag_records for one in ingester.statistics()) == 0)
         assert loop.edges == 120 * value.count(b"\n")
         assert ingester.restarts == 0
+
+
+class JoinedLoop(GatedLoop):
+    """A program joins when the first chunk comes in, and takes no negative weights from then on."""
+
+    has_joined = False
+
+    def check(self, batch):
+        return (batch.weight < 0) & self.has_joined, "weight is negative"
+
+    program = property(lambda self: self)
+
+    def admit(self, batch, source, offset, timeout_s=None, *, checked=()):
+        self.has_joined = True
+        if self.check(batch)[0].any():
+            raise InvalidArgument("weight is negative")
+        super().admit(batch, source, offset, timeout_s)
+
+
+@pytest.mark.parametrize("options", [{}, {"dedup_key": "id"}], ids=["all records", "without repetitions"])
+def test_a_program_that_joins_while_a_chunk_waits_costs_only_the_records_that_it_cannot_take(
+    broker, topic, tmp_path, options
+):
+    name, weights = topic(), [1.0, -1.0, 2.0, 3.0, -2.0, 4.0]
+    with broker.producer() as producer:
+        for place, weight in enumerate(weights):
+            line = {"src": place, "dst": place + 1, "weight": weight}
+            if options:
+                line["id"] = min(place, 4)  # the last one repeats the one before it
+            producer.send(name, json.dumps(line).encode())
+    loop = JoinedLoop()
+    loop.gate.set()
+    with (
+        Quarantine(tmp_path / "rejected.jsonl") as quarantine,
+        pumped(loop, settings_of(broker, name, **options), quarantine),
+    ):
+        wait_until(lambda: loop.offsets() == {f"{name}:0": len(weights)})
+        assert [(one["position"], one["reason"]) for one in entries(quarantine)] == [
+            (1, "weight is negative"),
+            (4, "weight is negative"),
+        ]
+        assert loop.edges == (3 if options else 4)

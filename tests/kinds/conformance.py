@@ -350,14 +350,13 @@ def shares_have_each_record_where_it_belongs(sample, workers, seed=3):
     sources, targets = partition.owners_of(source), partition.owners_of(target)
     shared = np.zeros(300, np.int64)
     for worker, share in enumerate(shares):
-        found = EdgeBatch(share.sources, share.targets, share.weights, share.operations)
-        which = share.weights.astype(np.int64)
-        assert batch.take(which).equals(found)
+        which = share.batch.weight.astype(np.int64)
+        assert batch.take(which).equals(share.batch)
         assert (np.diff(which) > 0).all()
         assert ((sources[which] == worker) | (targets[which] == worker)).all()
         assert (partition.owners_of(share.mentioned) == worker).all()
         shared[which] += 1
-        named = np.concatenate([share.sources, share.targets, share.mentioned])
+        named = np.concatenate([share.batch.src, share.batch.dst, share.mentioned])
         own = np.unique(named[partition.owners_of(named) == worker])
         assert np.array_equal(
             own, np.unique(np.concatenate([source[sources == worker], target[targets == worker]]))

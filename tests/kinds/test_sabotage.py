@@ -196,8 +196,7 @@ def tells_nobody_of_targets_elsewhere(patch):
 def shares_backwards(patch):
     def change(found):
         share = found[0]
-        share.sources, share.targets = share.sources[::-1], share.targets[::-1]
-        share.weights, share.operations = share.weights[::-1], share.operations[::-1]
+        share.batch = share.batch.take(slice(None, None, -1))
 
     patch.setattr(ToyKind, "shares", share_by(change))
 

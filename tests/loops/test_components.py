@@ -17,10 +17,11 @@ from tornado.errors import UnknownField
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.kinds.selective.kind import SelectiveKind
 from tornado.loops import BranchState, Master
+from tornado.loops.edge_shares import shares_of
 from tornado.loops.journal import Journal
 from tornado.loops.main_loop import MainLoop
 from tornado.loops.new_loop import NewLoop
-from tornado.loops.share import batch_of, shares_of
+from tornado.loops.share import batch_of
 from tornado.loops.stream_part import StreamPart
 from tornado.storage import open_store
 from tornado.testing import (
@@ -349,8 +350,10 @@ def test_a_journal_is_shared_out_anew_for_both_directions():
         want = shares_of(batch, partition, both_ways=True)
         assert version == 1
         for share, expected in zip(shares, want, strict=True):
-            found = sorted(zip(share.sources, share.targets, share.operations, strict=True))
-            assert found == sorted(zip(expected.sources, expected.targets, expected.operations, strict=True))
+            found = sorted(zip(share.batch.src, share.batch.dst, share.batch.op, strict=True))
+            assert found == sorted(
+                zip(expected.batch.src, expected.batch.dst, expected.batch.op, strict=True)
+            )
         assert len(batch_of(shares_of(batch, partition))) >= len(batch)
         assert journal.records == sum(share.records for share in shares)
 
@@ -390,14 +393,14 @@ def test_graph_reads_no_reverse_lists_that_are_gone():
     graph.begin_reverse()
     batch = sparse(seed=5).slice(0, 300)
     share = shares_of(batch, partition, both_ways=True)[0]
-    columns = (share.sources, share.targets, share.weights, share.operations)
+    columns = (share.batch.src, share.batch.dst, share.batch.weight, share.batch.op)
     assert graph.apply(*columns, 0, 150) == 150
     graph.end_reverse()
-    assert graph.apply(*columns, 150, len(share.sources), is_both_ways=share.is_both_ways) == len(
-        share.sources
+    assert graph.apply(*columns, 150, len(share.batch.src), is_both_ways=share.is_both_ways) == len(
+        share.batch.src
     )
     alone = EvolvingGraph(partition, 0)
     own = shares_of(batch, partition)[0]
-    alone.apply(own.sources, own.targets, own.weights, own.operations, 0, len(own.sources))
+    alone.apply(own.batch.src, own.batch.dst, own.batch.weight, own.batch.op, 0, len(own.batch.src))
     found, want = graph.edges(), alone.edges()
     assert sorted(zip(found[0], found[1], strict=True)) == sorted(zip(want[0], want[1], strict=True))

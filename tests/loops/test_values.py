@@ -1,5 +1,6 @@
 """Values read from parts of every kind: as floats or as whole numbers of 64 bits, compared with plain Python, which has both exactly."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -130,7 +131,21 @@ def test_an_infinity_is_a_value_unless_it_is_the_worst_and_what_is_no_number_is_
     assert values.reached(found).tolist() == [worst != np.inf, True, worst == np.inf, False]
 
 
+@pytest.mark.parametrize("passed", [lambda part: part, remote], ids=["here", "over the wire"])
+def test_of_pairs_of_floats_the_first_says_what_was_not_reached(passed):
+    pairs = np.array([[1.0, 4.0], [np.inf, np.inf], [1.0, np.inf], [0.5, 9.0]])
+    values = Values(
+        [passed(ColumnValues(np.arange(1, 5), pairs))], rank="nearest", worst=(math.inf, math.inf)
+    )
+    found, known = values.lookup(np.array([2, 3, 7]))
+    assert (found.tolist(), known.tolist()) == ([math.inf, 1.0, math.inf], [True, True, False])
+    assert values.reached(found).tolist() == [False, True, False]
+    assert [column.tolist() for column in values.top(9)] == [[4, 1, 3], [0.5, 1.0, 1.0]]
+    assert values.dtype == found.dtype == np.float64
+
+
 def test_a_program_says_the_type_by_its_worst_value():
+    assert (dtype_of((math.inf, 0)), dtype_of((0.0, 0.0))) == (np.float64, np.float64)
     assert (dtype_of(0.0), dtype_of(-np.inf), dtype_of((0, 0))) == (np.float64, np.float64, np.int64)
     assert reached_of(np.array([GREATEST, 0]), PAIRS).all()
 

@@ -8,7 +8,7 @@ from apps.widest_path import WidestPath
 from tests.loops.general_programs import Paths
 from tornado.graph import PartitionMap
 from tornado.loops import Master
-from tornado.loops.share import shares_of
+from tornado.loops.edge_shares import shares_of
 from tornado.records.edge_batch import EdgeBatch
 from tornado.storage.memory import MemoryStore
 
@@ -30,7 +30,7 @@ def test_each_worker_gets_the_vertices_that_it_owns_and_no_edge_of_them(workers)
     partition = PartitionMap.even(workers)
     batch = EdgeBatch.concat([EDGES, EdgeBatch.mentions(ALONE)])
     shares = shares_of(batch, partition)
-    assert sum(len(share.sources) for share in shares) == len(EDGES)
+    assert sum(len(share.batch) for share in shares) == len(EDGES)
     for worker, share in enumerate(shares):
         assert (partition.owners_of(share.mentioned) == worker).all()
         assert set(ALONE[partition.owners_of(ALONE) == worker].tolist()) <= set(share.mentioned.tolist())

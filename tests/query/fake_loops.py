@@ -20,6 +20,7 @@ import numpy as np
 from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import InvalidArgument, QueueFull, UnknownField
 from tornado.loops.statistics import BranchState, Progress
+from tornado.records.checked import Checked
 from tornado.storage import MemoryStore
 
 INSERT, REMOVE, REPLACE, MENTION = 1, -1, 2, 3
@@ -204,9 +205,9 @@ class MainLoop:
         return self
 
     def check(self, batch):
-        return self.program.check(batch)
+        return Checked(*self.program.check(batch))
 
-    def admit(self, batch, source, offset, timeout_s=None):
+    def admit(self, batch, source, offset, timeout_s=None, *, checked=()):
         self.master.answers.wait()
         if self.master.lagging:
             raise QueueFull(f"loop {self.name!r} lags", retry_after_s=2)

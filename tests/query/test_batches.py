@@ -463,7 +463,7 @@ def test_the_columns_of_a_batch_are_kept_before_it_is_in(fake, monkeypatch):
     parsed = parse_arrow(body([1], [8]))
     assert staging.stage(key, "a", 0, parsed, columns={"src", "dst", "op"})
 
-    def crash(*_):
+    def crash(*_, **__):
         raise RuntimeError("killed")
 
     # Whatever comes first of the two, a crash may come before the other.

@@ -16,6 +16,8 @@ CARRIERS = [
     "intake/checkpoints.py",
     "intake/push_log.py",
     "intake/staging.py",
+    "loops/journal.py",
+    "loops/share.py",
     "records/record_batch.py",
 ]
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ingest.ingester import Admitting, Check, Ingester, IngesterState, IngesterStatistics
+from ..ingest.ingester import Admitting, Ingester, IngesterState, IngesterStatistics
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.quarantine import Quarantine
 from ..ingest.source import Source
+from ..records.checked import Check
 
 _STOPPING_S = 10.0
 

@@ -15,23 +15,17 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import InvalidArgument, QueueFull
+from ..records.checked import Check, Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from .parsed import ParsedBatch
 from .quarantine import Quarantine
 from .source import Source
-
-Check = Callable[[EdgeBatch], tuple[NDArray[np.bool_], str]]
-"""What a program refuses: which edges of a batch are bad, and why."""
 
 _RATE_WINDOW_S: Final = 5.0
 _POLL_S: Final = 0.1
@@ -40,8 +34,19 @@ _POLL_S: Final = 0.1
 class Admitting(Protocol):
     """What an ingester needs of a loop."""
 
-    def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> object:
-        """Admit a batch after which `source` stands at `offset`; QueueFull, and nothing admitted, after `timeout_s`."""
+    def admit(
+        self,
+        batch: EdgeBatch,
+        source: str,
+        offset: int,
+        timeout_s: float | None = None,
+        *,
+        checked: CheckedBy = (),
+    ) -> object:
+        """Admit a batch after which `source` stands at `offset`; QueueFull, and nothing admitted, after `timeout_s`.
+
+        Those who have looked at its records, `checked`, are not asked again.
+        """
         ...
 
     def advance(self, source: str, offset: int) -> object:
@@ -255,8 +260,8 @@ class Ingester:
 
     def _take(self, parsed: ParsedBatch) -> None:
         offset, written = self._offset + parsed.records, set[int]()
+        parsed, checked = self._checked(parsed)
         while True:
-            parsed = self._checked(parsed)
             self._quarantine.write(
                 self._source.name, tuple(one for one in parsed.rejected if one.position not in written)
             )
@@ -264,12 +269,14 @@ class Ingester:
             try:
                 if not len(parsed.batch):
                     self._loop.advance(self._source.name, offset)
-                elif not self._admit(parsed.settled(), offset):
+                elif not self._admit(parsed.settled(), offset, checked):
                     return
                 break
             except InvalidArgument:
                 # A program may have joined the stream since that cannot take what is here.
-                if len(self._checked(parsed).batch) == len(parsed.batch):
+                before = len(parsed.batch)
+                parsed, checked = self._checked(parsed)
+                if len(parsed.batch) == before:
                     raise
         with self._lock:
             self._offset = offset
@@ -279,18 +286,18 @@ class Ingester:
             self._recent.append((self._clock.monotonic(), parsed.records))
             self._forget_old()
 
-    def _checked(self, parsed: ParsedBatch) -> ParsedBatch:
-        """Without the records that a program cannot take."""
+    def _checked(self, parsed: ParsedBatch) -> tuple[ParsedBatch, CheckedBy]:
+        """Without the records that a program cannot take, and who has looked."""
         if self._check is None or not len(parsed.batch):
-            return parsed
-        bad, reason = self._check(parsed.batch)
-        return parsed.without(bad, reason)
+            return parsed, ()
+        found = Checked(*self._check(parsed.batch))
+        return parsed.without(found.refused, found.reason), found.by
 
-    def _admit(self, batch: EdgeBatch, offset: int) -> bool:
+    def _admit(self, batch: EdgeBatch, offset: int, checked: CheckedBy) -> bool:
         """Admit, however long the loop takes; False if stopped while waiting."""
         while True:
             try:
-                self._loop.admit(batch, self._source.name, offset, timeout_s=_POLL_S)
+                self._loop.admit(batch, self._source.name, offset, timeout_s=_POLL_S, checked=checked)
             except QueueFull:
                 if self._stop.is_set():
                     return False

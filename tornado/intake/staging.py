@@ -65,6 +65,7 @@ class _Chunk:
     records: int
     rejected: tuple[Rejection, ...]
     draft: Draft | None
+    checked: tuple[object, ...]  # who has looked at the records
     staged_s: float
 
     @property
@@ -146,8 +147,8 @@ class Staging:
             return False
         optional = OPTIONAL & columns
         intake.columns.require(key.source, optional)
-        bad, reason = intake.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
+        bad, reason, checked = intake.check(parsed.batch)
+        parsed = parsed.without(bad, reason, bounds=REJECTED)
         staged = _Chunk(
             parsed.batch,
             optional,
@@ -155,6 +156,7 @@ class Staging:
             parsed.records,
             parsed.rejected,
             parsed.draft,
+            checked,
             self._clock.monotonic(),
         )
         with self._lock:
@@ -187,7 +189,9 @@ class Staging:
         # Before the batch: a crash in between may remember a column too many, and never forgets one of a batch that is in.
         columns = frozenset[str]().union(*(chunk.columns for chunk in chunks))
         intake.columns.add(key.source, columns)
-        pushed = intake.push_batch(key.source, key.number, batch, rejected)
+        pushed = intake.push_batch(
+            key.source, key.number, batch, rejected, checked=_common([chunk.checked for chunk in chunks])
+        )
         with self._lock:
             for other in list(self._chunks):
                 if (other.intake, other.source) == (intake, key.source) and other.number <= key.number:
@@ -257,6 +261,12 @@ def _assembled(chunks: Sequence[_Chunk]) -> tuple[EdgeBatch, tuple[Rejection, ..
         return batch, tuple(rejected)
     # Stable, and by its last key first.
     return batch.take(np.lexsort(ranks[::-1])), tuple(rejected)
+
+
+def _common(checked: Sequence[tuple[object, ...]]) -> list[object]:
+    """Return who has looked at every chunk."""
+    first, *others = checked or [()]
+    return [one for one in first if all(one in other for other in others)]
 
 
 def _check_orders(chunks: Sequence[_Chunk]) -> None:

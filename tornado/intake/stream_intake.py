@@ -29,11 +29,13 @@ from ..ingest.parsed import REJECTED, ParsedBatch, Rejection, is_settled, settle
 from ..ingest.quarantine import Quarantine
 from ..ingest.source_names import SourceKind, kind_of
 from ..loop_views import EdgeStreamView
+from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
-from ..records.operations import MENTION, SYMBOLS
 from ..value_types import Mask
 from .batch_columns import BatchColumns
+from .described import describe
 from .log_contract import NameLog, PushLog
+from .logged import admit_again, has_refused
 from .pushed_sources import PushedSources, SenderReport
 
 
@@ -212,20 +214,26 @@ class StreamIntake:
         BodyTooLarge
             When the records that a program refuses take too much; nothing was admitted or quarantined.
         """
-        bad, reason = self.check(parsed.batch)
-        parsed = parsed.without(np.asarray(bad, dtype=np.bool_), reason, bounds=REJECTED)
+        bad, reason, checked = self.check(parsed.batch)
+        parsed = parsed.without(bad, reason, bounds=REJECTED)
         with self.reports.noting(source), self._restored_source(source) as found:
             before = self._offset(source, found)
             offset = before + parsed.records
             batch = self._as_stream_has_it(self.settled(parsed.batch, parsed.draft))
             # Before the admission: after a crash a record may stand in the quarantine twice, and is never missing.
             self._quarantine.write(source, parsed.shifted(before).rejected)
-            version = self._admit(source, found, batch, offset) if parsed.records else None
+            version = self._admit(source, found, batch, offset, checked=checked) if parsed.records else None
             self._count(source, batch, len(parsed.rejected), parsed.records, offset)
             return Pushed(parsed.accepted, len(parsed.rejected), {source: offset}, version)
 
     def push_batch(
-        self, source: str, number: int, batch: EdgeBatch, rejected: tuple[Rejection, ...] = ()
+        self,
+        source: str,
+        number: int,
+        batch: EdgeBatch,
+        rejected: tuple[Rejection, ...] = (),
+        *,
+        checked: CheckedBy = (),
     ) -> Pushed:
         """Admit a numbered batch as a whole, once: a number that is in already changes nothing.
 
@@ -237,6 +245,8 @@ class StreamIntake:
             Records that were checked (`check`).
         rejected : tuple of Rejection
             The other records; positions count the records of the batch from 1.
+        checked
+            Who has looked at all records of the batch.
 
         Raises
         ------
@@ -253,7 +263,7 @@ class StreamIntake:
             offset = before + len(batch) + len(rejected)
             self._quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
             admitted = self._as_stream_has_it(batch)
-            version = self._admit(source, found, admitted, offset, number=number)
+            version = self._admit(source, found, admitted, offset, checked=checked, number=number)
             self._count(source, admitted, len(rejected), offset - before, offset)
             return Pushed(len(batch), len(rejected), {source: offset}, version)
 
@@ -272,7 +282,7 @@ class StreamIntake:
         QueueFull
             When the stream lags for longer than the timeout, or reads its files again.
         """
-        bad, reason = self.check(batch)
+        bad, reason, checked = self.check(batch)
         refused = np.flatnonzero(bad)
         if len(refused):
             raise InvalidArgument(
@@ -282,7 +292,7 @@ class StreamIntake:
         with self.reports.noting(source), self._restored_source(source) as found:
             offset = self._offset(source, found) + len(batch)
             admitted = self._as_stream_has_it(self.settled(batch, draft))
-            version = self._admit(source, found, admitted, offset)
+            version = self._admit(source, found, admitted, offset, checked=checked)
             self._count(source, admitted, 0, len(batch), offset)
             return version
 
@@ -301,7 +311,15 @@ class StreamIntake:
             self._count(source, batch, 0, len(ids), offset)
             return version
 
-    def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
+    def admit(
+        self,
+        batch: EdgeBatch,
+        source: str,
+        offset: int,
+        timeout_s: float | None = None,
+        *,
+        checked: CheckedBy = (),
+    ) -> int:
         """Log and admit a batch of a source that counts its records itself and gives them once; return the version.
 
         So an ingester sees a stream here that pumps such a source (standard input, a named pipe): files are read again after
@@ -313,6 +331,8 @@ class StreamIntake:
             What the source has reached with the batch, rejected records included; the batch may be empty.
         timeout_s : float, optional
             How long to wait for a stream that lags.
+        checked
+            Who has looked at the records (`check`) and is not asked again.
 
         Raises
         ------
@@ -322,15 +342,21 @@ class StreamIntake:
         with self._source(source) as found:
             if len(batch) and not self.stream.wait_room(timeout_s):
                 raise QueueFull(f"stream {self.name!r} lags; nothing of this batch was admitted")
-            return self._admit(source, found, batch, offset)
+            return self._admit(source, found, batch, offset, checked=checked)
 
     def advance(self, source: str, offset: int) -> int:
         """Move a source as `admit` has it to `offset` without a record, in the log too; return the version."""
         return self.admit(EdgeBatch.empty(), source, offset)
 
-    def check(self, batch: EdgeBatch) -> tuple[Mask, str]:
-        """Which records some program on the stream cannot take (a mask over the batch), and why."""
-        return self.stream.check(batch)
+    def check(self, batch: EdgeBatch) -> Checked:
+        """Which records some program on the stream cannot take, in each direction that the stream has of them, and why."""
+        if not self._is_undirected:
+            return self.stream.check(batch)
+        both, records = both_directions(batch, np.arange(len(batch)))
+        found = self.stream.check(both)
+        refused = np.zeros(len(batch), np.bool_)
+        refused[records[found.refused]] = True
+        return found._replace(refused=refused)
 
     def settled(self, batch: EdgeBatch, draft: Draft | None) -> EdgeBatch:
         """Give the ids of the stream to edges that are to be admitted next; see `parsed.settled`.
@@ -412,13 +438,7 @@ class StreamIntake:
 
     def has_logged(self, is_refused: Callable[[EdgeBatch], Mask], *, after: Mapping[str, int]) -> bool:
         """Whether the log has an edge that is refused, beyond these offsets of the sources; not while `forget` is called."""
-        if self._log is None:
-            return False
-        return any(
-            bool((is_refused(batch) & (batch.op != MENTION)).any())
-            for source in self._log.sources(self.name)
-            for _, batch in self._log.replay(self.name, source, after=after.get(source, 0))
-        )
+        return self._log is not None and has_refused(self._log, self.name, is_refused, after=after)
 
     def forget(self, offsets: Mapping[str, int]) -> None:
         """Drop from the log what the oldest kept snapshot has, given its offset of each source."""
@@ -426,8 +446,6 @@ class StreamIntake:
             return
         for source in self._log.sources(self.name):
             self._log.forget(self.name, source, up_to=offsets.get(source, 0))
-
-    # Admission, under the lock of the source
 
     @contextmanager
     def _source(self, source: str) -> Iterator[_Source]:
@@ -478,24 +496,22 @@ class StreamIntake:
                 before = self.offsets().get(source, 0)
                 for offset, batch in log.replay(self.name, source, after=before):
                     if len(batch):
-                        self._admit_again(batch, source, offset)
+                        admit_again(self.stream, self.name, batch, source, offset)
                     else:
                         self.stream.advance(source, offset)
                     found.offset = offset
                     count += len(batch)
         return count
 
-    def _admit_again(self, batch: EdgeBatch, source: str, offset: int) -> None:
-        try:
-            self.stream.admit(batch, source, offset, timeout_s=None)  # however long it takes
-        except InvalidArgument as error:
-            raise InvalidArgument(
-                f"what was pushed to stream {self.name!r} before it was restarted cannot be taken: {error.message}",
-                hint="Start the stream without that program, remove such edges, and start the program beside the others.",
-            ) from error
-
     def _admit(
-        self, source: str, found: _Source, batch: EdgeBatch, offset: int, *, number: int | None = None
+        self,
+        source: str,
+        found: _Source,
+        batch: EdgeBatch,
+        offset: int,
+        *,
+        checked: CheckedBy = (),
+        number: int | None = None,
     ) -> int:
         self.save_names()
         if number is None:
@@ -505,7 +521,7 @@ class StreamIntake:
             self._log.append(self.name, source, offset, batch, number=number)
         try:
             version = (
-                self.stream.admit(batch, source, offset, timeout_s=self._timeout_s)
+                self.stream.admit(batch, source, offset, timeout_s=self._timeout_s, checked=checked)
                 if len(batch)
                 else self.stream.advance(source, offset)
             )
@@ -574,8 +590,7 @@ class StreamIntake:
 
     def _known_batch_sources(self) -> set[str]:
         if self._batch_sources is None:
-            logged = self.logged_sources()
-            self._batch_sources = {source for source in logged if kind_of(source) is SourceKind.BATCHES}
+            self._batch_sources = {one for one in self.logged_sources() if kind_of(one) is SourceKind.BATCHES}
         return self._batch_sources
 
 
@@ -583,17 +598,3 @@ def _closed(stream: str) -> ConnectionLost:
     return ConnectionLost(
         f"stream {stream} was closed with its last loop; nothing was admitted", hint="Start a loop again."
     )
-
-
-def describe(batch: EdgeBatch, index: int, draft: Draft | None = None) -> str:
-    """Return one record as a person reads it.
-
-    Examples
-    --------
-    >>> describe(EdgeBatch.of([1], [2], [-3.0]), 0)
-    '+ 1 -> 2 (weight -3.0)'
-    """
-    weight = batch.weight[index].item()
-    ends = np.array([batch.src[index], batch.dst[index]])
-    source, target = ends.tolist() if draft is None else draft.names(ends)
-    return f"{SYMBOLS[batch.op[index].item()]} {source} -> {target} (weight {weight!r})"

@@ -6,29 +6,28 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypedDict, Unpack, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..engine import ClusterEngine, Engine
 from ..errors import InvalidArgument, NotSupported, WorkerLost
 from ..graph import PartitionMap
+from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
 from .branch import Branch
 from .checkpoint import not_stored, store_checkpoint
+from .edge_shares import reverse_shares_of
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
 from .kind import kind_of_program, kinds
 from .part import MainPartView, PartView, StorableView
 from .parts import Parts
 from .restoration import Restored
-from .share import Share, reverse_shares_of
+from .share import Share
 from .snapshot import Snapshot
 from .statistics import BranchState, IterationStatistics, LoopStatistics
 from .stored_snapshot import StoredSnapshot
 from .stream import BACKLOG_LIMIT_RECORDS, EdgeStream
 from .values import ColumnValues, Values
-from .vertex_program import VertexProgram, first_refused
+from .vertex_program import VertexProgram, can_refuse, first_refused
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", VertexProgram, StoredSnapshot, int | None], Branch]
@@ -130,11 +129,19 @@ class MainLoop:
 
     # The stream
 
-    def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
+    def admit(
+        self,
+        batch: EdgeBatch,
+        source: str,
+        offset: int,
+        timeout_s: float | None = None,
+        *,
+        checked: CheckedBy = (),
+    ) -> int:
         """Admit a batch to the stream; see `EdgeStream.admit`."""
-        return self.stream.admit(batch, source, offset, timeout_s)
+        return self.stream.admit(batch, source, offset, timeout_s, checked=checked)
 
-    def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
+    def check(self, batch: EdgeBatch) -> Checked:
         """Which records a program on the stream cannot take, and why; see `EdgeStream.check`."""
         return self.stream.check(batch)
 
@@ -325,7 +332,7 @@ class MainLoop:
         InvalidArgument
             With that edge.
         """
-        if type(program).check is VertexProgram.check:
+        if not can_refuse(program):
             return
         for batch in self._edges_of_now():
             found = first_refused(program, batch)
@@ -357,7 +364,7 @@ class MainLoop:
                 while not pages.arrange(_PAGES_LOOKED_AT):
                     pass
                 for page in range(_PAGES_LOOKED_AT):
-                    yield EdgeBatch.of(*pages.page_edges(page))
+                    yield EdgeBatch.insertions(*pages.page_edges(page))
         finally:
             branch.cancel()
             branch.release()

@@ -221,8 +221,8 @@ class RemoteHost:
         """Send a command; from any thread, under the master's lock where order matters."""
         match command:
             case Admit(stream, share) if stream in self._applied:  # not one that could not be restored
-                columns = (share.sources, share.targets, share.weights, share.operations, share.mentioned)
-                self.send(("admit", stream, share.version, share.is_both_ways, *columns))
+                columns = share.batch.columns().values()
+                self.send(("admit", stream, share.version, share.is_both_ways, share.mentioned, *columns))
             case Fork():
                 start = self._starts.get(command.loop)
                 if start is None:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ..engine import Member, MemberConfig, WireType, described
 from ..errors import InvalidArgument
+from ..records.edge_batch import EdgeBatch
 from .host import Admit, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
 from .kind import Fields, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
@@ -42,9 +43,8 @@ class RemoteWorker:
         """Take a command of `RemoteHost`; on the listener's thread."""
         post, report = self._worker_host.post, self._member.report
         match command:
-            case ("admit", stream, version, is_both_ways, *columns):
-                share = Share(version, *columns)
-                share.is_both_ways = is_both_ways
+            case ("admit", stream, version, is_both_ways, mentioned, *columns):
+                share = Share(version, EdgeBatch(*columns), mentioned, is_both_ways=is_both_ways)
                 post(Admit(stream, share))
             case ("fork", loop, number, kind, fields, fresh, max_iterations, reads_edges):
                 post(

@@ -131,7 +131,7 @@ class Restoration:
     def _admit_edges(self) -> None:
         version = self._stored.snapshot.version
         for edges in self._stored.edge_pages():
-            batch = EdgeBatch.of(edges.sources, edges.targets, edges.weights)
+            batch = EdgeBatch.insertions(edges.sources, edges.targets, edges.weights)
             for loop in self._left():
                 found = first_refused(loop.program, batch)
                 if found is not None:

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..records.edge_batch import EdgeBatch
 from .branch import Branch
+from .edge_shares import mentions_of
 from .host import EndLoop
 from .main_loop import MainLoop
-from .share import Share
 from .stored_snapshot import StoredSnapshot
 
 
@@ -43,7 +43,7 @@ class StoredLoop(MainLoop):
             for ids in stored.id_pages():
                 self._name(ids)
             for edges in stored.edge_pages():
-                self.admit(EdgeBatch.of(edges.sources, edges.targets, edges.weights), "", 0)
+                self.admit(EdgeBatch.insertions(edges.sources, edges.targets, edges.weights), "", 0)
             return self._fork(
                 self.program,
                 snapshot=stored.snapshot_of(self.name),
@@ -61,12 +61,8 @@ class StoredLoop(MainLoop):
 
     def _name(self, ids: np.ndarray) -> None:
         """Make vertices known, those without an edge too."""
-        owners = self.partition.owners_of(ids)
-        nothing = EdgeBatch.empty()
-        none = (nothing.src, nothing.dst, nothing.weight, nothing.op)
-        shares = [Share(0, *none, ids[owners == worker]) for worker in range(self.workers)]
         with self.stream.order:
-            self.stream.post_shares(shares, 0)
+            self.stream.post_shares(mentions_of(ids, self.partition), 0)
 
     def _cancel(self, branch: Branch) -> None:
         super()._cancel(branch)

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..clock import after
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull
 from ..graph import PartitionMap
+from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
 from ..storage import VersionedStore
@@ -30,7 +30,7 @@ from .share import Share
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshots
 from .version_numbers import VersionNumbers
-from .vertex_program import VertexProgram, first_refused
+from .vertex_program import VertexProgram, can_refuse, first_refused
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
 
@@ -301,7 +301,15 @@ class EdgeStream:
 
     # Admission
 
-    def admit(self, batch: EdgeBatch, source: str, offset: int, timeout_s: float | None = None) -> int:
+    def admit(
+        self,
+        batch: EdgeBatch,
+        source: str,
+        offset: int,
+        timeout_s: float | None = None,
+        *,
+        checked: CheckedBy = (),
+    ) -> int:
         """Admit a batch: every later fork of every loop has it.
 
         Parameters
@@ -312,6 +320,8 @@ class EdgeStream:
             Which source they come from, and how many records of it are in with them.
         timeout_s
             How long to wait for loops that lag; None: as long as it takes.
+        checked
+            Who has looked at the records (`check`) and is not asked again.
 
         Returns
         -------
@@ -327,10 +337,9 @@ class EdgeStream:
             When no number can be reserved for the version; nothing was admitted.
         """
         self.require_open()
-        programs = self._programs()
-        self._refuse_impossible(batch, source, programs)
+        checked = self._refuse_impossible(batch, source, checked)
         until_s = after(self._engine.clock, timeout_s)
-        while (version := self._post(batch, source, offset, programs, until_s)) is None:
+        while (version := self._post(batch, source, offset, checked, until_s)) is None:
             pass  # the stream was about to stand still
         if self._journal is not None and self._journal.is_full:
             self._journal.relieve(self._store_snapshot)
@@ -341,7 +350,7 @@ class EdgeStream:
         batch: EdgeBatch,
         source: str,
         offset: int,
-        programs: Sequence[VertexProgram],
+        checked: CheckedBy,
         until_s: float | None,
     ) -> int | None:
         """Wait for room and put a batch into the sequence; its version, or None where it has to be tried again."""
@@ -359,8 +368,7 @@ class EdgeStream:
             self.require_open()
             if self._stands_still or is_both_ways != self.is_both_ways:
                 return None
-            if programs != (now := self._programs()):  # a loop has joined while this waited
-                self._refuse_impossible(batch, source, now)
+            self._refuse_impossible(batch, source, checked)  # by a loop that has joined since, if one has
             version = self.numbers.take()
             with self._counting:
                 self._version = version
@@ -419,25 +427,31 @@ class EdgeStream:
         loops = self.loops
         return bool(loops) and all(loop.error is not None for loop in loops)
 
-    def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
-        """Which records some program on the stream cannot take (a mask over the batch), and why."""
+    def check(self, batch: EdgeBatch) -> Checked:
+        """Which records some program on the stream cannot take, and why; `admit` is told who has looked."""
         refused, reason = np.zeros(len(batch), np.bool_), ""
-        for program in self._programs():
+        programs = self._programs()
+        for program in programs:
             bad, why = program.check(batch)
             bad = bad & (batch.op != MENTION)
             if bad.any():
                 refused, reason = refused | bad, reason or why
-        return refused, reason
+        return Checked(refused, reason, tuple(programs))
 
     def _programs(self) -> list[VertexProgram]:
-        return [*self._expected, *(loop.program for loop in self.loops if loop.error is None)]
+        """Those that may refuse a record."""
+        programs = [*self._expected, *(loop.program for loop in self.loops if loop.error is None)]
+        return [program for program in programs if can_refuse(program)]
 
-    def _refuse_impossible(self, batch: EdgeBatch, source: str, programs: Sequence[VertexProgram]) -> None:
+    def _refuse_impossible(self, batch: EdgeBatch, source: str, checked: CheckedBy) -> CheckedBy:
+        """Refuse a batch that a program cannot take which has not looked at it; return who has, then."""
+        programs = [program for program in self._programs() if program not in checked]
         for program in programs:
             found = first_refused(program, batch)
             if found is not None:
                 first, record, reason = found
                 raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
+        return [*checked, *programs] if programs else checked
 
     # Forks, under the order
 

@@ -209,16 +209,17 @@ class StreamPart:
     def _apply(self, share: Share, records: int) -> bool:
         """Apply up to so many records of a share; return whether all of them are applied."""
         self._stop_scans()
-        first, stop = share.following, min(share.following + records, len(share.sources))
-        mentions = share.records - len(share.sources)
+        first, stop = share.following, min(share.following + records, len(share.batch))
+        mentions = share.records - len(share.batch)
         if len(share.mentioned):
             self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
-        columns = (share.sources, share.targets, share.weights, share.operations)
-        share.following = self.graph.apply(*columns, first, stop, is_both_ways=share.is_both_ways)
+        batch, is_both_ways = share.batch, share.is_both_ways
+        columns = (batch.src, batch.dst, batch.weight, batch.op)
+        share.following = self.graph.apply(*columns, first, stop, is_both_ways=is_both_ways)
         self._tell()
         self._on_applied(share.following - first + mentions)
-        return share.following == len(share.sources)
+        return share.is_applied
 
     def _stop_scans(self) -> None:
         for reader in self._readers:

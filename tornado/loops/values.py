@@ -1,6 +1,6 @@
 """The values of a loop, wherever its workers hold them, looked up by vertex id from any thread.
 
-What a value is, a program's `worst` says (`value_types.py`): a float64, or a pair of int64 of which the first is shown.
+What a value is, a program's `worst` says (`value_types.py`): a number, or a pair of which the first is shown.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ColumnValues:
     Attributes
     ----------
     ids : int64[n]
-    values : float64[n], int64[n] or int64[n, 2]
+    values : numbers[n] or numbers[n, 2]
         The first of each pair is shown.
     """
 
@@ -119,7 +119,7 @@ class Values:
 
     @property
     def dtype(self) -> np.dtype[np.float64 | np.int64]:
-        """The type of the values that all methods return: float64, or int64 where the program's are pairs."""
+        """The type of the values that all methods return: float64, or int64 where the program's are whole numbers."""
         return dtype_of(self.worst)
 
     def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:

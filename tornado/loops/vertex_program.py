@@ -47,7 +47,11 @@ class VertexProgram:
     both_ways: ClassVar[bool] = False
 
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
-        """Which records this program cannot take (a mask over the batch), and why."""
+        """Which records this program cannot take (a mask over the batch), and why.
+
+        Each record is looked at once, before it is admitted. Where ids are strings, one that the stream has not seen may have a
+        number for the time being: equal where the strings are.
+        """
         return np.zeros(len(batch), np.bool_), ""
 
     @property
@@ -122,6 +126,11 @@ class VertexProgram:
                 f"delay bound {delay_bound if delay_bound is not None else 'unbounded'} is not possible for "
                 f"{type(self).__name__}: it converges for {allowed}"
             )
+
+
+def can_refuse(program: VertexProgram) -> bool:
+    """Whether there are records that a program cannot take."""
+    return type(program).check is not VertexProgram.check
 
 
 def first_refused(program: VertexProgram, batch: EdgeBatch) -> tuple[int, str, str] | None:

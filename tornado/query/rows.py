@@ -73,7 +73,7 @@ class AnswerForm:
         The program's ranking, "nearest" or "highest".
     codec : IdCodec
         Between the ids of the loop and those outside.
-    worst : float or pair of int
+    worst : float or pair
         The program's: the value of what was not reached.
     values_are_ids : bool
         Whether the program's values are ids of vertices.

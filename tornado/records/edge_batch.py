@@ -68,6 +68,9 @@ repeat the call: none of it was taken.
     weight: NDArray[np.float64]
     op: NDArray[np.int8]
 
+    def __len__(self) -> int:
+        return len(self.src)  # asked several times of each share, so not by way of the schema
+
     @classmethod
     def of(cls, src: Any, dst: Any, weight: Any = None, op: Any = INSERT) -> Self:
         """Check a caller's columns and copy them: all of the call or, with an error, none of it.
@@ -98,6 +101,11 @@ repeat the call: none of it was taken.
         codes = operation_codes(op, len(src_ids))
         weights = edge_weights(weight, codes)
         return cls(src_ids, dst_ids, weights, codes)
+
+    @classmethod
+    def insertions(cls, src: NDArray[np.int64], dst: NDArray[np.int64], weight: NDArray[np.float64]) -> Self:
+        """Insertions of edges that were in a graph already: like the constructor, it trusts them."""
+        return cls(src, dst, weight, np.full(len(src), INSERT, np.int8))
 
     @classmethod
     def mentions(cls, ids: NDArray[np.int64]) -> Self:

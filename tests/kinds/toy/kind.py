@@ -107,7 +107,7 @@ class ToyKind:
         for worker in range(partition.workers):
             own = batch.take((sources == worker) & ~alone)
             mentioned = np.unique(batch.dst[(targets == worker) & ((sources != worker) | alone)])
-            shares.append(Share(0, own.src, own.dst, own.weight, own.op, mentioned))
+            shares.append(Share(0, own, mentioned))
         return shares
 
     def identity(self, program: InWeights) -> str:

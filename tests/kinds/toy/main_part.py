@@ -106,7 +106,7 @@ class ToyMain(ToyPart):
                 self._forks.record(command)
             else:
                 left -= self._apply(command, left)
-                if command.following < len(command.sources):
+                if not command.is_applied:
                     return
             self._sequence.popleft()
 
@@ -114,10 +114,9 @@ class ToyMain(ToyPart):
         """Apply up to so many records of a share; return how many."""
         for vertex in share.mentioned.tolist():
             self.name(vertex)
-        first, last = share.following, min(share.following + most, len(share.sources))
-        columns = share.sources, share.targets, share.weights, share.operations
+        first, last = share.following, min(share.following + most, len(share.batch))
         for source, target, weight, operation in zip(
-            *(column[first:last].tolist() for column in columns), strict=True
+            *(column[first:last].tolist() for column in share.batch.columns().values()), strict=True
         ):
             self.name(source)
             if self.partition.owner_of(target) == self.worker:

@@ -17,12 +17,15 @@ import threading
 from collections import deque
 from typing import Final
 
+import numpy as np
+
 from ...clock import SYSTEM_CLOCK, Clock
 from ...errors import ConnectionLost, InvalidArgument, QueueFull, SourceLost, TornadoError
+from ...records.checked import Check, Checked, CheckedBy
 from ...records.edge_batch import EdgeBatch
-from ..ingester import Admitting, Check, IngesterState, IngesterStatistics
+from ..ingester import Admitting, IngesterState, IngesterStatistics
 from ..interner import Interner
-from ..parsed import settled
+from ..parsed import Rejection, settled
 from ..quarantine import Quarantine
 from .decoding import Chunk, Decoded, Decoder
 from .process import ClientProcess
@@ -339,13 +342,13 @@ class KafkaIngester:
         if partition.keys is not None and partition.learnt < partition.next:
             known = chunk.before(partition.next).since(partition.learnt)
             while len(known):
-                decoded = self._decode(known)
+                decoded, _ = self._checked(self._decoder.decode(known))
                 partition.keys.mark(decoded)
                 partition.learnt = decoded.next_offset
                 known = known.since(decoded.next_offset)
         chunk = chunk.since(partition.next)
         while len(chunk):
-            decoded = self._decode(chunk)
+            decoded = self._decoder.decode(chunk)
             if not self._take_decoded(decoded, partition, chunk.partition):
                 return False
             chunk = chunk.since(decoded.next_offset)
@@ -353,19 +356,36 @@ class KafkaIngester:
 
     def _take_decoded(self, decoded: Decoded, partition: _Partition, number: int) -> bool:
         """Admit what was decoded of a chunk; False if stopped while waiting."""
-        batch = decoded.parsed.batch
-        repeated = 0
+        decoded, checked = self._checked(decoded)
+        repeated, repeats_at = 0, decoded.parsed.positions[:0]
         if partition.keys is not None:
             repeats, repeated = partition.keys.mark(decoded)
-            batch = batch.take(~repeats)
+            repeats_at = decoded.parsed.positions[repeats]
         partition.learnt = decoded.next_offset
         name = source_name(self._settings.topic, number)
-        rejected = decoded.rejected()
-        self._quarantine.write(name, rejected, fields={"topic": self._settings.topic, "partition": number})
-        if not len(batch):
-            self._loop.advance(name, decoded.next_offset)
-        elif not self._admit(settled(batch, decoded.parsed.draft), name, decoded.next_offset):
-            return False
+        fields: dict[str, str | int] = {"topic": self._settings.topic, "partition": number}
+        written = set[Rejection]()
+        while True:
+            rejected = decoded.rejected()
+            self._quarantine.write(name, [one for one in rejected if one not in written], fields=fields)
+            written.update(rejected)
+            batch = decoded.parsed.batch
+            if len(repeats_at):
+                batch = batch.take(~np.isin(decoded.parsed.positions, repeats_at))
+            try:
+                if not len(batch):
+                    self._loop.advance(name, decoded.next_offset)
+                elif not self._admit(
+                    settled(batch, decoded.parsed.draft), name, decoded.next_offset, checked
+                ):
+                    return False
+                break
+            except InvalidArgument:
+                # A program may have joined the stream since that cannot take what is here.
+                before = len(decoded.parsed.batch)
+                decoded, checked = self._checked(decoded)
+                if len(decoded.parsed.batch) == before:
+                    raise
         now_s = self._clock.monotonic()
         with self._lock:
             partition.next = decoded.next_offset
@@ -377,16 +397,17 @@ class KafkaIngester:
             _forget_old(partition, now_s)
         return True
 
-    def _decode(self, chunk: Chunk) -> Decoded:
-        decoded = self._decoder.decode(chunk)
+    def _checked(self, decoded: Decoded) -> tuple[Decoded, CheckedBy]:
+        """Without the records that a program cannot take, and who has looked."""
         if self._check is None or not len(decoded.parsed.batch):
-            return decoded
-        return decoded.without(*self._check(decoded.parsed.batch))
+            return decoded, ()
+        found = Checked(*self._check(decoded.parsed.batch))
+        return decoded.without(found.refused, found.reason), found.by
 
-    def _admit(self, batch: EdgeBatch, name: str, offset: int) -> bool:
+    def _admit(self, batch: EdgeBatch, name: str, offset: int, checked: CheckedBy) -> bool:
         while True:
             try:
-                self._loop.admit(batch, name, offset, timeout_s=_POLL_S)
+                self._loop.admit(batch, name, offset, timeout_s=_POLL_S, checked=checked)
             except QueueFull:
                 if self._stop.is_set():
                     return False

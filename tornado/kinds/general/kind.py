@@ -120,7 +120,7 @@ class GeneralKind:
         shares = []
         for worker in range(partition.workers):
             part = batch.take((consumers == worker) | (producers == worker))
-            shares.append(Share(0, part.src, part.dst, part.weight, part.op, nothing))
+            shares.append(Share(0, part, nothing))
         return shares
 
     def identity(self, program: GeneralProgram) -> str:

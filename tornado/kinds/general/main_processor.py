@@ -140,7 +140,7 @@ class GeneralMain(GeneralProcessor):
                 if not left:
                     return True
                 left -= self._apply(command, left)
-                if command.following < len(command.sources):
+                if not command.is_applied:
                     return True
                 self.applied_version = command.version
             else:
@@ -155,10 +155,9 @@ class GeneralMain(GeneralProcessor):
             -time // HOPS
         )  # the first that begins at the token or later
         first = share.following
-        last = min(len(share.sources), first + most)
-        columns = (share.sources, share.targets, share.weights, share.operations)
+        last = min(len(share.batch), first + most)
         for source, target, weight, operation in zip(
-            *(column[first:last].tolist() for column in columns), strict=True
+            *(column[first:last].tolist() for column in share.batch.columns().values()), strict=True
         ):
             self._apply_record(iteration, source, target, weight, operation)
         share.following = last

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...value_types import Worst
 from .loop_columns import INVALIDATE, SUBSCRIBE, SUBSCRIBED_REPLY, UNSUBSCRIBE, UPDATE
 
 _KEPT_BY_SNAPSHOTS = np.zeros(256, np.bool_)
@@ -20,7 +21,7 @@ class Messages(NamedTuple):
 
     kinds: NDArray[np.uint8]
     ids: NDArray[np.int64]
-    values: NDArray[np.float64]
+    values: NDArray[Any]
     numbers: NDArray[np.int64]
 
     @classmethod
@@ -37,7 +38,7 @@ class Messages(NamedTuple):
         kept = _KEPT_BY_SNAPSHOTS[self.kinds]
         return self if kept.all() else Messages.of(column[kept] for column in self)
 
-    def without_values(self, worst: float) -> Messages:
+    def without_values(self, worst: Worst) -> Messages:
         """The messages that say who hears of whom, for a branch that begins without values."""
         kept = (self.kinds != UPDATE) & (self.kinds != INVALIDATE)
         kinds, ids, values, numbers = (column[kept] for column in self)

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ...columns import NUMBERS, PAIRS
 from ...errors import InvalidArgument
 from ...graph import graph_columns, rows_kernel
 from ...graph.graph_columns import GraphColumns
 from ...kernel_modules import load_module, module_text
 from ...protocol import session_kernel
 from ...protocol.session_kernel import SessionColumns
+from ...value_types import Worst, entry_of
 from . import (
     loop_columns,
     pair_kernel,
@@ -31,6 +31,7 @@ from . import (
     vertex_kernel,
 )
 from .loop_columns import LoopColumns
+from .value_layout import layout_of
 
 _PARTS = [
     graph_columns, loop_columns, session_kernel, rows_kernel, queue_kernel, vertex_kernel, scan_kernel, record_kernel,
@@ -83,19 +84,20 @@ def program_source(name: str, function: Callable[..., object]) -> str:
 
 
 def generated_source(
-    functions: dict[str, Callable[..., object]], worst: float | tuple[int, int], *, both_ways: bool = False
+    functions: dict[str, Callable[..., object]], worst: Worst, *, both_ways: bool = False
 ) -> str:
     """The text of the module that holds a program's loop; see `load_kernel`."""
     sources = [program_source(name, function) for name, function in functions.items()]
-    own = "\n\n".join([f"WORST = {_text_of(worst)}", f"BOTH_WAYS = {bool(both_ways)}", *sources])
-    of_values, layout = (pair_kernel, PAIRS) if isinstance(worst, tuple) else (value_kernel, NUMBERS)
-    return module_text("the program's loop", [of_values, *_PARTS], _COLUMNS, functions=own, layout=layout)
+    entry = entry_of(worst)
+    own = "\n\n".join([f"WORST = {_text_of(entry.tolist())}", f"BOTH_WAYS = {bool(both_ways)}", *sources])
+    parts = [pair_kernel if entry.ndim else value_kernel, *_PARTS]
+    return module_text("the program's loop", parts, _COLUMNS, functions=own, layout=layout_of(entry))
 
 
-def _text_of(worst: float | tuple[int, int]) -> str:
-    if isinstance(worst, tuple):
-        return repr(tuple(map(int, worst)))
-    return repr(float(worst)) if np.isfinite(worst) else f"float({str(float(worst))!r})"
+def _text_of(numbers: Any) -> str:
+    if isinstance(numbers, list):
+        return f"({', '.join(map(_text_of, numbers))})"
+    return repr(numbers) if np.isfinite(numbers) else f"float({str(numbers)!r})"
 
 
 def compiled_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -112,7 +114,7 @@ def compiled_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def load_kernel(
-    functions: dict[str, Callable[..., object]], worst: float | tuple[int, int], *, both_ways: bool = False
+    functions: dict[str, Callable[..., object]], worst: Worst, *, both_ways: bool = False
 ) -> ModuleType:
     """The compiled loop of a selective program, from disk where it was compiled before.
 
@@ -122,7 +124,7 @@ def load_kernel(
         ``offer(value, weight)``, ``better(value, other)``, ``priority(value)``, ``initial(vertex, *parameters)``; parameters as
         `compiled_arguments` makes them.
     worst
-        The value of a vertex that no offer has reached: values are numbers, or pairs of whole numbers, as this is.
+        The value of a vertex that no offer has reached: values are numbers, or pairs of them, as this is.
     both_ways
         Whether a vertex hears of those that its edges end at, too.
     """

@@ -12,9 +12,10 @@ from typing import Any, cast
 from ...engine import WireType
 from ...graph import PartitionMap
 from ...kernel_modules import load_module
+from ...loops.edge_shares import shares_of
 from ...loops.kind import Fields, PartPlan, PlanReader
 from ...loops.part import StreamView
-from ...loops.share import Share, shares_of
+from ...loops.share import Share
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
 from .bundle import Bundle, Messages

@@ -91,8 +91,8 @@ SELF_PARENT = -2
 class LoopColumns(NamedTuple):
     """Arrays of one loop; the first group is what a fork copies.
 
-    A value is one float64, or two int64 one after another (`value_kernel`, `pair_kernel`). A row's `least` and `wave` count while it is MARKED, so a fork copies them for those rows only; `candidate` differs from
-    `value` while it is DIRTY.
+    A value is one float64, or two numbers of one type one after another (`value_kernel`, `pair_kernel`). A row's `least` and
+    `wave` count while it is MARKED, so a fork copies them for those rows only; `candidate` differs from `value` while it is DIRTY.
     """
 
     # Fields of one record a row, so that an edge touches one cache line for each end.

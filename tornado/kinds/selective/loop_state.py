@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...columns import NUMBERS, PAIRS, addresses_of
+from ...columns import addresses_of
 from ...graph.arena import advise_huge_pages, reserve
 from ...graph.evolving_graph import MOST_ROWS
 from ...graph.graph_columns import ANY_VERSION
 from ...loops.part import PartStatistics
 from ...protocol.session_kernel import SESSION_COUNTERS, SessionColumns
-from ...value_types import Worst
+from ...value_types import Worst, entry_of
 from . import loop_columns as names
 from .bundle import Messages
 from .loop_columns import (
@@ -27,30 +27,13 @@ from .loop_columns import (
     WINDOW,
     LoopColumns,
 )
+from .value_layout import record_of
 
 _MOST_QUEUED = 1 << 30
 _SLACK = 1 << 16
 # A copy that so many rows are missing in is made anew: one row after the other is faster than here and there.
 _WORTH_FROM = 1 << 10
 _WORTH_SHARE = 8  # in any case one in so many may be missing
-# What there is of a row in one place: see `LoopColumns`, and `columns.ValueLayout` for their sizes.
-_FIELDS = ["value", "candidate", "reached", "parent", "flags", "touched"]
-_NUMBER_RECORD = np.dtype(
-    {
-        "names": _FIELDS,
-        "formats": ["<f8", "<f8", "<i8", "<i4", "u1", "<u2"],
-        "offsets": [0, 8, 16, 24, 28, 30],
-        "itemsize": NUMBERS.row_bytes,
-    }
-)
-_PAIR_RECORD = np.dtype(
-    {
-        "names": _FIELDS,
-        "formats": [("<i8", (2,)), ("<i8", (2,)), "<i8", "<i4", "u1", "<u2"],
-        "offsets": [0, 16, 32, 40, 44, 46],
-        "itemsize": PAIRS.row_bytes,
-    }
-)
 
 
 class Missing(NamedTuple):
@@ -83,7 +66,7 @@ class LoopState:
     hears_back
         Whether its vertices hear along the reverse lists of the graph, too.
     worst
-        The value of a vertex that no offer has reached: a number, or a pair of whole numbers, as all values are.
+        The value of a vertex that no offer has reached: a number or a pair, as all values are.
     rows, edges
         How many of this worker's graph there is address space for.
     """
@@ -103,10 +86,9 @@ class LoopState:
         self.rows, self.edges = rows, edges
         self._advised = 0
         self._copied = Missing(0, 0, 0)  # when columns of a branch were last filled
-        self._worst = worst
-        per_value = np.size(worst)
-        value_type = np.int64 if isinstance(worst, tuple) else np.float64
-        self._records = reserve(rows, _PAIR_RECORD if isinstance(worst, tuple) else _NUMBER_RECORD)
+        self._worst = entry_of(worst)
+        per_value, value_type = self._worst.size, self._worst.dtype
+        self._records = reserve(rows, record_of(self._worst))
         queue = min(_MOST_QUEUED, 2 * (rows + edges) + _SLACK)
         self.session = SessionColumns(
             record=reserve(rows, np.int32),
@@ -275,7 +257,7 @@ class LoopState:
 
     @property
     def values(self) -> NDArray[Any]:
-        """What every row announced last: float64[rows], or int64[rows, 2]."""
+        """What every row announced last: float64[rows], or where they are pairs numbers[rows, 2]."""
         return self.columns.value
 
     def place_values(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:

@@ -1,4 +1,4 @@
-"""How a compiled loop keeps its values where a value is a pair of whole numbers; see `value_kernel`, which this stands in for."""
+"""How a compiled loop keeps its values where a value is a pair of whole numbers, or of floats; see `value_kernel`, which this stands in for."""
 
 import numba as nb
 import numpy as np
@@ -34,7 +34,7 @@ def put_value(column, place, value):
 
 @nb.njit(cache=True)
 def value_of_message(values, index):
-    """The value of one of the messages of a bundle; `values` is int64[messages, 2]."""
+    """The value of one of the messages of a bundle; `values` is int64[messages, 2], or float64."""
     return values[index, 0], values[index, 1]
 
 

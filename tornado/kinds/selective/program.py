@@ -21,9 +21,10 @@ class SelectiveProgram(VertexProgram):
 
     Attributes
     ----------
-    worst : float or tuple of int
-        The value of a vertex that no offer has reached. Where it is a pair of whole numbers of 64 bits, so is every value, and
-        the first of them is what an answer shows.
+    worst : float, tuple of float or tuple of int
+        The value of a vertex that no offer has reached. Where it is a pair of floats, or of whole numbers of 64 bits, so is every
+        value, and the first of them is what an answer shows. A float that is that of `worst` says that a vertex was not
+        reached; of whole numbers each is a value, and every vertex that was seen counts as reached.
     """
 
     program_kind: ClassVar[str] = "selective"

@@ -1,0 +1,40 @@
+"""What the log of pushes has when a stream begins again: whether its programs can take it, and how it is admitted once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..errors import InvalidArgument
+from ..loop_views import EdgeStreamView
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import MENTION
+from ..value_types import Mask
+from .log_contract import PushLog
+
+
+def has_refused(
+    log: PushLog, stream: str, is_refused: Callable[[EdgeBatch], Mask], *, after: Mapping[str, int]
+) -> bool:
+    """Whether the log has an edge that is refused, beyond these offsets of the sources; not while the log forgets."""
+    return any(
+        bool((is_refused(batch) & (batch.op != MENTION)).any())
+        for source in log.sources(stream)
+        for _, batch in log.replay(stream, source, after=after.get(source, 0))
+    )
+
+
+def admit_again(stream: EdgeStreamView, name: str, batch: EdgeBatch, source: str, offset: int) -> None:
+    """Admit a batch of the log, however long it takes.
+
+    Raises
+    ------
+    InvalidArgument
+        When a program that was not there before cannot take it.
+    """
+    try:
+        stream.admit(batch, source, offset, timeout_s=None)
+    except InvalidArgument as error:
+        raise InvalidArgument(
+            f"what was pushed to stream {name!r} before it was restarted cannot be taken: {error.message}",
+            hint="Start the stream without that program, remove such edges, and start the program beside the others.",
+        ) from error

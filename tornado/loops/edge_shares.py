@@ -1,0 +1,52 @@
+"""How edges are shared out to workers: by the owners of their ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph import PartitionMap
+from ..graph.graph_columns import REVERSE
+from ..records.edge_batch import EdgeBatch
+from ..records.operations import MENTION
+from .share import Share
+
+
+def shares_of(batch: EdgeBatch, partition: PartitionMap, *, both_ways: bool = False) -> list[Share]:
+    """Return each worker's share: the records whose target it owns, and the sources that are its own of the others.
+
+    Where the graph has reverse lists, a share has the records of which the worker owns either end.
+    """
+    alone = batch.op == MENTION
+    if partition.workers == 1 and not alone.any():
+        return [Share(0, batch, batch.src[:0], is_both_ways=both_ways)]
+    owners, namers = partition.owners_of(batch.dst), partition.owners_of(batch.src)
+    shares = []
+    for worker in range(partition.workers):
+        own = (owners == worker) & ~alone
+        if both_ways:
+            own |= (namers == worker) & ~alone
+        mentioned = batch.src[(namers == worker) & ~own]
+        # Not by `take`, which costs more than the columns of a small batch do.
+        edges = EdgeBatch(batch.src[own], batch.dst[own], batch.weight[own], batch.op[own])
+        shares.append(Share(0, edges, mentioned, is_both_ways=both_ways))
+    return shares
+
+
+def reverse_shares_of(batch: EdgeBatch, partition: PartitionMap) -> list[Share]:
+    """Return each worker's share of edges that are in the graph, and that only its reverse lists lack."""
+    owners = partition.owners_of(batch.src)
+    shares = []
+    for worker in range(partition.workers):
+        own = batch.take(owners == worker)
+        own = replace(own, op=np.full(len(own), REVERSE, np.int8))
+        shares.append(Share(0, own, own.src[:0], is_both_ways=True))
+    return shares
+
+
+def mentions_of(ids: NDArray[np.int64], partition: PartitionMap) -> list[Share]:
+    """Return each worker's share of vertices that come without an edge."""
+    owners = partition.owners_of(ids)
+    return [Share(0, EdgeBatch.empty(), ids[owners == worker]) for worker in range(partition.workers)]
