@@ -183,6 +183,23 @@ def test_what_lists_all_loops_leaves_out_one_that_is_removed_meanwhile(
     assert "roads" in answer.text
 
 
+def test_a_loop_shows_nothing_of_one_that_had_its_name(session, client, monkeypatch):
+    service, hops = session.service, BreadthFirstSearch(source=1)
+    session.start(hops, "aside", stream="roads")
+    found = service.loop
+
+    def removed_meanwhile(name):
+        loop = found(name)
+        monkeypatch.undo()
+        session.remove(name)
+        return loop
+
+    monkeypatch.setattr(service, "loop", removed_meanwhile)
+    assert list(service.known_statistics(["aside"], 60)) == ["aside"]
+    session.start(hops, "aside", stream="roads")
+    assert client.get("/v1/loops/aside").json()["state"] == "running"
+
+
 def test_a_stream_is_fed_while_one_of_its_loops_is_removed(session, monkeypatch):
     roads = session.stream("roads")
     roads.start(ShortestPaths(source=1), "a")

@@ -311,7 +311,7 @@ class Master:
             raise NotSupported(
                 f"{type(wanted.program).__name__} cannot be started on stream {stream.name!r}: {alone.described} reads a stream "
                 "of its own",
-                hint="Start it without a stream.",
+                hint="Start it on a stream of its own: in a run of its own, not behind --and.",
             )
         begins_reverse = stream.beginning_reverse if wanted.program.both_ways else nullcontext()
         with stream.expecting(wanted.program), begins_reverse:

@@ -77,7 +77,7 @@ class QueryService:
             results=self.limits.retained_results, size_bytes=self.limits.retained_size_bytes
         )
         self._streams: dict[str, ServedStream] = {}
-        self._known: dict[str, LastKnown[Any]] = {}  # by loop
+        self._known: dict[str, tuple[MainLoopView, LastKnown[Any]]] = {}  # by name
         self._listeners: list[Callable[[Query], None]] = []
         self._ended: Counter[str] = Counter()
         self._submitted = 0
@@ -371,7 +371,11 @@ class QueryService:
     def _last_known(self, name: str) -> LastKnown[Any]:
         loop = self.loop(name)
         with self._lock:
-            return self._known.setdefault(name, LastKnown(loop.statistics, clock=self.clock))
+            of, known = self._known.get(name, (None, None))
+            if known is None or of is not loop:  # another loop had the name
+                known = LastKnown(loop.statistics, clock=self.clock)
+                self._known[name] = loop, known
+            return known
 
     def _known_vertices(self, name: str, within_s: float) -> int:
         """How many vertices a loop had when it was last asked; 0 where it has never answered."""
