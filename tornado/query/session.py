@@ -315,6 +315,7 @@ class Session:
                 self._started.add(stream, started)
             except BaseException:
                 self.master.remove(name)  # whoever asked for it hears that it does not run
+                self.service.forget_loop(name)  # somebody may have looked at it meanwhile
                 raise
         return LoopHandle(self.service, loop)
 
