@@ -59,6 +59,8 @@ def test_bad_values_are_counted_and_quarantined_and_the_good_ones_between_them_a
         b'{"src": 2, "dst": 3, "weight": -1}',
         b'{"from": 2, "to": 3}',
         b"\x00\xff\xfe",
+        b'{"src": 1, "dst": 3, "weight": 1e400}',
+        b'{"src": 1, "dst": 3, "weight": -1e400}',
         b'{"src": 2, "dst": 3, "weight": 2.5}',
     ]
     with broker.producer() as producer:
@@ -71,10 +73,10 @@ def test_bad_values_are_counted_and_quarantined_and_the_good_ones_between_them_a
     ):
         wait_until(lambda: loop.offsets() == {f"{name}:0": len(values)})
         wait_until(lambda: ingester.statistics()[0].records == len(values))
-        assert ingester.statistics()[0].rejected == 9
+        assert ingester.statistics()[0].rejected == 11
         assert answered(loop)[1] == {1: 0.0, 2: 1.5, 3: 4.0}
         found = entries(quarantine)
-    assert [entry["position"] for entry in found] == list(range(1, 10))
+    assert [entry["position"] for entry in found] == list(range(1, 12))
     assert {(entry["source"], entry["topic"], entry["partition"]) for entry in found} == {
         (f"{name}:0", name, 0)
     }
@@ -88,6 +90,8 @@ def test_bad_values_are_counted_and_quarantined_and_the_good_ones_between_them_a
         "weight is negative; shortest paths need weights of at least 0",
         "unknown field: 'from'",
         "not a JSON object on one line",
+        "weight is not finite: '1e400'",
+        "weight is not finite: '-1e400'",
     ]
     assert len(found[3]["record"]) < 2000
 

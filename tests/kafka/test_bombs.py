@@ -8,7 +8,14 @@ import pytest
 from tests import bombs
 from tests.bombs import MEBIBYTE, little_memory
 from tests.kafka.chunks import arrow_message, chunk_of
-from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, pumped, settings_of, shortest_paths, wait_until
+from tests.kafka.topics import (
+    LIBRARY_LEAVES_SOCKETS,
+    answered,
+    pumped,
+    settings_of,
+    shortest_paths,
+    wait_until,
+)
 from tornado.config import MESSAGE_LIMIT_BYTES, MESSAGE_LIMIT_RECORDS
 from tornado.ingest.kafka.decoding import Decoder
 from tornado.ingest.kafka.settings import KafkaSettings, ValueFormat
@@ -95,6 +102,40 @@ def test_arrow_bombs_in_a_topic_are_quarantined_and_the_next_good_record_is_in(b
             wait_until(lambda: loop.offsets() == {f"{name}:0": len(values)})
         assert loop.statistics().admitted == 1
         assert [(entry["position"], entry["partition"]) for entry in entries(quarantine)] == [(0, 0), (2, 0)]
+        assert ingester.restarts == 0
+
+
+@real
+def test_json_nested_ten_thousand_deep_is_quarantined_with_its_offset_and_the_run_goes_on(
+    broker, topic, tmp_path
+):
+    name = topic()
+    deep = [
+        bombs.deep(),
+        b"[" * 60_000,
+        b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
+        b'{"src": 1, "dst": 2, "note": ' + b'{"a":' * 10_000 + b"1" + b"}" * 10_001,
+    ]
+    values = [b'{"src": 1, "dst": 2, "weight": 1.5}', *deep, b'{"src": 2, "dst": 3, "weight": 2.5}']
+    with (
+        Quarantine(tmp_path / "rejected.jsonl") as quarantine,
+        shortest_paths() as loop,
+        pumped(loop, settings_of(broker, name), quarantine) as ingester,
+    ):
+        with little_memory(os.getpid(), *ingester.client_pids), broker.producer() as producer:
+            for value in values:
+                producer.send(name, value)
+            producer.flush()
+            wait_until(lambda: loop.offsets() == {f"{name}:0": len(values)})
+        assert answered(loop)[1] == {1: 0.0, 2: 1.5, 3: 4.0}
+        found = entries(quarantine)
+        assert [(entry["position"], entry["partition"]) for entry in found] == [
+            (1, 0),
+            (2, 0),
+            (3, 0),
+            (4, 0),
+        ]
+        assert {entry["reason"] for entry in found} == {"not a JSON object on one line"}
         assert ingester.restarts == 0
 
 

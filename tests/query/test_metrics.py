@@ -1,14 +1,15 @@
-"""Metrics: how many time series there can be."""
+"""Metrics: how many time series there can be, and for how long."""
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.query.conftest import start_roads
+from tests.query.conftest import eventually, start_roads
 from tornado.ingest.ingester import IngesterState, IngesterStatistics
 from tornado.ingest.parsed import Rejection
 from tornado.ingest.quarantine import Quarantine
 from tornado.intake.push import Pusher
 from tornado.query.metrics import LABELLED_SOURCES, OTHER_SOURCES, Metrics
+from tornado.query.request import QueryRequest
 
 
 def source(name, *, records=1, lag=0, error=None):
@@ -89,3 +90,70 @@ def test_what_the_quarantine_let_go_of_is_counted(fake, open_service, serve, tmp
         gone = quarantine.statistics().let_go
         assert gone > 0
         assert f"tornado_quarantine_let_go_records_total {gone}.0" in client.get("/metrics").text
+
+
+def remove(master, service, name):
+    """What a session does, but for what it has in the store."""
+    served = service.served(master.loops.pop(name))
+    service.forget_loop(name)
+    service.end_stream(served)
+
+
+def series(metrics):
+    """Names of samples with their labels."""
+    return {
+        (sample.name, *sorted(sample.labels.items()))
+        for family in text_string_to_metric_families(metrics.text().decode())
+        for sample in family.samples
+    }
+
+
+def test_a_loop_that_is_removed_takes_its_time_series_along(fake, open_service):
+    start_roads(fake)
+    service = open_service(fake)
+    metrics = Metrics(service, dict, within_s=60.0)
+    before = series(metrics)
+    for number in range(20):
+        name = f"loop {number}"
+        start_roads(fake, name)
+        answered = service.submit(QueryRequest(loop=name, top=1))
+        eventually(lambda query=answered: query.state.is_final)
+        assert ("tornado_query_latency_seconds_count", ("loop", name), ("state", "converged")) in series(
+            metrics
+        )
+        remove(fake, service, name)
+    assert series(metrics) == before
+
+
+def test_a_query_that_ends_behind_its_loop_leaves_no_time_series(fake, open_service):
+    roads = start_roads(fake)
+    service = open_service(fake)
+    metrics = Metrics(service, dict, within_s=60.0)
+    fake.gate.clear()
+    query = service.submit(QueryRequest(loop="roads", top=1))
+    remove(fake, service, "roads")
+    assert not query.state.is_final
+    roads.branches[0].cancel()
+    eventually(lambda: query.state.is_final and service.statistics().states["running"] == 0)
+    assert not {one for one in series(metrics) if ("loop", "roads") in one}
+    assert service.statistics().states[query.state.value] == 1
+    # The next one of the name has series of its own.
+    fake.gate.set()
+    start_roads(fake)
+    answered = service.submit(QueryRequest(loop="roads", top=1))
+    eventually(lambda: answered.state.is_final)
+    assert {one[-1] for one in series(metrics) if one[0] == "tornado_query_latency_seconds_count"} == {
+        ("state", "converged")
+    }
+
+
+def test_a_loop_that_has_the_name_of_one_that_was_removed_has_labels_for_its_own_sources(fake, open_service):
+    service = open_service(fake)
+    metrics = Metrics(service, dict, within_s=60.0)
+    for run in ("first", "second"):
+        sources = [source(f"{run} {number}") for number in range(LABELLED_SOURCES + 10)]
+        service.served(start_roads(fake)).watch_sources(lambda sources=sources: sources)
+        labels = {dict(one[1:]).get("source") for one in series(metrics)}
+        assert {f"{run} 0", OTHER_SOURCES} < labels
+        assert len(labels - {None}) == LABELLED_SOURCES + 1
+        remove(fake, service, "roads")

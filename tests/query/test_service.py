@@ -139,6 +139,7 @@ def test_an_unknown_loop_is_refused_with_those_that_run(service):
         ({"vertices": (1, "two")}, r"vertices\[1\] is 'two'"),
         ({"vertices": (True,)}, r"vertices\[0\] is True"),
         ({"min_offsets": {"edges.csv": -1}}, "min_offsets"),
+        ({"min_offsets": dict.fromkeys(map(str, range(10_001)), 0)}, "length of min_offsets is 10001"),
         ({"at": 12_345}, "at is 12345, but loop 'roads' has no stored snapshot of that version"),
         ({"at": 1, "min_offsets": {"edges.csv": 1}}, "Give one of the two"),
         ({"mode": Mode.APPROXIMATE, "parameters": {"source": 2}}, "mode is approximate"),

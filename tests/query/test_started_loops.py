@@ -58,8 +58,11 @@ def test_a_loop_that_was_started_over_http_is_there_again_until_it_is_removed_ov
         assert is_at_rest(hops)
         assert values(hops, at=version) == {1: 0.0, 2: 1.0, 3: 2.0}
         with httpx.Client(base_url=session.serve().url, timeout=120) as client:
+            assert values(hops)[3] == 2.0
+            assert 'tornado_query_latency_seconds_count{loop="hops"' in client.get("/metrics").text
             assert client.delete("/v1/loops/hops").status_code == 204
             assert client.delete("/v1/loops/hops").status_code == 404
+            assert 'loop="hops"' not in client.get("/metrics").text
         # The newest snapshot has it still.
     with opened(store) as session:
         roads = session.start(PATHS, "roads")

@@ -5,6 +5,8 @@ A request is parsed strictly: a field that nobody declared is refused by name, a
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -15,8 +17,12 @@ from .ids import INT64_MAX, INT64_MIN
 from .request import Mode, QueryRequest
 
 DEADLINE_S = 30.0
+# Of all objects in a body. The parser holds the interpreter for a microsecond an entry, and health waits for that.
+MOST_ENTRIES = 25_000
 # Of more, each would be an object of a kilobyte, and nobody reads them.
 MOST_FAULTS = 1000
+
+_STRING_OR_COLON = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|:', re.DOTALL)
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -249,6 +255,7 @@ def parse_query(body: bytes) -> QueryRequest:
     ProblemError
         400 where it is no JSON, 422 where a field is unknown or its value not allowed; names the field.
     """
+    _require_few_entries("the question", body)
     try:
         return QueryBody.model_validate_json(body).to_request()
     except ValidationError as error:
@@ -268,6 +275,7 @@ def parse_body(model: type[Body], body: bytes, what: str, example: str) -> Body:
     ProblemError
         422, with the first fault.
     """
+    _require_few_entries(what, body)
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
@@ -277,6 +285,19 @@ def parse_body(model: type[Body], body: bytes, what: str, example: str) -> Body:
         raise problems.invalid(
             f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg']}", hint=f"It looks like {example}."
         ) from None
+
+
+def _require_few_entries(what: str, body: bytes) -> None:
+    """Refuse a body with too many entries of objects, before any of them is made."""
+    if body.count(b":") <= MOST_ENTRIES:
+        return
+    # A colon inside a string is none; match by match, so that other threads have their turn.
+    colons = (match for match in _STRING_OR_COLON.finditer(body) if match[0] == b":")
+    if next(islice(colons, MOST_ENTRIES, None), None) is not None:
+        raise problems.invalid(
+            f"{what} has more than the {MOST_ENTRIES} entries of objects that are taken at once",
+            hint="GET /openapi.json describes every field.",
+        )
 
 
 def _too_many(what: str, error: ValidationError) -> problems.ProblemError:

@@ -2,7 +2,8 @@
 
 Nothing is counted twice: loops and the service keep their own counts, and a collector reads them. Only the latency of
 queries, which nobody else keeps, is observed as it happens. Labels have few values: no texts of errors (`GET /v1/loops` has
-them), and only so many sources by name, since clients choose names.
+them), and only so many sources by name, since clients choose names. They choose names of loops too: a loop that is removed takes
+its time series along, also that of a query which ends behind it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from threading import Lock
 
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -19,7 +21,7 @@ from prometheus_client.registry import Collector
 from ..errors import ConnectionLost, UnknownLoop
 from ..ingest.ingester import IngesterStatistics
 from .last_known import STATES
-from .query import Query
+from .query import Query, QueryState
 from .service import QueryService
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
@@ -73,6 +75,8 @@ _LOOP_GAUGES = (
 # So many of the sources of a loop have a label of their own, the first ones to be seen. The others are added up.
 LABELLED_SOURCES = 100
 OTHER_SOURCES = "(others)"
+# In the place of a loop's name, which is never empty.
+_NO_LOOP = ""
 
 # Of each source.
 _SOURCE_COUNTERS = (
@@ -129,8 +133,10 @@ class Metrics:
         let_go: Callable[[], int] = int,
         within_s: float = 1.0,
     ) -> None:
+        self._service = service
         self._registry = CollectorRegistry()
-        self._registry.register(_Statistics(service, rejected, let_go, within_s))
+        self._statistics = _Statistics(service, rejected, let_go, within_s)
+        self._registry.register(self._statistics)
         self._latency = Histogram(
             "tornado_query_latency_seconds",
             "From the question to its end",
@@ -138,14 +144,25 @@ class Metrics:
             buckets=LATENCY_BUCKETS_S,
             registry=self._registry,
         )
+        self._lock = Lock()
         service.add_listener(self._observe)
+        service.add_loop_listener(self._forget)
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
     def _observe(self, query: Query) -> None:
-        self._latency.labels(query.request.loop, query.state.value).observe(query.elapsed_s)
+        loop = query.request.loop
+        with self._lock:  # or it is removed, and forgotten, between the look and the label
+            if loop in self._service.master.loops:
+                self._latency.labels(loop, query.state.value).observe(query.elapsed_s)
+
+    def _forget(self, loop: str) -> None:
+        with self._lock:
+            for state in QueryState:
+                self._latency.remove(loop, state.value)
+        self._statistics.forget(loop)
 
 
 class _Statistics(Collector):
@@ -161,6 +178,12 @@ class _Statistics(Collector):
         self._let_go = let_go
         self._within_s = within_s
         self._labelled: dict[str, dict[str, None]] = {}  # by loop
+        self._lock = Lock()
+
+    def forget(self, loop: str) -> None:
+        """Forget which sources of a loop have a label: it was removed, and one of its name has others."""
+        with self._lock:
+            self._labelled.pop(loop, None)
 
     def collect(self) -> Iterator[Metric]:
         yield from self._loops()
@@ -171,7 +194,7 @@ class _Statistics(Collector):
             "tornado_rejected_records", "Records put into quarantine", labels=["source"]
         )
         counts = self._rejected()
-        for (_, source), count in self._summed(("", source, count) for source, count in counts.items()):
+        for (_, source), count in self._summed((_NO_LOOP, source, count) for source, count in counts.items()):
             rejected.add_metric([source], count)
         yield rejected
         yield CounterMetricFamily(
@@ -257,12 +280,15 @@ class _Statistics(Collector):
     ) -> list[tuple[tuple[str, str], float]]:
         """Values by loop and label of the source, in order; those of sources without a label of their own are added up."""
         totals: dict[tuple[str, str], float] = {}
-        for loop, source, value in samples:
-            labelled = self._labelled.setdefault(loop, {})
-            if len(labelled) < LABELLED_SOURCES:
-                labelled.setdefault(source)
-            key = loop, source if source in labelled else OTHER_SOURCES
-            totals[key] = totals.get(key, 0) + (math.nan if value is None else value)
+        with self._lock:
+            for loop, source, value in samples:
+                if loop not in self._service.master.loops and loop != _NO_LOOP:
+                    continue  # it was removed since it was asked: its labels would be kept for ever
+                labelled = self._labelled.setdefault(loop, {})
+                if len(labelled) < LABELLED_SOURCES:
+                    labelled.setdefault(source)
+                key = loop, source if source in labelled else OTHER_SOURCES
+                totals[key] = totals.get(key, 0) + (math.nan if value is None else value)
         return sorted(totals.items())
 
     def _checkpoints(self) -> Iterator[Metric]:

@@ -42,8 +42,9 @@ class ServiceLimits:
         How many finished queries are kept, by count and size; the newest is always kept.
     deadline_s, max_deadline_s : float
         The deadline when none is given, and the greatest that may be asked for.
-    vertices, top, page : int
-        The longest list of vertices, the greatest `top` and the greatest `limit` of one request.
+    vertices, sources, top, page : int
+        The longest list of vertices, the most sources that `min_offsets` names, the greatest `top` and the greatest `limit` of one
+        request.
     """
 
     branches: int = 16
@@ -54,6 +55,7 @@ class ServiceLimits:
     deadline_s: float = 300.0
     max_deadline_s: float = 86_400.0
     vertices: int = 100_000
+    sources: int = 10_000
     top: int = 1_000_000
     page: int = 1_000_000
 
@@ -122,6 +124,9 @@ class QueryRequest:
             _within("top", self.top, 1, limits.top)
         if self.max_iterations is not None:
             _within("max_iterations", self.max_iterations, 1, 2**62)
+        if self.min_offsets is not None:
+            # One that is never reached waits to its deadline, with many others.
+            _within("the length of min_offsets", len(self.min_offsets), 0, limits.sources)
         for source, offset in (self.min_offsets or {}).items():
             _within(f"min_offsets[{source!r}]", offset, 0, 2**62)
         if self.at is not None and self.min_offsets:

@@ -79,6 +79,7 @@ class QueryService:
         self._streams: dict[str, ServedStream] = {}
         self._known: dict[str, tuple[MainLoopView, LastKnown[Any]]] = {}  # by name
         self._listeners: list[Callable[[Query], None]] = []
+        self._loop_listeners: list[Callable[[str], None]] = []
         self._ended: Counter[str] = Counter()
         self._submitted = 0
         self._refused = 0
@@ -168,6 +169,8 @@ class QueryService:
         self._forget(
             [query.id for query in self.queries() if query.request.loop == name and query.request.is_whole]
         )
+        for listener in self._loop_listeners:
+            listener(name)
 
     def known_statistics(self, loops: Collection[str], within_s: float) -> dict[str, Standing[Any]]:
         """Return the statistics of loops as they are now; of those that do not answer in time, or fail, as they were last.
@@ -308,6 +311,10 @@ class QueryService:
         """Call for every query that ends (metrics); must be quick."""
         self._listeners.append(listener)
 
+    def add_loop_listener(self, listener: Callable[[str], None]) -> None:
+        """Call for every loop that was removed (metrics), when it is no longer among the master's; must be quick."""
+        self._loop_listeners.append(listener)
+
     def statistics(self) -> QueryStatistics:
         """Return counts and sizes as they are now."""
         waiting, running, branches = self._dispatcher.counts()
@@ -369,8 +376,9 @@ class QueryService:
         return query
 
     def _last_known(self, name: str) -> LastKnown[Any]:
-        loop = self.loop(name)
         with self._lock:
+            # Inside: a loop that is removed in between would be known for ever.
+            loop = self.loop(name)
             of, known = self._known.get(name, (None, None))
             if known is None or of is not loop:  # another loop had the name
                 known = LastKnown(loop.statistics, clock=self.clock)
