@@ -54,9 +54,13 @@ def admit_rows(graph, session, loop, parameters):
         loop.reached[row] = loop.counters[FLOOR]
         loop.flags[row] = 0
         loop.touched[row] = 0  # no copy has it
-        loop.subscribers[row] = np.uint64(0)
-        session.record[row] = 0
-        session.preparing_producers[row] = 0
+        # What is zero stays untouched: it takes no memory until somebody needs it.
+        if loop.subscribers[row]:
+            loop.subscribers[row] = np.uint64(0)
+        if session.record[row]:
+            session.record[row] = 0
+        if session.preparing_producers[row]:
+            session.preparing_producers[row] = 0
         loop.counters[ROWS_SEEN] = row + 1
         if graph.owner[row] == loop.counters[WORKER]:
             loop.flags[row] = OWN
