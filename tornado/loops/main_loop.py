@@ -208,7 +208,7 @@ class MainLoop:
         program = self.program.with_parameters(parameters or {})
         if at is not None:
             return self._fork_at(at, program, max_iterations)
-        return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)
+        return self._fork(program, fresh=program.begins_anew(self.program), max_iterations=max_iterations)
 
     def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
         self._require_stored()
@@ -229,7 +229,7 @@ class MainLoop:
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
-            stopped_side=program.stopped_side,
+            judge=partial(self.kind.judge, program),
             values_of=self._values,
             on_recorded=self._limit,
             on_stop=self._stop,

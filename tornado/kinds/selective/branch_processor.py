@@ -5,7 +5,7 @@ It has come to its fixed point when its dataflow is complete: no token and no me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 
 from ...graph import EdgeReader, EvolvingGraph
@@ -122,6 +122,11 @@ class BranchProcessor(SelectiveProcessor):
         self._kept.clear()
         self.is_started = True
         self.operator.activate()
+
+    @property
+    def findings(self) -> Mapping[str, float]:
+        """See `BranchPartView`: nothing; the values are exact or not."""
+        return {}
 
     @property
     def reusable(self) -> LoopState:
