@@ -102,6 +102,8 @@ class BranchProcessor(AccumulativeProcessor):
         self._edges_before = 0
         self._updates_before = 0
         self._next_base = 1.0
+        self._has_news = False  # another base than in the last sweep
+        self._received_before = 0  # bundles, when the last sweep began
 
     # Recording
 
@@ -227,8 +229,7 @@ class BranchProcessor(AccumulativeProcessor):
         return False
 
     def _may_go(self) -> bool:
-        if not self._pulls and not self._has_to_announce():
-            self._report_idle()
+        if not self._has_to_go():
             return False
         if self.next_iteration > self._cap:
             if not self._has_said_capped:
@@ -236,6 +237,15 @@ class BranchProcessor(AccumulativeProcessor):
                 self._report(Report(self._order.epoch, is_capped=True))
             return False
         return self.may_begin_turn()
+
+    def _has_to_go(self) -> bool:
+        """Whether there is something to do: to announce, or to pull what is not known here yet."""
+        if self._pulls:
+            return self._has_news or self._received_before != self.bundles_received
+        if self._has_to_announce():
+            return True
+        self._report_idle()
+        return False
 
     def _move_token(self) -> None:
         if not self.operator.token.is_live:
@@ -245,7 +255,7 @@ class BranchProcessor(AccumulativeProcessor):
             return
         if self._row is not None and self._pulls:
             return  # the turn under way has the token at its iteration
-        waits = self._order.phase == Phase.RUN and (self._pulls or self._has_to_announce())
+        waits = self._order.phase == Phase.RUN and self._has_to_go()
         least = self.next_iteration if waits and self.next_iteration <= self._cap else NEVER
         self.operator.move_token(min(least, self._held_least()), stays=True)
 
@@ -271,7 +281,7 @@ class BranchProcessor(AccumulativeProcessor):
 
     def _begin_pulling(self) -> None:
         self._pulls = True
-        self._is_stale = True
+        self._is_stale = self._has_news = True
         self.state.counters[names.PULLS] = 1
         self.kernel.clear_queue(self.state.addresses)
 
@@ -306,6 +316,7 @@ class BranchProcessor(AccumulativeProcessor):
             totals[names.BASE] = self._next_base
             totals[[names.CHANGE, names.FLOW, names.MASS]] = 0.0
             self._updates_before = int(counters[names.UPDATES])
+            self._has_news, self._received_before = False, self.bundles_received
             self._row = 0
         self._row = int(self.kernel.sweep(*self._loop, self._row, FUEL))
         if self._row < counters[names.ROWS_SEEN]:
@@ -408,6 +419,8 @@ class BranchProcessor(AccumulativeProcessor):
         if order.phase == Phase.AIM:
             if order.epoch == self._order.epoch and self._order.phase == Phase.RUN:
                 self._next_base = order.base
+                self._has_news = True
+                self.operator.activate()
             return
         self._order = order
         self._has_reported = False

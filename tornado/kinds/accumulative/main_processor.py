@@ -87,7 +87,7 @@ class MainProcessor(AccumulativeProcessor):
         self._factor = factor
         self._commits = commits
         self._masses = np.zeros(workers)  # what the others said last
-        self._told = 0.0  # what they were told
+        self._told = np.zeros(workers)  # what each was told
         self._added_up_at = 0
         self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
         self._forks = Forks(
@@ -202,19 +202,18 @@ class MainProcessor(AccumulativeProcessor):
     def _take_letters(self, bundle: Bundle) -> None:
         self._masses[bundle.sender] = bundle.mass
 
-    def _told_mass(self) -> float:
-        self._told = super()._told_mass()
-        return self._told
+    def _send(self, target: int, bundle: Bundle) -> None:
+        super()._send(target, bundle)
+        self._told[target] = bundle.mass
 
     def _tell_mass(self) -> None:
         """Tell the others what the values here sum to, where nothing is to be announced and they would be wrong about it."""
         counters, mass = self.state.counters, float(self.state.totals[names.MASS])
-        if self.workers == 1 or counters[names.QUEUE_LENGTH] or self.stream.has_commands:
+        if counters[names.QUEUE_LENGTH] or self.stream.has_commands:
             return
-        if abs(mass - self._told) > self._accuracy / 8 * abs(mass):
-            for target in range(self.workers):
-                if target != self.worker:
-                    self._send(target, Bundle(self.worker, mass=self._told_mass()))
+        for target in range(self.workers):
+            if target != self.worker and abs(mass - self._told[target]) > self._accuracy / 8 * abs(mass):
+                self._send(target, Bundle(self.worker, mass=mass))
 
     # The stream
 

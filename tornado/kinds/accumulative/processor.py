@@ -183,14 +183,11 @@ class AccumulativeProcessor:
         columns = self.state.columns
         for target in range(self.workers):
             if columns.out_length[target]:
-                bundle = Bundle(self.worker, self.state.outbox(target), mass=self._told_mass())
+                mass = float(self.state.totals[names.MASS])
+                bundle = Bundle(self.worker, self.state.outbox(target), mass=mass)
                 self._send(target, bundle)
                 columns.out_length[target] = 0
 
     def _send(self, target: int, bundle: Bundle) -> None:
         self.operator.send(target, bundle)
         self.bundles_sent += 1
-
-    def _told_mass(self) -> float:
-        """What the others are told that the values here sum to."""
-        return float(self.state.totals[names.MASS])
