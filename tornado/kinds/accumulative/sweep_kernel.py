@@ -169,7 +169,7 @@ def add_up(graph, loop, parameters):
     totals[FACTOR] = factor(*parameters)
     absolute, signed, signed_low, mass, mass_low, flow = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     bases, announcing = 0.0, 0.0
-    vertices, degrees = 0, 0
+    vertices, degrees = np.int64(0), np.int64(0)
     for row in range(counters[ROWS_SEEN]):
         if loop.flags[row] & OWN == 0:
             continue
@@ -201,7 +201,7 @@ def add_up(graph, loop, parameters):
 @nb.njit(cache=True, nogil=True)
 def find_active(graph, loop, parameters):
     """Queue all vertices that are above their threshold, and count their out-edges."""
-    active = 0
+    active = np.int64(0)
     for row in range(loop.counters[ROWS_SEEN]):
         if loop.degree[row] == 0 or loop.flags[row] & OWN == 0:
             continue
