@@ -105,7 +105,7 @@ SAMPLES = {
     "selective": Sample(ShortestPaths(source=0), {"source": 3}, distances),
     # A session that begins below the cap commits where its consumers have come to (rule 3), which may be above.
     "general": Sample(Paths(0, hops=1000), {"source": 3}, distances, is_pushed_beyond_caps=True),
-    "accumulative": BoundedSample(PageRank(tolerance=1e-9, accuracy=1e-9), {"damping": 0.5}, ranks),
+    "accumulative": BoundedSample(PageRank(tolerance=1e-11, accuracy=1e-8), {"damping": 0.5}, ranks),
     "toy": Sample(InWeights(2.0), {"factor": -3.0}, in_weights),
 }
 """By kind."""

@@ -200,12 +200,13 @@ class MainLoop:
         Raises
         ------
         InvalidArgument
-            When no snapshot of version `at` is stored; the message lists those that are.
+            When no snapshot of version `at` is stored; the message lists those that are. For parameters that the program refuses.
         UnknownField
             For a parameter that the program does not have.
         """
         self._parts.raise_failure()
         program = self.program.with_parameters(parameters or {})
+        program.check_parameters()
         if at is not None:
             return self._fork_at(at, program, max_iterations)
         return self._fork(program, fresh=program.begins_anew(self.program), max_iterations=max_iterations)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import assert_never
 
-from ...errors import InternalError
-from ...graph import EvolvingGraph
+from ...graph import EdgeReader, EvolvingGraph
 from ...loops.loop_operator import NEVER
+from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
 from .bundle import Bundle, Letter, Messages, Order, Phase, Report, Settled
 from .coordinator import Coordinator
@@ -81,6 +81,8 @@ class BranchProcessor(AccumulativeProcessor):
             if worker == _COORDINATOR
             else None
         )
+        self._pages: SnapshotPages | None = None
+        self._reader: EdgeReader | None = None
         self._take_state = take_state
         self._fresh = fresh
         self._max_iterations = max_iterations
@@ -176,9 +178,23 @@ class BranchProcessor(AccumulativeProcessor):
         mass = self._order.mass
         return LocalValues(self.kernel, self.graph, self.state, self.arguments, lambda: mass, self.vertices)
 
+    def pages(self) -> SnapshotPages:
+        """Return vertices and, where they were read, edges by page; the branch must be over."""
+        if self._pages is None:
+            self._pages = SnapshotPages(
+                self.graph,
+                rows=self.state.rows_seen,
+                columns_of=self.held_values().stored,
+                vertices=self.vertices,
+                reader=self._reader,
+            )
+        return self._pages
+
     def read_edges(self) -> bool:
-        """See `BranchPart`: nothing of the kind is stored."""
-        raise InternalError(f"branch {self.number} is of an accumulative program, whose edges nobody reads")
+        """Read a stretch of the edges at this branch's version; return whether that was all."""
+        if self._reader is None:
+            self._reader = EdgeReader(self.graph, int(self.state.counters[names.VERSION]))
+        return self._reader.step()
 
     def limit(self, iteration: int) -> None:
         """Begin no more than the iterations allowed above the snapshot's, and start if only that was missing."""

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from ...certificate import Certificate
 from ...engine import WireType
-from ...errors import InternalError
 from ...graph import PartitionMap
 from ...kernel_modules import load_module
 from ...loops.kind import Fields, PartPlan, PlanReader
@@ -21,8 +20,8 @@ from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
 from ..compiled_functions import program_source
 from .bundle import LETTERS, Bundle, Letter, Messages
-from .main_processor import MainProcessor
 from .program import AccumulativeProgram
+from .restorable_processor import RestorableProcessor
 from .warm import warm
 
 
@@ -50,9 +49,9 @@ class AccumulativePlan:
 
     def part(
         self, *, worker: int, workers: int, on_applied: Callable[[int], None], stream: StreamView | None
-    ) -> MainProcessor:
+    ) -> RestorableProcessor:
         """See `PartPlan`."""
-        return MainProcessor(
+        return RestorableProcessor(
             worker=worker,
             workers=workers,
             on_applied=on_applied,
@@ -110,8 +109,8 @@ class AccumulativeKind:
 
     name = "accumulative"
     described = "an accumulative program"
-    shares_streams = False
-    is_stored = False
+    shares_streams = True
+    is_stored = True
 
     def plan(
         self, program: AccumulativeProgram, *, delay_bound: int | None, hears_back: int, commits: bool = True
@@ -138,18 +137,16 @@ class AccumulativeKind:
     def identity(self, program: AccumulativeProgram) -> str:
         """See `ProgramKind`."""
         parts = [program_source(name, getattr(program, name)) for name in ("base", "divisor", "factor")]
-        return hashlib.sha256("\n".join([*parts, repr(program.arguments())]).encode()).hexdigest()
+        parts += [repr(program.arguments()), repr(float(program.tolerance))]  # what is stored came to it
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def judge(
         self, program: AccumulativeProgram, findings: Sequence[Mapping[str, float]], *, is_converged: bool
     ) -> Certificate:
-        """See `ProgramKind`: the bound that all parts were told."""
-        del program, is_converged
-        if not findings:
-            raise InternalError(
-                "nothing of an accumulative program is stored, so nothing is answered from there"
-            )
-        return {"kind": "bound", "norm": "l1", "bound": max(found["bound"] for found in findings)}
+        """See `ProgramKind`: the bound that all parts were told; what is stored came to the tolerance of its program."""
+        del is_converged
+        bound = max((found["bound"] for found in findings), default=float(program.tolerance))
+        return {"kind": "bound", "norm": "l1", "bound": bound}
 
     def wire_types(self) -> Sequence[WireType]:
         """See `ProgramKind`."""

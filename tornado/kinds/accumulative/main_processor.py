@@ -43,7 +43,7 @@ class MainProcessor(AccumulativeProcessor):
     on_applied
         Called with the number of records that were applied.
     commits
-        False: nothing is announced; branches do it.
+        False: nothing is announced here; branches do it.
     stream
         What it reads, where other loops read it already; None: a new one.
 
@@ -55,6 +55,8 @@ class MainProcessor(AccumulativeProcessor):
         Those that were recorded and are not over.
     hears_back
         See `ReadingPart`: never.
+    holds
+        Nobody announces, as values are to be placed.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class MainProcessor(AccumulativeProcessor):
         self._accuracy = accuracy
         self._factor = factor
         self._commits = commits
+        self.holds = False
         self._masses = np.zeros(workers)  # what the others said last
         self._told = np.zeros(workers)  # what each was told
         self._added_up_at = 0
@@ -120,15 +123,18 @@ class MainProcessor(AccumulativeProcessor):
     def traffic(self) -> Traffic:
         """See `MainPartView`."""
         received = self.bundles_received  # first: a receipt that follows shows as one that is missing
-        is_idle = (
-            not self._is_stepping
-            and not self.stream.has_commands
-            and not self._is_taking_in
-            and not self._arrived
-            and not self._forks.is_holding
-            and not self.state.counters[names.QUEUE_LENGTH]
+        return Traffic(not self._is_at_work, received, self.bundles_sent)
+
+    @property
+    def _is_at_work(self) -> bool:
+        return (
+            self._is_stepping
+            or self.stream.has_commands
+            or self._is_taking_in
+            or bool(self._arrived)
+            or self._forks.is_holding
+            or bool(self.state.counters[names.QUEUE_LENGTH])
         )
-        return Traffic(is_idle, received, self.bundles_sent)
 
     def held_values(self) -> LocalValues:
         """The values of this worker's vertices, as they are at the time; they sum to 1 as nearly as parts know of each other."""
@@ -162,7 +168,8 @@ class MainProcessor(AccumulativeProcessor):
         if self._commits and counters[names.QUEUE_LENGTH] and self.may_begin_turn():
             self._flush()
             self.operator.move_token(self.next_iteration, stays=True)
-            self._announce(FUEL // 4 if self.branches else FUEL)
+            # Branches go first, and records: what waits to be announced does no harm.
+            self._announce(FUEL // 8 if more or self.branches else FUEL)
             self._add_up_sometimes()
         self._flush()
         self._tell_mass()
@@ -180,7 +187,7 @@ class MainProcessor(AccumulativeProcessor):
         """Keep the threshold where all that may wait comes to the accuracy: 2 * theta * edges / ((1 - d) * sum of x)."""
         edges = self.stream.edge_count()
         mass = float(self.state.totals[names.MASS])
-        if not self._commits or edges == 0 or not mass > 0:
+        if not self._commits or self.holds or edges == 0 or not mass > 0:
             return
         wanted = self._accuracy * (1.0 - self._factor) * mass / (2.0 * edges)
         theta = float(self.state.totals[names.THETA])
@@ -208,7 +215,7 @@ class MainProcessor(AccumulativeProcessor):
 
     def _tell_mass(self) -> None:
         """Tell the others what the values here sum to, where nothing is to be announced and they would be wrong about it."""
-        counters, mass = self.state.counters, float(self.state.totals[names.MASS])
+        counters, mass = self.state.counters, self._mass()
         if counters[names.QUEUE_LENGTH] or self.stream.has_commands:
             return
         for target in range(self.workers):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...graph import EvolvingGraph
 from ...value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of
+from . import loop_columns as names
 from .loop_state import LoopState
 
 
@@ -65,9 +67,19 @@ class LocalValues:
         rows = rows[: np.searchsorted(rows, self.state.rows_seen)]
         return self.graph.columns.ids[rows], self._values(rows)
 
-    def _values(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def stored(self, rows: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+        """Return what is stored of some rows: the values that are shown, and what a main loop begins with, where b is 1."""
+        unscaled = self._unscaled(rows.astype(np.int64))
+        base = float(self.state.totals[names.BASE])
+        return {"values": unscaled / self.mass(), "unscaled": unscaled / base}
+
+    def _unscaled(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         values = np.zeros(len(rows))
         self.kernel.read_values(self.graph.addresses, self.state.addresses, self.arguments, rows, values)
+        return values
+
+    def _values(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        values = self._unscaled(rows)
         mass = self.mass()
         if mass > 0:
             values /= mass

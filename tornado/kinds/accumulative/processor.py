@@ -183,11 +183,14 @@ class AccumulativeProcessor:
         columns = self.state.columns
         for target in range(self.workers):
             if columns.out_length[target]:
-                mass = float(self.state.totals[names.MASS])
-                bundle = Bundle(self.worker, self.state.outbox(target), mass=mass)
+                bundle = Bundle(self.worker, self.state.outbox(target), mass=self._mass())
                 self._send(target, bundle)
                 columns.out_length[target] = 0
 
     def _send(self, target: int, bundle: Bundle) -> None:
         self.operator.send(target, bundle)
         self.bundles_sent += 1
+
+    def _mass(self) -> float:
+        """What the values here sum to."""
+        return float(self.state.totals[names.MASS])

@@ -226,3 +226,18 @@ def receive(graph, loop, parameters, sender, kinds, identifiers, values, numbers
         )
         i += 1
     return i
+
+
+@nb.njit(cache=True, nogil=True)
+def place_values(graph, loop, parameters, values, first, fuel):
+    """Have vertices announce what they were worth, from row `first` on; returns the first row that was not looked at."""
+    row = first
+    while row < values.size and fuel > 0 and not outbox_is_full(loop):
+        if loop.flags[row] & OWN and loop.degree[row] != 0:
+            before = loop.share[row]
+            loop.share[row] = values[row] / divisor(loop.weight[row], *parameters)
+            tell_subscribers(graph, loop, row)
+            fuel -= scatter(graph, loop, parameters, row, loop.share[row] - before)
+        fuel -= ROW_COST
+        row += 1
+    return row

@@ -29,6 +29,7 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     kernel.hear_rows(*loop, 0)
     kernel.receive(*loop, 0, np.empty(0, np.uint8), ids[:0], weights[:0], ids[:0], 0, 100)
     kernel.announce(*loop, 1000)
+    kernel.place_values(*loop, np.zeros(1), 0, 100)
     kernel.find_active(*loop)
     kernel.clear_queue(state.addresses)
     kernel.fork(graph.addresses, state.addresses, branch.addresses)
