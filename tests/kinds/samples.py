@@ -82,7 +82,7 @@ class BoundedSample(Sample):
 
 
 def ranks(edges, vertices, program):
-    return pagerank(edges, vertices, program.damping)
+    return pagerank(edges, vertices, program.damping, program.personalisation)
 
 
 def distances(edges, vertices, program):
@@ -105,7 +105,9 @@ SAMPLES = {
     "selective": Sample(ShortestPaths(source=0), {"source": 3}, distances),
     # A session that begins below the cap commits where its consumers have come to (rule 3), which may be above.
     "general": Sample(Paths(0, hops=1000), {"source": 3}, distances, is_pushed_beyond_caps=True),
-    "accumulative": BoundedSample(PageRank(tolerance=1e-11, accuracy=1e-8), {"damping": 0.5}, ranks),
+    "accumulative": BoundedSample(
+        PageRank(tolerance=1e-11, accuracy=1e-8), {"damping": 0.5, "personalisation": (3, 1, 3)}, ranks
+    ),
     "toy": Sample(InWeights(2.0), {"factor": -3.0}, in_weights),
 }
 """By kind."""

@@ -97,23 +97,24 @@ def run(seed, *, batches=8):
             then.edges = {ends: list(weights) for ends, weights in truth.edges.items()}
             kind = random.random()
             damping = random.choice([0.85, 0.85, 0.5])
+            named = random.choice([(), (), (1,), (5, 2, 5), (99,)])
             options = {"max_iterations": random.choice([0, 0, 1, 3])} if kind < 0.6 else {}
-            branch = loop.fork({"damping": damping}, **options)
-            asked.append((branch, then, damping, options.get("max_iterations")))
+            branch = loop.fork({"damping": damping, "personalisation": named}, **options)
+            asked.append((branch, then, (damping, named), options.get("max_iterations")))
             if random.random() < 0.2:
                 master.engine.step(random.randrange(30))
                 branch.stop()
             master.engine.step(random.randrange(60))
-        for branch, then, damping, iterations in asked:
+        for branch, then, parameters, iterations in asked:
             assert branch.wait(60)
             assert branch.error is None
-            expected = pagerank(then.edges, then.vertices, damping)
+            expected = pagerank(then.edges, then.vertices, *parameters)
             if iterations == 0:
                 check_conserved(branch, then)
             certificate, found = branch.certificate, values_of(branch.values())
             assert distance(found, expected) <= certificate["bound"] + SOLVER
             assert (branch.state is BranchState.CONVERGED) == (certificate["bound"] <= program.tolerance)
-            if found:
+            if any(expected.values()):
                 assert math.fsum(found.values()) == pytest.approx(1, abs=1e-14)
         assert loop.wait_idle(60)
         found = values_of(loop.approximation())

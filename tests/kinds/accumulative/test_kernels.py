@@ -11,6 +11,7 @@ from tornado.kinds.accumulative import loop_columns as names
 from tornado.kinds.accumulative.bound import bound_of
 from tornado.kinds.accumulative.loop_state import LoopState
 from tornado.kinds.accumulative.warm import warm
+from tornado.kinds.compiled_functions import compiled_arguments
 
 FUEL = 1 << 40
 TRUTH = 1e-14  # of the solver itself
@@ -26,8 +27,8 @@ class Loop:
         self.graph = EvolvingGraph(PartitionMap.even(1))
         self.state = LoopState(worker=0, workers=1)
         self.truth = Multigraph()
-        self.arguments = self.program.arguments()
-        self.kernel.add_up(*self.loop)
+        self.arguments = compiled_arguments(self.program.arguments())
+        self.kernel.add_up(*self.loop[1:])
 
     @property
     def loop(self):
@@ -44,13 +45,13 @@ class Loop:
     def measure(self, state=None):
         state = state or self.state
         self.kernel.measure(self.graph.addresses, state.addresses, 0, FUEL)
-        self.kernel.add_up(self.graph.addresses, state.addresses, self.arguments)
+        self.kernel.add_up(state.addresses, self.arguments)
 
     def values(self, state=None):
         state = state or self.state
         rows = self.graph.known_rows(self.graph.vertices)
         values = np.zeros(len(rows))
-        self.kernel.read_values(self.graph.addresses, state.addresses, self.arguments, rows, values)
+        self.kernel.read_values(state.addresses, self.arguments, rows, values)
         return dict(zip(self.graph.columns.ids[rows].tolist(), (values / values.sum()).tolist(), strict=True))
 
     def expected(self):
@@ -70,7 +71,7 @@ class Loop:
 
     def announce_all(self, theta):
         self.state.totals[names.THETA] = theta
-        self.kernel.find_active(*self.loop)
+        self.kernel.find_active(*self.loop[1:])
         assert self.kernel.announce(*self.loop, FUEL) > 0
         assert self.state.counters[names.QUEUE_LENGTH] == 0
 
@@ -89,7 +90,7 @@ class Loop:
         assert np.allclose(columns.weight[:rows], weight, rtol=1e-13, atol=0)
         assert np.abs(columns.heard[:rows] - heard).sum() <= 1e-15 * self.state.totals[names.DRIFT]
         before = self.state.totals.copy()
-        self.kernel.add_up(*self.loop)
+        self.kernel.add_up(*self.loop[1:])
         for total in (names.ABSOLUTE, names.SIGNED, names.MASS):
             assert self.state.totals[total] == pytest.approx(before[total], rel=1e-9, abs=within)
 
@@ -162,12 +163,12 @@ def test_a_branch_sees_the_edges_of_its_lease_whatever_comes_and_goes(weighted):
             loop.kernel.note_changes(loop.graph.addresses, branch.addresses)
     pushed, pulled = branches
     arguments = (loop.graph.addresses, pushed.addresses, loop.arguments)
-    loop.kernel.add_up(*arguments)
+    loop.kernel.add_up(*arguments[1:])
     pushed.totals[names.THETA] = 1e-12
-    loop.kernel.find_active(*arguments)
+    loop.kernel.find_active(*arguments[1:])
     loop.kernel.announce(*arguments, FUEL)
     arguments = (loop.graph.addresses, pulled.addresses, loop.arguments)
-    loop.kernel.add_up(*arguments)
+    loop.kernel.add_up(*arguments[1:])
     for _ in range(200):
         loop.kernel.sweep(*arguments, 0, FUEL)
     loop.measure(pulled)
@@ -176,7 +177,7 @@ def test_a_branch_sees_the_edges_of_its_lease_whatever_comes_and_goes(weighted):
     for branch in branches:
         rows = loop.graph.rows_of(np.array(sorted(expected)))
         values = np.zeros(len(rows))
-        loop.kernel.read_values(loop.graph.addresses, branch.addresses, loop.arguments, rows, values)
+        loop.kernel.read_values(branch.addresses, loop.arguments, rows, values)
         found = dict(zip(sorted(expected), (values / values.sum()).tolist(), strict=True))
         assert loop.bound(branch) <= 1e-9
         assert distance(found, expected) <= loop.bound(branch) + TRUTH

@@ -17,11 +17,11 @@ IN_THE_KERNEL = {
     ),
     "deltas in place of absolute values": ("change = value - loop.share[row]", "change = value"),
     "a self-loop heard twice": (
-        "hear(graph, loop, parameters, consumer, weight * loop.share[producer])",
-        "hear(graph, loop, parameters, consumer, weight * loop.share[producer] * (1.0 + (consumer == producer)))",
+        "hear(loop, parameters, consumer, weight * loop.share[producer])",
+        "hear(loop, parameters, consumer, weight * loop.share[producer] * (1.0 + (consumer == producer)))",
     ),
     "a removal that leaves its sum": (
-        "hear(graph, loop, parameters, consumer, -weight * loop.share[producer])",
+        "hear(loop, parameters, consumer, -weight * loop.share[producer])",
         "pass",
     ),
     "a weight of 0 that is an edge": ("if weight == 0.0 or producer", "if producer"),

@@ -32,7 +32,7 @@ class Multigraph:
                     del weights[found[0]]
 
 
-def pagerank(edges, vertices, damping):
+def pagerank(edges, vertices, damping, personalisation=()):
     """PageRank of each vertex by a direct solve, as networkx defines it; `edges` has weights by both ends."""
     ids = sorted(vertices)
     place = {vertex: index for index, vertex in enumerate(ids)}
@@ -45,8 +45,12 @@ def pagerank(edges, vertices, damping):
             matrix[place[target], place[source]] += math.fsum(weights)
     totals = matrix.sum(axis=0)
     matrix[:, totals > 0] /= totals[totals > 0]
-    matrix[:, totals == 0] = 1.0 / count
-    values = np.linalg.solve(np.eye(count) - damping * matrix, np.full(count, (1 - damping) / count))
+    named = np.array([personalisation.count(vertex) if personalisation else 1.0 for vertex in ids])
+    if not named.any():
+        return dict.fromkeys(ids, 0.0)
+    named = named / named.sum()
+    matrix[:, totals == 0] = named[:, None]
+    values = np.linalg.solve(np.eye(count) - damping * matrix, (1 - damping) * named)
     return dict(zip(ids, (values / values.sum()).tolist(), strict=True))
 
 

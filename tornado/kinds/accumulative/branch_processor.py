@@ -38,8 +38,8 @@ class BranchProcessor(AccumulativeProcessor):
         Gives columns to copy into, as `LoopState.reset` leaves them, when the state is recorded.
     tolerance
         What the bound is to come to.
-    factor
-        d.
+    factor, has_bases
+        Of its program.
     fresh
         Count iterations from the beginning: the parameters are others than those of the main loop.
     """
@@ -54,6 +54,7 @@ class BranchProcessor(AccumulativeProcessor):
         arguments: tuple[object, ...],
         tolerance: float,
         factor: float,
+        has_bases: bool,
         delay_bound: int | None,
         worker: int,
         workers: int,
@@ -85,6 +86,7 @@ class BranchProcessor(AccumulativeProcessor):
         self._reader: EdgeReader | None = None
         self._take_state = take_state
         self._fresh = fresh
+        self._has_bases = has_bases
         self._max_iterations = max_iterations
         self._cap = NEVER
         self._kept: list[tuple[int, Messages]] = []
@@ -119,6 +121,9 @@ class BranchProcessor(AccumulativeProcessor):
         self.first_iteration = main.iteration
         self.kernel.fork(self.graph.addresses, main.addresses, self.state.addresses)
         self.state.counters[names.VERSION] = version
+        self.state.counters[names.HAS_BASES] = self._has_bases
+        if self._has_bases:
+            self.kernel.fill_bases(*self._loop)
         if not self._fresh:
             self._begins_at = timestamp
             self.next_iteration = max(timestamp, next_iteration)
@@ -152,7 +157,7 @@ class BranchProcessor(AccumulativeProcessor):
         for sender, messages in reversed(self._kept):
             self._arrived.appendleft(Arrived(Bundle(sender, messages), self._begins_at))
         self._kept.clear()
-        self.kernel.add_up(*self._loop)
+        self._add_up()
         self.is_started = True
         self.operator.activate()
 
@@ -282,9 +287,9 @@ class BranchProcessor(AccumulativeProcessor):
         totals, counters = self.state.totals, self.state.counters
         totals[names.BASE] = self._next_base = order.base
         self.kernel.clear_queue(self.state.addresses)
-        self.kernel.add_up(*self._loop)
+        self._add_up()
         totals[names.THETA] = order.theta
-        self.kernel.find_active(*self._loop)
+        self._find_active()
         edges = int(counters[names.DEGREES])
         self._edges_before = int(counters[names.EDGES_VISITED])
         self._pulls = order.pulls or counters[names.ACTIVE] * _DENSE_SHARE > edges
@@ -293,22 +298,23 @@ class BranchProcessor(AccumulativeProcessor):
             self._begin_pulling()
         elif counters[names.ACTIVE]:
             totals[names.THETA] = max(order.theta, totals[names.ABSOLUTE] / (_LOWERED * max(edges, 1)))
-            self.kernel.find_active(*self._loop)
+            self._find_active()
 
     def _begin_pulling(self) -> None:
         self._pulls = True
+        self.finish_cursor()
         self._is_stale = self._has_news = True
         self.state.counters[names.PULLS] = 1
         self.kernel.clear_queue(self.state.addresses)
 
     def _has_to_announce(self) -> bool:
         counters, totals = self.state.counters, self.state.totals
-        while not counters[names.QUEUE_LENGTH]:
+        while not counters[names.QUEUE_LENGTH] and not self.is_telling:
             theta = float(totals[names.THETA])
             if theta <= self._order.theta or self._order.phase != Phase.RUN:
                 return False
             totals[names.THETA] = max(self._order.theta, theta / _LOWERED)
-            self.kernel.find_active(*self._loop)
+            self._find_active()
         return True
 
     def _push(self) -> bool:
@@ -352,6 +358,7 @@ class BranchProcessor(AccumulativeProcessor):
     def _end_sweep(self) -> float:
         """End the turn, also in the middle: whatever was announced is a state like any other. Return how far values moved."""
         self._row = None
+        self.state.counters[names.PULL_POSITION] = 0
         change = float(self.state.totals[names.CHANGE])
         made = int(self.state.counters[names.UPDATES]) - self._updates_before
         self.state.note(self.next_iteration, made, change)
@@ -397,7 +404,7 @@ class BranchProcessor(AccumulativeProcessor):
         self.state.counters[names.PULLS] = 0
         self.kernel.clear_queue(self.state.addresses)
         self.state.totals[names.BASE] = self._order.base
-        self.kernel.add_up(*self._loop)
+        self._add_up()
         totals, counters = self.state.totals, self.state.counters
         self._has_reported = True
         self._report(
@@ -441,6 +448,7 @@ class BranchProcessor(AccumulativeProcessor):
         self._order = order
         self._has_reported = False
         self._has_said_settled = False
+        self.finish_cursor()
         if self._row is not None:
             self._end_sweep()
         if order.phase == Phase.RUN:

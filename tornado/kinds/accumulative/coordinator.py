@@ -113,6 +113,10 @@ class Coordinator:
                 factor=self._factor,
             )
 
+        if math.fsum(report.bases for report in reports) == 0.0:
+            # Nobody has anything, so there is nothing to divide: every value is 0, by definition.
+            self._phase = Phase.FINISH
+            return Order(Phase.FINISH, self._epoch, self._base, mass=math.inf, is_converged=True)
         found = bound(math.fsum(report.absolute for report in reports), signed, drift)
         rounding = bound(0.0, 0.0, drift)
         is_converged = found <= self._tolerance

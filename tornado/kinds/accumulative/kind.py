@@ -35,7 +35,7 @@ class AccumulativePlan:
         The compiled loop, which is warm.
     arguments
         Of the program's functions.
-    accuracy, factor
+    accuracy, factor, has_bases
         Of the program.
     """
 
@@ -43,6 +43,7 @@ class AccumulativePlan:
     arguments: tuple[Any, ...]
     accuracy: float
     factor: float
+    has_bases: bool
     delay_bound: int | None
     commits: bool
     kind: str = "accumulative"
@@ -60,13 +61,15 @@ class AccumulativePlan:
             arguments=self.arguments,
             accuracy=self.accuracy,
             factor=self.factor,
+            has_bases=self.has_bases,
             delay_bound=self.delay_bound,
             commits=self.commits,
         )
 
     def fields(self) -> Fields:
         """See `PartPlan`: with the text of the kernel."""
-        return self._text(), self.arguments, self.accuracy, self.factor, self.delay_bound, self.commits
+        numbers = self.accuracy, self.factor, self.has_bases, self.delay_bound, self.commits
+        return self._text(), self.arguments, *numbers
 
     def fork_fields(self, arguments: tuple[object, ...]) -> Fields:
         """See `PartPlan`: numbers, and tuples of them."""
@@ -92,8 +95,8 @@ class AccumulativeReader:
 
     def plan(self, fields: Fields) -> AccumulativePlan:
         """See `PlanReader`."""
-        text, arguments, accuracy, factor, delay_bound, commits = cast("tuple[Any, ...]", fields)
-        return AccumulativePlan(_loaded(text, arguments), arguments, accuracy, factor, delay_bound, commits)
+        text, arguments, *numbers = cast("tuple[Any, ...]", fields)
+        return AccumulativePlan(_loaded(text, arguments), arguments, *numbers)
 
     def fork_arguments(self, fields: Fields) -> tuple[object, ...]:
         """See `PlanReader`."""
@@ -119,13 +122,21 @@ class AccumulativeKind:
         del hears_back
         kernel, arguments = program.kernel(), program.arguments()
         warm(kernel, arguments)
-        factor = float(program.factor(*arguments))
-        return AccumulativePlan(kernel, arguments, float(program.accuracy), factor, delay_bound, commits)
+        return AccumulativePlan(
+            kernel=kernel,
+            arguments=arguments,
+            accuracy=float(program.accuracy),
+            factor=float(program.factor(*arguments)),
+            has_bases=program.has_bases,
+            delay_bound=delay_bound,
+            commits=commits,
+        )
 
     def fork_arguments(self, program: AccumulativeProgram) -> tuple[object, ...]:
-        """See `ProgramKind`: the tolerance and d, and what the functions get."""
+        """See `ProgramKind`: the tolerance, d, whether bases differ, and what the functions get."""
         arguments = program.arguments()
-        return float(program.tolerance), float(program.factor(*arguments)), *arguments
+        factor = float(program.factor(*arguments))
+        return float(program.tolerance), factor, program.has_bases, *arguments
 
     def require_travels(self, program: AccumulativeProgram) -> None:
         """See `ProgramKind`: they all do."""

@@ -41,7 +41,11 @@ FOLLOWING_ROW = (
     15  # the first row whose out-edges, as the loop found them, were not taken in; ANY_VERSION: none is left
 )
 ACTIVE = 16  # edges of the rows that were found above their threshold
-LOOP_COUNTERS = 20
+CURSOR_ROW = 17  # row + 1 of the producer whose consumers are being told; 0: none
+CURSOR_POSITION = 18  # in its list
+PULL_POSITION = 19  # in the in-list of the row that a sweep is at
+HAS_BASES = 20  # 1: vertices have bases of their own, in `own`; else it is 1 of each
+LOOP_COUNTERS = 24
 
 # Totals over own rows, float64.
 ABSOLUTE = 0  # sum of |r|
@@ -56,7 +60,10 @@ FLOW = 8  # sum of x over rows with out-edges
 RESIDUAL = 9  # sum of |r| that was announced, for the statistics
 BASES = 10  # sum of the bases of own rows, as of the last time they were added up
 ANNOUNCING_BASES = 11  # of those with out-edges
-LOOP_TOTALS = 12
+CURSOR_CHANGE = 12  # of what the producer at the cursor announces
+PULL_TOTAL = 13  # of the in-list that a sweep is in, so far, and what that sum has lost
+PULL_LOW = 14
+LOOP_TOTALS = 16
 
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
 
@@ -74,6 +81,7 @@ class LoopColumns(NamedTuple):
     degree: RowInt32s  # int32[rows], D: how many there are
     flags: RowUint8s  # uint8[rows]
 
+    own: Float64s  # float64[rows], the base, where HAS_BASES
     weight_low: Float64s  # float64[rows], what a float64 cannot hold of `weight`
     subscribers: Uint64s  # uint64[rows], bit set of the other workers that hold a ghost of this vertex
     queue: Int32s  # int32[power of two], ring of rows

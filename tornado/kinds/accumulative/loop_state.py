@@ -51,6 +51,7 @@ class LoopState:
         self._history = np.zeros((_HISTORY, 4))
         self.columns = LoopColumns(
             **{name: self._records[name] for name in self._records.dtype.names or ()},
+            own=reserve(rows, np.float64),
             weight_low=reserve(rows, np.float64),
             subscribers=reserve(rows, np.uint64),
             queue=reserve(ring, np.int32),
@@ -115,7 +116,9 @@ class LoopState:
     def size_bytes(self) -> int:
         """Bytes of the columns by row that are in use."""
         several = int(self.counters[names.WORKERS] > 1)
-        return int(self.counters[names.ROWS_SEEN]) * (self._records.itemsize + 8 + 8 * several)
+        has_bases = int(self.counters[names.HAS_BASES])
+        per_row = self._records.itemsize + 8 + 8 * several + 8 * has_bases
+        return int(self.counters[names.ROWS_SEEN]) * per_row
 
     def outbox(self, worker: int) -> Messages:
         """What there is for another worker: copies."""

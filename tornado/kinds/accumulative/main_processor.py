@@ -38,7 +38,7 @@ class MainProcessor(AccumulativeProcessor):
 
     Parameters
     ----------
-    accuracy
+    accuracy, factor, has_bases
         Of the program.
     on_applied
         Called with the number of records that were applied.
@@ -66,6 +66,7 @@ class MainProcessor(AccumulativeProcessor):
         arguments: tuple[object, ...],
         accuracy: float,
         factor: float,
+        has_bases: bool,
         delay_bound: int | None,
         commits: bool,
         worker: int,
@@ -84,6 +85,7 @@ class MainProcessor(AccumulativeProcessor):
         )
         self.hears_back = 0
         self.state = LoopState(worker=worker, workers=workers)
+        self.state.counters[names.HAS_BASES] = has_bases
         self.branches: list[BranchProcessor] = []
         self._accuracy = accuracy
         self._factor = factor
@@ -98,7 +100,7 @@ class MainProcessor(AccumulativeProcessor):
         )
         self._spare: list[LoopState] = []  # columns of branches that are over
         self._failure: Exception | None = None
-        self.kernel.add_up(*self._loop)
+        self._add_up()
         if self.graph.rows:
             self.state.counters[names.FOLLOWING_ROW] = 0
 
@@ -133,8 +135,12 @@ class MainProcessor(AccumulativeProcessor):
             or self._is_taking_in
             or bool(self._arrived)
             or self._forks.is_holding
-            or bool(self.state.counters[names.QUEUE_LENGTH])
+            or self._has_to_announce
         )
+
+    @property
+    def _has_to_announce(self) -> bool:
+        return self.is_telling or bool(self.state.counters[names.QUEUE_LENGTH])
 
     def held_values(self) -> LocalValues:
         """The values of this worker's vertices, as they are at the time; they sum to 1 as nearly as parts know of each other."""
@@ -164,8 +170,7 @@ class MainProcessor(AccumulativeProcessor):
             self.kernel.hear_rows(*self._loop, FUEL)
         more = self.stream.obey(self)
         self._aim()
-        counters = self.state.counters
-        if self._commits and counters[names.QUEUE_LENGTH] and self.may_begin_turn():
+        if self._commits and self._has_to_announce and self.may_begin_turn():
             self._flush()
             self.operator.move_token(self.next_iteration, stays=True)
             # Branches go first, and records: what waits to be announced does no harm.
@@ -173,7 +178,7 @@ class MainProcessor(AccumulativeProcessor):
             self._add_up_sometimes()
         self._flush()
         self._tell_mass()
-        is_waiting = bool(counters[names.QUEUE_LENGTH]) and self._commits
+        is_waiting = self._has_to_announce and self._commits
         least = self.next_iteration if is_waiting else NEVER
         self.operator.move_token(min(least, self._held_least()), stays=True)
         if more or self._is_taking_in or (is_waiting and self.may_begin_turn()):
@@ -195,8 +200,8 @@ class MainProcessor(AccumulativeProcessor):
             self.state.totals[names.THETA] = wanted
         elif wanted * _HYSTERESIS < theta:
             self.state.totals[names.THETA] = wanted
-            self.kernel.add_up(*self._loop)
-            self.kernel.find_active(*self._loop)
+            self._add_up()
+            self._find_active()
 
     def _add_up_sometimes(self) -> None:
         counters = self.state.counters
@@ -204,7 +209,7 @@ class MainProcessor(AccumulativeProcessor):
         limit = max(_ADDED_UP_EVERY, 4 * self.graph.rows)
         if updates - self._added_up_at > limit:
             self._added_up_at = updates
-            self.kernel.add_up(*self._loop)
+            self._add_up()
 
     def _take_letters(self, bundle: Bundle) -> None:
         self._masses[bundle.sender] = bundle.mass
@@ -215,8 +220,8 @@ class MainProcessor(AccumulativeProcessor):
 
     def _tell_mass(self) -> None:
         """Tell the others what the values here sum to, where nothing is to be announced and they would be wrong about it."""
-        counters, mass = self.state.counters, self._mass()
-        if counters[names.QUEUE_LENGTH] or self.stream.has_commands:
+        mass = self._mass()
+        if self._has_to_announce or self.stream.has_commands:
             return
         for target in range(self.workers):
             if target != self.worker and abs(mass - self._told[target]) > self._accuracy / 8 * abs(mass):
@@ -233,7 +238,9 @@ class MainProcessor(AccumulativeProcessor):
         return self._is_taking_in
 
     def stop_scans(self) -> None:
-        """See `ReadingPart`: no list is left in the middle."""
+        """Tell all consumers that are left in the middle of a list, in this loop and its branches."""
+        for processor in (self, *self.branches):
+            processor.finish_cursor()
 
     def hear(self) -> None:
         """Take in the rows and edges that the last records changed, and have branches know which lists are not as they were."""
@@ -255,6 +262,7 @@ class MainProcessor(AccumulativeProcessor):
 
     def record(self, branch: BranchProcessor) -> None:
         """Record this worker's state for a branch, and what was delivered and is not in the state yet."""
+        self.finish_cursor()
         self._flush()
         branch.record(self.state, self.operator.timestamp, self.next_iteration)
         self.branches.append(branch)
@@ -267,7 +275,7 @@ class MainProcessor(AccumulativeProcessor):
         self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
     ) -> BranchProcessor:
         """Make this worker's part of a new branch."""
-        tolerance, factor, *own = arguments
+        tolerance, factor, has_bases, *own = arguments
         return BranchProcessor(
             number=number,
             kernel=self.kernel,
@@ -276,6 +284,7 @@ class MainProcessor(AccumulativeProcessor):
             arguments=tuple(own),
             tolerance=cast("float", tolerance),
             factor=cast("float", factor),
+            has_bases=cast("bool", has_bases),
             delay_bound=self.delay_bound,
             worker=self.worker,
             workers=self.workers,

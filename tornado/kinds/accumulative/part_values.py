@@ -75,7 +75,7 @@ class LocalValues:
 
     def _unscaled(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         values = np.zeros(len(rows))
-        self.kernel.read_values(self.graph.addresses, self.state.addresses, self.arguments, rows, values)
+        self.kernel.read_values(self.state.addresses, self.arguments, rows, values)
         return values
 
     def _values(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -127,7 +127,7 @@ class AccumulativeProcessor:
                     *self._loop, bundle.sender, *messages, arrived.following, FUEL
                 )
                 self._require_possible(bundle.sender)
-                if arrived.following < len(messages.kinds):
+                if arrived.following < len(messages.kinds) or self.is_telling:
                     self.operator.activate()
                     return
             self._arrived.popleft()
@@ -153,6 +153,22 @@ class AccumulativeProcessor:
     def _loop(self) -> tuple[object, object, tuple[object, ...]]:
         """What most entry points of the kernel begin with."""
         return self.graph.addresses, self.state.addresses, self.arguments
+
+    def _add_up(self) -> None:
+        self.kernel.add_up(self.state.addresses, self.arguments)
+
+    def _find_active(self) -> None:
+        self.kernel.find_active(self.state.addresses, self.arguments)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the consumers of some vertex were not all told yet what it announced."""
+        return bool(self.state.counters[names.CURSOR_ROW])
+
+    def finish_cursor(self) -> None:
+        """Tell those that are left, so that the graph may change."""
+        if self.is_telling:
+            self.kernel.finish_cursor(*self._loop)
 
     # Turns
 

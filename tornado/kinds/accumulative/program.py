@@ -46,7 +46,7 @@ class AccumulativeProgram(VertexProgram):
 
     @staticmethod
     def base(vertex: int, *parameters: Any) -> float:
-        """What a vertex has of its own, times b; `parameters` are the program's own fields, in order."""
+        """What a vertex has of its own, times b, where `has_bases`; `parameters` are the program's own fields, in order."""
         raise NotImplementedError
 
     @staticmethod
@@ -80,6 +80,11 @@ class AccumulativeProgram(VertexProgram):
             )
         if not self.accuracy > 0:
             raise InvalidArgument(f"accuracy is {self.accuracy!r} but must be above 0")
+
+    @property
+    def has_bases(self) -> bool:
+        """Whether the bases of vertices differ; else `base` is not asked, and is 1 of each."""
+        return False
 
     def begins_anew(self, main: VertexProgram) -> bool:
         """Whether a branch counts its iterations from the beginning; its values begin with those of the main loop in any case."""

@@ -4,7 +4,8 @@ Vertices wait in a queue, first in, first out, once their residual has passed th
 changed by, times the weight, to the sum of each consumer; on other workers the same is done with the difference to what was heard
 before. What travels is the absolute value. So a cut that keeps messages under way conserves mass with nothing added to it.
 
-An entry point stops within its fuel (edges visited), behind the row that it is at: no scan is under way between two calls.
+An entry point stops within its fuel (edges visited), also in the middle of a hub: a cursor says who is being told, and the graph does
+not change before all of them are (`finish_cursor`).
 """
 
 import numba as nb
@@ -14,6 +15,9 @@ from ...columns import prefetch
 from ...graph.graph_columns import ANY_VERSION, BURIED_FIRST, DELTAS, GRAVE_MASK, ROWS
 from .loop_columns import (
     ABSOLUTE,
+    CURSOR_CHANGE,
+    CURSOR_POSITION,
+    CURSOR_ROW,
     DEGREE,
     EDGES_VISITED,
     FOLLOWING_ROW,
@@ -57,19 +61,36 @@ ROW_COST = 8  # fuel for a row or a message, beside the edges it makes the loop 
 
 
 @nb.njit(cache=True)
-def scatter(graph, loop, parameters, row, change):
-    """What a producer announces has changed by so much: its consumers here hear of it. Returns how many edges were visited."""
-    first = graph.out_start[row]
-    length = np.int64(graph.out_length[row])
+def begin_scatter(loop, row, change):
+    """What a producer announces has changed by so much: its consumers here are told, see `run_cursor`."""
+    if change != 0.0:
+        loop.counters[CURSOR_ROW] = row + 1
+        loop.counters[CURSOR_POSITION] = 0
+        loop.totals[CURSOR_CHANGE] = change
+
+
+@nb.njit(cache=True)
+def run_cursor(graph, loop, parameters, fuel):
+    """Go on telling consumers; returns the fuel left, 0 when there are more of them."""
+    row = loop.counters[CURSOR_ROW] - 1
+    if row < 0:
+        return fuel
+    change = loop.totals[CURSOR_CHANGE]
     version = loop.counters[VERSION]
     latest = version == ANY_VERSION or loop.changed[row] & OUT_LIST == 0
-    for slot in range(first, first + length):
+    first = graph.out_start[row]
+    position = loop.counters[CURSOR_POSITION]
+    length = np.int64(graph.out_length[row])
+    stop = min(length, position + fuel)
+    for slot in range(first + position, first + stop):
         # Behind the end of the list stands something else, which does no harm.
         prefetch(loop.heard, np.int64(graph.edge_consumer[slot + _EDGES_AHEAD]))
         if latest or graph.edge_born[slot] <= version:
-            hear(
-                graph, loop, parameters, np.int64(graph.edge_consumer[slot]), graph.edge_weight[slot] * change
-            )
+            hear(loop, parameters, np.int64(graph.edge_consumer[slot]), graph.edge_weight[slot] * change)
+    loop.counters[EDGES_VISITED] += stop - position
+    loop.counters[CURSOR_POSITION] = stop
+    if stop < length:
+        return np.int64(0)
     if not latest:
         grave_number = graph.buried_out[row] - 1
         while grave_number >= graph.counters[BURIED_FIRST]:
@@ -78,17 +99,26 @@ def scatter(graph, loop, parameters, row, change):
                 break
             if graph.grave_born[grave] <= version:
                 consumer = np.int64(graph.grave_consumer[grave])
-                hear(graph, loop, parameters, consumer, graph.grave_weight[grave] * change)
+                hear(loop, parameters, consumer, graph.grave_weight[grave] * change)
             grave_number = graph.grave_next_out[grave] - 1
-    loop.counters[EDGES_VISITED] += length
-    return length
+    loop.counters[CURSOR_ROW] = 0
+    return max(fuel - (stop - position), np.int64(1))
+
+
+@nb.njit(cache=True, nogil=True)
+def finish_cursor(graph, loop, parameters):
+    """Tell the consumers that are left, however long it takes, so that the graph may change."""
+    run_cursor(graph, loop, parameters, np.int64(1) << 60)
 
 
 @nb.njit(cache=True, nogil=True)
 def announce(graph, loop, parameters, fuel):
     """Let queued vertices announce; returns the fuel left, 0 where it was used up or an outbox is to be emptied first."""
     totals, counters = loop.totals, loop.counters
-    while counters[QUEUE_LENGTH] > 0:
+    while True:
+        fuel = run_cursor(graph, loop, parameters, fuel)
+        if counters[CURSOR_ROW] == 0 and counters[QUEUE_LENGTH] == 0:
+            return max(fuel, np.int64(1))
         if fuel <= 0 or outbox_is_full(loop):
             return np.int64(0)
         row = np.int64(loop.queue[counters[QUEUE_FIRST] & loop.queue_mask[0]])
@@ -98,7 +128,7 @@ def announce(graph, loop, parameters, fuel):
         fuel -= ROW_COST
         if loop.degree[row] == 0:
             continue
-        target, worth = own_target(graph, loop, parameters, row), announced(loop, parameters, row)
+        target, worth = own_target(loop, row), announced(loop, parameters, row)
         residual = target - worth
         if abs(residual) <= totals[THETA] * loop.degree[row]:
             continue
@@ -111,8 +141,7 @@ def announce(graph, loop, parameters, fuel):
         totals[RESIDUAL] += abs(residual)
         counters[UPDATES] += 1
         tell_subscribers(graph, loop, row)
-        fuel -= scatter(graph, loop, parameters, row, loop.share[row] - before)
-    return max(fuel, np.int64(1))
+        begin_scatter(loop, row, loop.share[row] - before)
 
 
 @nb.njit(cache=True)
@@ -125,13 +154,13 @@ def hear_new_edge(graph, loop, parameters, producer, consumer, weight):
         if loop.flags[producer] & SUBSCRIBED == 0:
             loop.flags[producer] |= SUBSCRIBED
             send(loop, np.int64(graph.owner[producer]), SUBSCRIBE, graph.ids[producer], 0.0, 0)
-    hear(graph, loop, parameters, consumer, weight * loop.share[producer])
+    hear(loop, parameters, consumer, weight * loop.share[producer])
 
 
 @nb.njit(cache=True)
 def hear_lost_edge(graph, loop, parameters, producer, consumer, weight):
     """An edge went, and what came over it; a producer without edges here is not heard any more."""
-    hear(graph, loop, parameters, consumer, -weight * loop.share[producer])
+    hear(loop, parameters, consumer, -weight * loop.share[producer])
     if loop.flags[producer] & OWN:
         touch_producer(graph, loop, parameters, producer, -weight, -1)
         return
@@ -194,16 +223,16 @@ def hear_rows(graph, loop, parameters, fuel):
 
 @nb.njit(cache=True)
 def receive_one(graph, loop, parameters, sender, kind, identifier, value, number):
-    """One message of another worker of this loop; returns how many edges were visited."""
+    """One message of another worker of this loop."""
     row = row_for(graph, loop, parameters, identifier)
     if row < 0:
-        return np.int64(0)
+        return
     if kind == UPDATE:
         if loop.flags[row] & SUBSCRIBED:
             change = value - loop.share[row]
             loop.share[row] = value
-            if change != 0.0 and not loop.counters[PULLS]:
-                return scatter(graph, loop, parameters, row, change)
+            if not loop.counters[PULLS]:
+                begin_scatter(loop, row, change)
     elif kind == DEGREE:
         touch_producer(graph, loop, parameters, row, value, number)
     elif kind == SUBSCRIBE:
@@ -213,31 +242,36 @@ def receive_one(graph, loop, parameters, sender, kind, identifier, value, number
         loop.subscribers[row] &= ~(np.uint64(1) << np.uint64(sender))
     else:
         loop.counters[IMPOSSIBLE] += 1
-    return np.int64(0)
 
 
 @nb.njit(cache=True, nogil=True)
 def receive(graph, loop, parameters, sender, kinds, identifiers, values, numbers, first, fuel):
-    """Take in messages ``first ..`` of one bundle; returns the index of the first one that was not begun."""
+    """Take in messages ``first ..`` of one bundle; returns the index of the first one that was not begun.
+
+    It may end with a cursor in the middle of a list: who calls it comes again before anything behind the messages counts.
+    """
     i = first
-    while i < kinds.size and fuel > 0 and not outbox_is_full(loop):
-        fuel -= ROW_COST + receive_one(
-            graph, loop, parameters, sender, kinds[i], identifiers[i], values[i], numbers[i]
-        )
+    while True:
+        fuel = run_cursor(graph, loop, parameters, fuel)
+        if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
+            return i
+        receive_one(graph, loop, parameters, sender, kinds[i], identifiers[i], values[i], numbers[i])
+        fuel -= ROW_COST
         i += 1
-    return i
 
 
 @nb.njit(cache=True, nogil=True)
 def place_values(graph, loop, parameters, values, first, fuel):
-    """Have vertices announce what they were worth, from row `first` on; returns the first row that was not looked at."""
+    """Have vertices announce what they were worth, from row `first` on; returns the first row that was not begun."""
     row = first
-    while row < values.size and fuel > 0 and not outbox_is_full(loop):
+    while True:
+        fuel = run_cursor(graph, loop, parameters, fuel)
+        if fuel <= 0 or row == values.size or outbox_is_full(loop):
+            return row
         if loop.flags[row] & OWN and loop.degree[row] != 0:
             before = loop.share[row]
             loop.share[row] = values[row] / divisor(loop.weight[row], *parameters)
             tell_subscribers(graph, loop, row)
-            fuel -= scatter(graph, loop, parameters, row, loop.share[row] - before)
+            begin_scatter(loop, row, loop.share[row] - before)
         fuel -= ROW_COST
         row += 1
-    return row

@@ -69,7 +69,7 @@ class RestorableProcessor(MainProcessor):
                 self.kernel.place_values(*self._loop, self._placing, self._following_placed, FUEL)
             )
             self._flush()
-            if self._following_placed < len(self._placing):
+            if self._following_placed < len(self._placing) or self.is_telling:
                 self.operator.activate()
                 return
             self._placing, self._has_placed = None, True
@@ -78,7 +78,7 @@ class RestorableProcessor(MainProcessor):
                     self._send(target, Bundle(self.worker, letters=(Settled(0),), mass=self._mass()))
         if self._has_placed and not self._unplaced:
             self._has_placed = self.holds = False
-            self.kernel.add_up(*self._loop)
+            self._add_up()
             self.operator.activate()
 
     def _take_letters(self, bundle: Bundle) -> None:

@@ -16,6 +16,7 @@ from .loop_columns import (
     DEGREE,
     DRIFT,
     FACTOR,
+    HAS_BASES,
     IMPOSSIBLE,
     IS_BRANCH,
     MASS,
@@ -72,10 +73,15 @@ def outbox_is_full(loop):
 
 
 @nb.njit(cache=True)
-def own_target(graph, loop, parameters, row):
+def base_of(loop, row):
+    """The base of a vertex: a column of it is read only where they differ."""
+    return loop.own[row] if loop.counters[HAS_BASES] else 1.0
+
+
+@nb.njit(cache=True)
+def own_target(loop, row):
     """What a vertex would be worth by what it has heard: b * base + d * s."""
-    own = loop.totals[BASE] * base(graph.ids[row], *parameters)
-    return own + loop.totals[FACTOR] * loop.heard[row]
+    return loop.totals[BASE] * base_of(loop, row) + loop.totals[FACTOR] * loop.heard[row]
 
 
 @nb.njit(cache=True)
@@ -101,16 +107,16 @@ def consider(loop, row, residual):
 
 
 @nb.njit(cache=True)
-def hear(graph, loop, parameters, row, delta):
+def hear(loop, parameters, row, delta):
     """The sum of a vertex of this worker changes."""
     if loop.degree[row] == 0:
         loop.heard[row] += delta
         if loop.flags[row] & OWN:
             loop.totals[MASS] += loop.totals[FACTOR] * delta
     else:
-        old = own_target(graph, loop, parameters, row) - announced(loop, parameters, row)
+        old = own_target(loop, row) - announced(loop, parameters, row)
         loop.heard[row] += delta
-        new = own_target(graph, loop, parameters, row) - announced(loop, parameters, row)
+        new = own_target(loop, row) - announced(loop, parameters, row)
         loop.totals[ABSOLUTE] += abs(new) - abs(old)
         loop.totals[SIGNED] += new - old
         consider(loop, row, new)
@@ -169,10 +175,10 @@ def touch_producer(graph, loop, parameters, row, change, edges):
             return  # the low part of a weight that is gone
         add_weight(loop, row, change, 0.0)
         loop.degree[row] = edges
-        loop.share[row] = own_target(graph, loop, parameters, row) / divisor(loop.weight[row], *parameters)
+        loop.share[row] = own_target(loop, row) / divisor(loop.weight[row], *parameters)
         tell_subscribers(graph, loop, row)
         return
-    target = own_target(graph, loop, parameters, row)
+    target = own_target(loop, row)
     worth = announced(loop, parameters, row)
     old = target - worth
     loop.degree[row] += edges
@@ -207,7 +213,9 @@ def admit_rows(graph, loop, parameters):
         loop.subscribers[row] = np.uint64(0)
         if graph.owner[row] == loop.counters[WORKER]:
             loop.flags[row] = OWN
-            loop.totals[MASS] += own_target(graph, loop, parameters, row)
+            if loop.counters[HAS_BASES]:
+                loop.own[row] = base(graph.ids[row], *parameters)
+            loop.totals[MASS] += own_target(loop, row)
         loop.counters[ROWS_SEEN] = row + 1
 
 

@@ -29,6 +29,9 @@ from .loop_columns import (
     MASS,
     OUT_LIST,
     OWN,
+    PULL_LOW,
+    PULL_POSITION,
+    PULL_TOTAL,
     QUEUE_FIRST,
     QUEUE_LENGTH,
     QUEUED,
@@ -41,7 +44,7 @@ from .loop_columns import (
     WEIGHTED,
     WORKERS,
 )
-from .row_kernel import announced, enqueue, outbox_is_full, own_target, tell_subscribers
+from .row_kernel import announced, base_of, enqueue, outbox_is_full, own_target, tell_subscribers
 from .stand_in import base, divisor, factor
 
 _MEASURED = 4.0  # roundings of a sum that is compensated, in units of epsilon and of the sum
@@ -81,33 +84,45 @@ def pull_visible(graph, loop, row, total, low):
 
 
 @nb.njit(cache=True)
-def pull(graph, loop, row, measures):
-    """The sum of w * c over a vertex's in-edges."""
-    if loop.counters[VERSION] != ANY_VERSION and loop.changed[row] & IN_LIST:
-        return pull_visible(graph, loop, row, 0.0, 0.0)
+def pull(graph, loop, row, measures, fuel):
+    """Go on with the sum of w * c over a vertex's in-edges; returns the fuel left, 0 when there are more of them."""
+    totals, counters = loop.totals, loop.counters
+    position, length = counters[PULL_POSITION], np.int64(graph.in_length[row])
+    if counters[VERSION] != ANY_VERSION and loop.changed[row] & IN_LIST:
+        # Also where it has changed since this began: positions mean nothing any more.
+        counters[PULL_POSITION] = 0
+        loop.heard[row] = pull_visible(graph, loop, row, 0.0, 0.0)
+        counters[EDGES_VISITED] += length
+        return max(fuel - length, np.int64(1))
+    total = low = 0.0
+    if position > 0:
+        total, low = totals[PULL_TOTAL], totals[PULL_LOW]
+    stop = min(length, position + fuel)
     first = graph.in_start[row]
-    stop = first + graph.in_length[row]
-    total = 0.0
-    if loop.counters[WEIGHTED]:
-        low = 0.0
-        for back_slot in range(first, stop):
+    if counters[WEIGHTED]:
+        for back_slot in range(first + position, first + stop):
             producer = np.int64(graph.in_producer[back_slot])
             slot = graph.out_start[producer] + graph.in_position[back_slot]
             total, low = compensated(total, low, graph.edge_weight[slot] * loop.share[producer])
-        return total + low
-    if measures:
-        low = 0.0
-        for back_slot in range(first, stop):
+    elif measures:
+        for back_slot in range(first + position, first + stop):
             total, low = compensated(total, low, loop.share[np.int64(graph.in_producer[back_slot])])
-        return total + low
-    for back_slot in range(first, stop):
-        total += loop.share[np.int64(graph.in_producer[back_slot])]
-    return total
+    else:
+        for back_slot in range(first + position, first + stop):
+            total += loop.share[np.int64(graph.in_producer[back_slot])]
+    counters[EDGES_VISITED] += stop - position
+    if stop < length:
+        counters[PULL_POSITION] = stop
+        totals[PULL_TOTAL], totals[PULL_LOW] = total, low
+        return np.int64(0)
+    counters[PULL_POSITION] = 0
+    loop.heard[row] = total + low
+    return max(fuel - (stop - position), np.int64(1))
 
 
 @nb.njit(cache=True, nogil=True)
 def sweep(graph, loop, parameters, first, fuel):
-    """Pull the sums of rows from `first` on and let each vertex announce; returns the first row that was not looked at.
+    """Pull the sums of rows from `first` on and let each vertex announce; returns the first row that was not finished.
 
     What the values moved by, and what they come to, is added to the totals CHANGE, FLOW and MASS, of which the caller
     makes a beginning.
@@ -120,9 +135,12 @@ def sweep(graph, loop, parameters, first, fuel):
     while row < rows and fuel > 0:
         if several and outbox_is_full(loop):
             break
+        fuel -= 1
         if loop.flags[row] & OWN:
-            loop.heard[row] = pull(graph, loop, row, False)
-            target = own_target(graph, loop, parameters, row)
+            fuel = pull(graph, loop, row, False, max(fuel, np.int64(1)))
+            if counters[PULL_POSITION] > 0:
+                break
+            target = own_target(loop, row)
             mass += target
             if loop.degree[row] != 0:
                 change += abs(target - announced(loop, parameters, row))
@@ -132,9 +150,6 @@ def sweep(graph, loop, parameters, first, fuel):
                 if several and loop.share[row] != before:
                     tell_subscribers(graph, loop, row)
                 counters[UPDATES] += 1
-            counters[EDGES_VISITED] += graph.in_length[row]
-            fuel -= graph.in_length[row]
-        fuel -= 1
         row += 1
     totals[CHANGE] += change
     totals[FLOW] += flow
@@ -144,26 +159,35 @@ def sweep(graph, loop, parameters, first, fuel):
 
 @nb.njit(cache=True, nogil=True)
 def measure(graph, loop, first, fuel):
-    """Pull the sums of rows from `first` on, where nobody announces; returns the first row that was not looked at."""
-    rows = loop.counters[ROWS_SEEN]
-    if first == 0:
+    """Pull the sums of rows from `first` on, where nobody announces; returns the first row that was not finished."""
+    counters = loop.counters
+    rows = counters[ROWS_SEEN]
+    if first == 0 and counters[PULL_POSITION] == 0:
         loop.totals[DRIFT] = 0.0
     drift = 0.0
     row = first
     while row < rows and fuel > 0:
-        if loop.flags[row] & OWN:
-            loop.heard[row] = pull(graph, loop, row, True)
-            drift += _MEASURED * loop.heard[row]
-            loop.counters[EDGES_VISITED] += graph.in_length[row]
-            fuel -= graph.in_length[row]
         fuel -= 1
+        if loop.flags[row] & OWN:
+            fuel = pull(graph, loop, row, True, max(fuel, np.int64(1)))
+            if counters[PULL_POSITION] > 0:
+                break
+            drift += _MEASURED * loop.heard[row]
         row += 1
     loop.totals[DRIFT] += drift
     return row
 
 
 @nb.njit(cache=True, nogil=True)
-def add_up(graph, loop, parameters):
+def fill_bases(graph, loop, parameters):
+    """Ask the program for the base of each vertex, where they differ."""
+    for row in range(loop.counters[ROWS_SEEN]):
+        if loop.flags[row] & OWN:
+            loop.own[row] = base(graph.ids[row], *parameters)
+
+
+@nb.njit(cache=True, nogil=True)
+def add_up(loop, parameters):
     """Sum the totals anew, over all rows and over no edge, at the base that there is now."""
     totals, counters = loop.totals, loop.counters
     totals[FACTOR] = factor(*parameters)
@@ -174,9 +198,9 @@ def add_up(graph, loop, parameters):
         if loop.flags[row] & OWN == 0:
             continue
         vertices += 1
-        own = base(graph.ids[row], *parameters)
+        own = base_of(loop, row)
         bases += own
-        target = own_target(graph, loop, parameters, row)
+        target = own_target(loop, row)
         if loop.degree[row] == 0:
             mass, mass_low = compensated(mass, mass_low, target)
             continue
@@ -199,13 +223,13 @@ def add_up(graph, loop, parameters):
 
 
 @nb.njit(cache=True, nogil=True)
-def find_active(graph, loop, parameters):
+def find_active(loop, parameters):
     """Queue all vertices that are above their threshold, and count their out-edges."""
     active = np.int64(0)
     for row in range(loop.counters[ROWS_SEEN]):
         if loop.degree[row] == 0 or loop.flags[row] & OWN == 0:
             continue
-        residual = own_target(graph, loop, parameters, row) - announced(loop, parameters, row)
+        residual = own_target(loop, row) - announced(loop, parameters, row)
         if abs(residual) > loop.totals[THETA] * loop.degree[row]:
             active += np.int64(loop.degree[row])
             if loop.flags[row] & QUEUED == 0:
@@ -260,11 +284,11 @@ def note_changes(graph, branch):
 
 
 @nb.njit(cache=True, nogil=True)
-def read_values(graph, loop, parameters, rows, values):
+def read_values(loop, parameters, rows, values):
     """Write what the vertices in some rows are worth; from any thread."""
     for i in range(rows.size):
         row = rows[i]
         if loop.degree[row] == 0:
-            values[i] = own_target(graph, loop, parameters, row)
+            values[i] = own_target(loop, row)
         else:
             values[i] = announced(loop, parameters, row)
