@@ -9,7 +9,7 @@ from tornado import EdgeBatch
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.kinds.accumulative import loop_columns as names
 from tornado.kinds.accumulative.bound import bound_of
-from tornado.kinds.accumulative.loop_state import LoopState
+from tornado.kinds.accumulative.loop_state import SumState
 from tornado.kinds.accumulative.warm import warm
 from tornado.kinds.compiled_functions import compiled_arguments
 
@@ -25,7 +25,7 @@ class Loop:
         self.kernel = self.program.kernel()
         warm(self.kernel, self.program.arguments())
         self.graph = EvolvingGraph(PartitionMap.even(1))
-        self.state = LoopState(worker=0, workers=1)
+        self.state = SumState(worker=0, workers=1)
         self.truth = Multigraph()
         self.arguments = compiled_arguments(self.program.arguments())
         self.kernel.add_up(*self.loop[1:])
@@ -152,7 +152,7 @@ def test_a_branch_sees_the_edges_of_its_lease_whatever_comes_and_goes(weighted):
     loop.apply(records(random, weighted=weighted))
     loop.announce_all(1e-2)
     lease, version = loop.graph.lease()
-    branches = [LoopState(worker=0, workers=1, rows=loop.graph.rows) for _ in range(2)]
+    branches = [SumState(worker=0, workers=1, rows=loop.graph.rows) for _ in range(2)]
     for branch in branches:
         loop.kernel.fork(loop.graph.addresses, loop.state.addresses, branch.addresses)
         branch.counters[names.VERSION] = version

@@ -53,7 +53,7 @@ def test_a_broken_kernel_is_found(name, monkeypatch):
 
 
 def test_a_cut_that_forgets_what_is_under_way_is_found(monkeypatch):
-    monkeypatch.setattr(branch_processor.BranchProcessor, "keep", lambda *_: None)
+    monkeypatch.setattr(branch_processor.AccumulativeBranch, "keep", lambda *_: None)
     assert finds_something()
 
 
@@ -65,11 +65,11 @@ def test_a_bound_that_does_not_count_what_waits_is_found(monkeypatch):
 
 
 def test_totals_of_parts_that_have_not_heard_each_other_are_found(monkeypatch):
-    settle = branch_processor.BranchProcessor._settle
+    settle = branch_processor.AccumulativeBranch._settle
 
     def at_once(self):
-        self._settled = dict.fromkeys(self._settled, self._order.epoch)
+        self._settled = dict.fromkeys(self._settled, self._instruction.epoch)
         return settle(self)
 
-    monkeypatch.setattr(branch_processor.BranchProcessor, "_settle", at_once)
+    monkeypatch.setattr(branch_processor.AccumulativeBranch, "_settle", at_once)
     assert finds_something()

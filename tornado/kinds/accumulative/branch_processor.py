@@ -15,11 +15,11 @@ from ...graph import EdgeReader, EvolvingGraph
 from ...loops.loop_operator import NEVER
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
-from .bundle import Bundle, Letter, Messages, Order, Phase, Report, Settled
+from .bundle import Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages
 from .coordinator import Coordinator
-from .loop_state import LoopState
-from .part_values import LocalValues
-from .processor import FUEL, AccumulativeProcessor, Arrived
+from .loop_state import SumState
+from .part_values import NormalisedValues
+from .processor import FUEL, AccumulativeProcessor, ArrivedBundle
 
 _COORDINATOR = 0
 _LOWERED = 8.0  # how many times at once a threshold is lowered
@@ -27,7 +27,7 @@ _DENSE_SHARE = 16  # one in so many edges that begin at a row above its threshol
 _SPARSE_EDGES = 2  # so many times the edges may be visited by announcing, before values are pulled after all
 
 
-class BranchProcessor(AccumulativeProcessor):
+class AccumulativeBranch(AccumulativeProcessor):
     """See the module.
 
     Parameters
@@ -35,7 +35,7 @@ class BranchProcessor(AccumulativeProcessor):
     number
         Of the fork: the same on all workers, growing.
     take_state
-        Gives columns to copy into, as `LoopState.reset` leaves them, when the state is recorded.
+        Gives columns to copy into, as `SumState.reset` leaves them, when the state is recorded.
     tolerance
         What the bound is to come to.
     factor, has_bases
@@ -50,7 +50,7 @@ class BranchProcessor(AccumulativeProcessor):
         number: int,
         kernel: ModuleType,
         graph: EvolvingGraph,
-        take_state: Callable[[], LoopState],
+        take_state: Callable[[], SumState],
         arguments: tuple[object, ...],
         tolerance: float,
         factor: float,
@@ -89,11 +89,11 @@ class BranchProcessor(AccumulativeProcessor):
         self._has_bases = has_bases
         self._max_iterations = max_iterations
         self._cap = NEVER
-        self._kept: list[tuple[int, Messages]] = []
+        self._kept: list[tuple[int, SumMessages]] = []
         self._begins_at = 0  # the iteration of its token when it starts
         self._awaits_limit = max_iterations is not None
         self._has_cut = False
-        self._order = Order(Phase.SETTLE, 0, 1.0)
+        self._instruction = Instruction(Phase.SETTLE, 0, 1.0)
         self._has_said_settled = False
         self._has_reported = False
         self._has_said_capped = False
@@ -111,7 +111,7 @@ class BranchProcessor(AccumulativeProcessor):
 
     # Recording
 
-    def record(self, main: LoopState, timestamp: int, next_iteration: int) -> None:
+    def record(self, main: SumState, timestamp: int, next_iteration: int) -> None:
         """Copy the main loop's state, as it is after the last batch applied, and lease that version of the graph.
 
         `timestamp` is that of the main loop's token: what is committed there is not far behind, so the branch begins there.
@@ -135,14 +135,14 @@ class BranchProcessor(AccumulativeProcessor):
         """Note which lists are not any more as they were at its version."""
         self.kernel.note_changes(self.graph.addresses, self.state.addresses)
 
-    def keep(self, bundle: Bundle, iteration: int) -> None:
+    def keep(self, bundle: SumBundle, iteration: int) -> None:
         """Keep for the beginning what was under way when the snapshot was taken, stamped with an iteration."""
         if not self._fresh:
             self._begins_at = min(self._begins_at, iteration)
         if len(bundle.messages.kinds):
             self._kept.append((bundle.sender, bundle.messages))
 
-    def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
+    def cut_is_complete(self, markers: tuple[SumBundle, ...]) -> None:
         """Begin, as all of the snapshot is here; with a cap on iterations only once `limit` has set it."""
         del markers
         self._has_cut = True
@@ -155,7 +155,7 @@ class BranchProcessor(AccumulativeProcessor):
     def _start(self) -> None:
         """Begin with what was kept; what workers that started earlier have sent already comes after it."""
         for sender, messages in reversed(self._kept):
-            self._arrived.appendleft(Arrived(Bundle(sender, messages), self._begins_at))
+            self._arrived.appendleft(ArrivedBundle(SumBundle(sender, messages), self._begins_at))
         self._kept.clear()
         self._add_up()
         self.is_started = True
@@ -166,22 +166,24 @@ class BranchProcessor(AccumulativeProcessor):
     @property
     def is_converged(self) -> bool:
         """Whether the bound came to the tolerance."""
-        return self._order.is_converged
+        return self._instruction.is_converged
 
     @property
     def findings(self) -> Mapping[str, float]:
         """The bound, the same on all workers."""
-        return {"bound": self._order.bound}
+        return {"bound": self._instruction.bound}
 
     @property
-    def reusable(self) -> LoopState:
+    def reusable(self) -> SumState:
         """The columns, which another branch may use when this one is over."""
         return self.state
 
-    def held_values(self) -> LocalValues:
+    def held_values(self) -> NormalisedValues:
         """Return the values of this worker's vertices; the branch must be over."""
-        mass = self._order.mass
-        return LocalValues(self.kernel, self.graph, self.state, self.arguments, lambda: mass, self.vertices)
+        mass = self._instruction.mass
+        return NormalisedValues(
+            self.kernel, self.graph, self.state, self.arguments, lambda: mass, self.vertices
+        )
 
     def pages(self) -> SnapshotPages:
         """Return vertices and, where they were read, edges by page; the branch must be over."""
@@ -221,7 +223,7 @@ class BranchProcessor(AccumulativeProcessor):
     # Steps
 
     def step(self) -> None:
-        """Take in messages, and do what the order of the coordinator says; give the token up when the branch is finished."""
+        """Take in messages, and do what the coordinator says; give the token up when the branch is finished."""
         self.operator.pull(self._accept)
         if not self.is_started or (not self.operator.token.is_live and not self._arrived):
             return
@@ -240,7 +242,7 @@ class BranchProcessor(AccumulativeProcessor):
         """Do some of what there is to do; return whether there is more that can be done at once."""
         if self._arrived and self._row is None:
             return False  # `_receive` has asked for another step
-        phase = self._order.phase
+        phase = self._instruction.phase
         if phase == Phase.SETTLE:
             return self._settle()
         if phase == Phase.RUN:
@@ -255,7 +257,7 @@ class BranchProcessor(AccumulativeProcessor):
         if self.next_iteration > self._cap:
             if not self._has_said_capped:
                 self._has_said_capped = True
-                self._report(Report(self._order.epoch, is_capped=True))
+                self._report(Report(self._instruction.epoch, is_capped=True))
             return False
         return self.may_begin_turn()
 
@@ -271,33 +273,33 @@ class BranchProcessor(AccumulativeProcessor):
     def _move_token(self) -> None:
         if not self.operator.token.is_live:
             return
-        if self._order.phase == Phase.FINISH:
+        if self._instruction.phase == Phase.FINISH:
             self.operator.move_token(NEVER, stays=False)
             return
         if self._row is not None and self._pulls:
             return  # the turn under way has the token at its iteration
-        waits = self._order.phase == Phase.RUN and self._has_to_go()
+        waits = self._instruction.phase == Phase.RUN and self._has_to_go()
         least = self.next_iteration if waits and self.next_iteration <= self._cap else NEVER
         self.operator.move_token(min(least, self._held_least()), stays=True)
 
     # Running
 
-    def _begin_run(self, order: Order) -> None:
+    def _begin_run(self, instruction: Instruction) -> None:
         """Choose between announcing and pulling, by how many edges begin at vertices that are above the threshold in the end."""
         totals, counters = self.state.totals, self.state.counters
-        totals[names.BASE] = self._next_base = order.base
+        totals[names.BASE] = self._next_base = instruction.base
         self.kernel.clear_queue(self.state.addresses)
         self._add_up()
-        totals[names.THETA] = order.theta
+        totals[names.THETA] = instruction.theta
         self._find_active()
         edges = int(counters[names.DEGREES])
         self._edges_before = int(counters[names.EDGES_VISITED])
-        self._pulls = order.pulls or counters[names.ACTIVE] * _DENSE_SHARE > edges
+        self._pulls = instruction.pulls or counters[names.ACTIVE] * _DENSE_SHARE > edges
         self.kernel.clear_queue(self.state.addresses)
         if self._pulls:
             self._begin_pulling()
         elif counters[names.ACTIVE]:
-            totals[names.THETA] = max(order.theta, totals[names.ABSOLUTE] / (_LOWERED * max(edges, 1)))
+            totals[names.THETA] = max(instruction.theta, totals[names.ABSOLUTE] / (_LOWERED * max(edges, 1)))
             self._find_active()
 
     def _begin_pulling(self) -> None:
@@ -311,9 +313,9 @@ class BranchProcessor(AccumulativeProcessor):
         counters, totals = self.state.counters, self.state.totals
         while not counters[names.QUEUE_LENGTH] and not self.is_telling:
             theta = float(totals[names.THETA])
-            if theta <= self._order.theta or self._order.phase != Phase.RUN:
+            if theta <= self._instruction.theta or self._instruction.phase != Phase.RUN:
                 return False
-            totals[names.THETA] = max(self._order.theta, theta / _LOWERED)
+            totals[names.THETA] = max(self._instruction.theta, theta / _LOWERED)
             self._find_active()
         return True
 
@@ -346,7 +348,7 @@ class BranchProcessor(AccumulativeProcessor):
         change = self._end_sweep()
         self._report(
             Report(
-                self._order.epoch,
+                self._instruction.epoch,
                 change=change,
                 mass=float(totals[names.MASS]),
                 flow=float(totals[names.FLOW]),
@@ -371,7 +373,7 @@ class BranchProcessor(AccumulativeProcessor):
             totals = self.state.totals
             self._report(
                 Report(
-                    self._order.epoch,
+                    self._instruction.epoch,
                     is_idle=True,
                     mass=float(totals[names.MASS]),
                     flow=float(totals[names.FLOW]),
@@ -383,7 +385,7 @@ class BranchProcessor(AccumulativeProcessor):
 
     def _settle(self) -> bool:
         """Say that nothing more is announced; when all others have said so, take the totals and report them."""
-        epoch = self._order.epoch
+        epoch = self._instruction.epoch
         if not self._has_said_settled:
             self._flush()
             self._has_said_settled = True
@@ -403,7 +405,7 @@ class BranchProcessor(AccumulativeProcessor):
         self._pulls = False
         self.state.counters[names.PULLS] = 0
         self.kernel.clear_queue(self.state.addresses)
-        self.state.totals[names.BASE] = self._order.base
+        self.state.totals[names.BASE] = self._instruction.base
         self._add_up()
         totals, counters = self.state.totals, self.state.counters
         self._has_reported = True
@@ -424,7 +426,7 @@ class BranchProcessor(AccumulativeProcessor):
         )
         return True
 
-    # Letters
+    # Notices
 
     def _report(self, report: Report) -> None:
         if self._coordinator is not None:
@@ -432,47 +434,47 @@ class BranchProcessor(AccumulativeProcessor):
         else:
             self._tell(_COORDINATOR, report)
 
-    def _obey(self, order: Order | None) -> None:
-        """Of the coordinator: tell an order to all parts."""
-        if order is not None:
-            self._tell_others(order)
-            self._take_order(order)
+    def _obey(self, instruction: Instruction | None) -> None:
+        """Of the coordinator: tell all parts."""
+        if instruction is not None:
+            self._tell_others(instruction)
+            self._take_instruction(instruction)
 
-    def _take_order(self, order: Order) -> None:
-        if order.phase == Phase.AIM:
-            if order.epoch == self._order.epoch and self._order.phase == Phase.RUN:
-                self._next_base = order.base
+    def _take_instruction(self, instruction: Instruction) -> None:
+        if instruction.phase == Phase.AIM:
+            if instruction.epoch == self._instruction.epoch and self._instruction.phase == Phase.RUN:
+                self._next_base = instruction.base
                 self._has_news = True
                 self.operator.activate()
             return
-        self._order = order
+        self._instruction = instruction
         self._has_reported = False
         self._has_said_settled = False
         self.finish_cursor()
         if self._row is not None:
             self._end_sweep()
-        if order.phase == Phase.RUN:
-            self._begin_run(order)
+        if instruction.phase == Phase.RUN:
+            self._begin_run(instruction)
         self.operator.activate()
 
-    def _tell_others(self, letter: Letter) -> None:
+    def _tell_others(self, notice: Notice) -> None:
         for target in range(self.workers):
             if target != self.worker:
-                self._tell(target, letter)
+                self._tell(target, notice)
 
-    def _tell(self, target: int, letter: Letter) -> None:
+    def _tell(self, target: int, notice: Notice) -> None:
         self._flush()  # what was announced stands before it
-        self._send(target, Bundle(self.worker, letters=(letter,)))
+        self._send(target, SumBundle(self.worker, notices=(notice,)))
 
-    def _take_letters(self, bundle: Bundle) -> None:
-        for letter in bundle.letters:
-            if isinstance(letter, Settled):
-                self._settled[bundle.sender] = letter.epoch
+    def _take_notices(self, bundle: SumBundle) -> None:
+        for notice in bundle.notices:
+            if isinstance(notice, Settled):
+                self._settled[bundle.sender] = notice.epoch
                 self.operator.activate()
-            elif isinstance(letter, Order):
-                self._take_order(letter)
-            elif isinstance(letter, Report):
+            elif isinstance(notice, Instruction):
+                self._take_instruction(notice)
+            elif isinstance(notice, Report):
                 assert self._coordinator is not None
-                self._obey(self._coordinator.hear(bundle.sender, letter))
+                self._obey(self._coordinator.hear(bundle.sender, notice))
             else:
-                assert_never(letter)
+                assert_never(notice)

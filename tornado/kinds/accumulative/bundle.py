@@ -1,4 +1,4 @@
-"""What travels between the workers of a loop: many messages at once, in order, and letters of the parts to each other behind them."""
+"""What travels between the workers of a loop: many messages at once, in order, and notices of the parts to each other behind them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Messages(NamedTuple):
-    """Messages in columns; `numbers` are differences of out-degrees, of a DEGREE."""
+class SumMessages(NamedTuple):
+    """SumMessages in columns; `numbers` are differences of out-degrees, of a DEGREE."""
 
     kinds: NDArray[np.uint8]
     ids: NDArray[np.int64]
@@ -20,16 +20,16 @@ class Messages(NamedTuple):
     numbers: NDArray[np.int64]
 
     @classmethod
-    def of(cls, columns: Iterable[Any]) -> Messages:
+    def of(cls, columns: Iterable[Any]) -> SumMessages:
         """Make messages of columns in the order of the fields."""
         return cls(*columns)
 
-    def from_index(self, first: int) -> Messages:
+    def from_index(self, first: int) -> SumMessages:
         """The messages from an index on."""
-        return Messages.of(column[first:] for column in self)
+        return SumMessages.of(column[first:] for column in self)
 
 
-NO_MESSAGES = Messages(
+NO_MESSAGES = SumMessages(
     np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
 )
 
@@ -49,7 +49,7 @@ class Settled(NamedTuple):
     epoch: int
 
 
-class Order(NamedTuple):
+class Instruction(NamedTuple):
     """What the coordinator tells all parts.
 
     Attributes
@@ -107,13 +107,13 @@ class Report(NamedTuple):
     degrees: int = 0
 
 
-Letter = Settled | Order | Report
-LETTERS: tuple[type[Settled], type[Order], type[Report]] = (Settled, Order, Report)
+Notice = Settled | Instruction | Report
+NOTICES: tuple[type[Settled], type[Instruction], type[Report]] = (Settled, Instruction, Report)
 """By the number that stands for each on the wire."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class SumBundle:
     """One sending of a worker to another.
 
     Attributes
@@ -122,7 +122,7 @@ class Bundle:
         The worker it comes from.
     messages
         In the order in which they were made.
-    letters
+    notices
         Behind the messages; between the parts of a branch.
     mass
         Of a main loop: what the values of the sender's vertices sum to.
@@ -131,7 +131,7 @@ class Bundle:
     """
 
     sender: int
-    messages: Messages = NO_MESSAGES
-    letters: tuple[Letter, ...] = ()
+    messages: SumMessages = NO_MESSAGES
+    notices: tuple[Notice, ...] = ()
     mass: float = 0.0
     marker: int = -1

@@ -10,10 +10,10 @@ from ...graph.graph_columns import GraphColumns
 from ...kernel_modules import load_module, module_text
 from ..compiled_functions import program_source
 from . import loop_columns, push_kernel, row_kernel, sweep_kernel
-from .loop_columns import LoopColumns
+from .loop_columns import SumColumns
 
 _PARTS = [graph_columns, loop_columns, rows_kernel, row_kernel, push_kernel, sweep_kernel]
-_COLUMNS = {"graph": GraphColumns, "loop": LoopColumns, "branch": LoopColumns}
+_COLUMNS = {"graph": GraphColumns, "loop": SumColumns, "branch": SumColumns}
 
 
 def generated_source(functions: dict[str, Callable[..., object]]) -> str:

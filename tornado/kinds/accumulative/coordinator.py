@@ -7,7 +7,7 @@ exact. If their bound is small enough, that is the end (FINISH, with the sum tha
 a base at which the residuals would sum to nothing and a threshold that would do.
 
 Nothing that is only predicted comes into the bound: reports of running parts say when it is worth while to settle, and where to aim.
-Here are decisions only; `BranchProcessor` carries them out. Worker 0 has the coordinator.
+Here are decisions only; `AccumulativeBranch` carries them out. Worker 0 has the coordinator.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from .bound import bound_of
-from .bundle import Order, Phase, Report
+from .bundle import Instruction, Phase, Report
 
 _MOST_EPOCHS = 1000
 _FIRST_RATE = 0.3  # of what a sweep moved, what the next one is thought to move
@@ -43,7 +43,7 @@ class Coordinator:
         self._workers = workers
         self._tolerance = tolerance
         self._factor = factor
-        self._phase = Phase.SETTLE  # an order that all parts begin with
+        self._phase = Phase.SETTLE  # what all parts begin with
         self._epoch = 0
         self._base = 1.0
         self._ends = False
@@ -52,12 +52,12 @@ class Coordinator:
         self._reports: dict[int, Report] = {}
         self._last_bound = math.inf
 
-    def stop(self) -> Order | None:
+    def stop(self) -> Instruction | None:
         """Come to an end with whatever bound there is; return what all parts are told."""
         self._ends = True
         return self._settle() if self._phase is Phase.RUN else None
 
-    def hear(self, worker: int, report: Report) -> Order | None:
+    def hear(self, worker: int, report: Report) -> Instruction | None:
         """Take in what a part reports; return what all parts are told, if anything."""
         if report.epoch != self._epoch or report.is_settled != (self._phase is Phase.SETTLE):
             return None
@@ -70,12 +70,12 @@ class Coordinator:
             return None
         return self._judge() if self._phase is Phase.SETTLE else self._weigh()
 
-    def _settle(self) -> Order:
+    def _settle(self) -> Instruction:
         self._phase = Phase.SETTLE
         self._reports.clear()
-        return Order(Phase.SETTLE, self._epoch, self._base)
+        return Instruction(Phase.SETTLE, self._epoch, self._base)
 
-    def _weigh(self) -> Order | None:
+    def _weigh(self) -> Instruction | None:
         """All parts have run for a while: settle where that may do, else aim."""
         reports = list(self._reports.values())
         sweeping = [report for report in reports if not report.is_idle]
@@ -93,9 +93,9 @@ class Coordinator:
         if bases > 0.0:
             flow = math.fsum(report.flow for report in reports)
             self._base = (mass - self._factor * flow) / bases
-        return Order(Phase.AIM, self._epoch, self._base)
+        return Instruction(Phase.AIM, self._epoch, self._base)
 
-    def _judge(self) -> Order:
+    def _judge(self) -> Instruction:
         """All parts are settled: finish, or begin another epoch."""
         reports = list(self._reports.values())
         mass = math.fsum(report.mass for report in reports)
@@ -116,7 +116,7 @@ class Coordinator:
         if math.fsum(report.bases for report in reports) == 0.0:
             # Nobody has anything, so there is nothing to divide: every value is 0, by definition.
             self._phase = Phase.FINISH
-            return Order(Phase.FINISH, self._epoch, self._base, mass=math.inf, is_converged=True)
+            return Instruction(Phase.FINISH, self._epoch, self._base, mass=math.inf, is_converged=True)
         found = bound(math.fsum(report.absolute for report in reports), signed, drift)
         rounding = bound(0.0, 0.0, drift)
         is_converged = found <= self._tolerance
@@ -127,7 +127,7 @@ class Coordinator:
         self._last_bound = found
         if is_converged or self._ends or is_stuck:
             self._phase = Phase.FINISH
-            return Order(
+            return Instruction(
                 Phase.FINISH, self._epoch, self._base, mass=mass, bound=found, is_converged=is_converged
             )
         announcing = math.fsum(report.announcing for report in reports)
@@ -142,6 +142,6 @@ class Coordinator:
         self._reports.clear()
         # Twice that, times all degrees, is the most that the residuals come to; a part of it is for what is neglected.
         theta = self._careful * self._tolerance * (1.0 - self._factor) * mass / (2.0 * degrees)
-        return Order(
+        return Instruction(
             Phase.RUN, self._epoch, self._base, theta=theta, pulls=rounding > _DRIFT_SHARE * self._tolerance
         )

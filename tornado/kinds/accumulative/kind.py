@@ -19,9 +19,9 @@ from ...loops.share import Share, shares_of
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
 from ..compiled_functions import program_source
-from .bundle import LETTERS, Bundle, Letter, Messages
+from .bundle import NOTICES, Notice, SumBundle, SumMessages
 from .program import AccumulativeProgram
-from .restorable_processor import RestorableProcessor
+from .restorable_processor import RestorableMain
 from .warm import warm
 
 
@@ -50,9 +50,9 @@ class AccumulativePlan:
 
     def part(
         self, *, worker: int, workers: int, on_applied: Callable[[int], None], stream: StreamView | None
-    ) -> RestorableProcessor:
+    ) -> RestorableMain:
         """See `PartPlan`."""
-        return RestorableProcessor(
+        return RestorableMain(
             worker=worker,
             workers=workers,
             on_applied=on_applied,
@@ -163,16 +163,16 @@ class AccumulativeKind:
         """See `ProgramKind`."""
         return (
             WireType(
-                Bundle,
+                SumBundle,
                 lambda bundle: (
                     bundle.sender,
                     *bundle.messages,
-                    tuple(_written(letter) for letter in bundle.letters),
+                    tuple(_written(notice) for notice in bundle.notices),
                     bundle.mass,
                     bundle.marker,
                 ),
-                lambda fields: Bundle(
-                    fields[0], Messages.of(fields[1:5]), tuple(map(_read, fields[5])), *fields[6:]
+                lambda fields: SumBundle(
+                    fields[0], SumMessages.of(fields[1:5]), tuple(map(_read, fields[5])), *fields[6:]
                 ),
             ),
         )
@@ -187,13 +187,13 @@ class AccumulativeKind:
         _loaded(text, tuple(arguments))
 
 
-def _written(letter: Letter) -> tuple[int | float | bool, ...]:
-    numbers = (int(one) if isinstance(one, int) and not isinstance(one, bool) else one for one in letter)
-    return LETTERS.index(type(letter)), *numbers
+def _written(notice: Notice) -> tuple[int | float | bool, ...]:
+    numbers = (int(one) if isinstance(one, int) and not isinstance(one, bool) else one for one in notice)
+    return NOTICES.index(type(notice)), *numbers
 
 
-def _read(fields: tuple[Any, ...]) -> Letter:
-    return LETTERS[fields[0]](*fields[1:])
+def _read(fields: tuple[Any, ...]) -> Notice:
+    return NOTICES[fields[0]](*fields[1:])
 
 
 def _loaded(text: str, arguments: tuple[Any, ...]) -> ModuleType:

@@ -68,7 +68,7 @@ LOOP_TOTALS = 16
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
 
 
-class LoopColumns(NamedTuple):
+class SumColumns(NamedTuple):
     """Arrays of one loop.
 
     The first five are fields of one record of 32 bytes a row; it is what a fork copies, with `subscribers`. Of a ghost `share` is

@@ -11,11 +11,11 @@ from ...graph.evolving_graph import MOST_ROWS
 from ...graph.graph_columns import ANY_VERSION
 from ...loops.part import PartStatistics
 from . import loop_columns as names
-from .bundle import Messages
-from .loop_columns import LOOP_COUNTERS, LOOP_TOTALS, OUTBOX, LoopColumns
+from .bundle import SumMessages
+from .loop_columns import LOOP_COUNTERS, LOOP_TOTALS, OUTBOX, SumColumns
 
 _HISTORY = 1 << 10  # iterations whose statistics are kept
-# What there is of a row in one place: see `LoopColumns`.
+# What there is of a row in one place: see `SumColumns`.
 _RECORD = np.dtype(
     {
         "names": ["heard", "share", "weight", "degree", "flags"],
@@ -26,7 +26,7 @@ _RECORD = np.dtype(
 )
 
 
-class LoopState:
+class SumState:
     """See the module.
 
     Parameters
@@ -49,7 +49,7 @@ class LoopState:
         self._records = reserve(rows, _RECORD)
         ring = 1 << max(rows - 1, 1).bit_length()
         self._history = np.zeros((_HISTORY, 4))
-        self.columns = LoopColumns(
+        self.columns = SumColumns(
             **{name: self._records[name] for name in self._records.dtype.names or ()},
             own=reserve(rows, np.float64),
             weight_low=reserve(rows, np.float64),
@@ -120,11 +120,11 @@ class LoopState:
         per_row = self._records.itemsize + 8 + 8 * several + 8 * has_bases
         return int(self.counters[names.ROWS_SEEN]) * per_row
 
-    def outbox(self, worker: int) -> Messages:
+    def outbox(self, worker: int) -> SumMessages:
         """What there is for another worker: copies."""
         columns, first = self.columns, worker * OUTBOX
         sent = slice(first, first + int(columns.out_length[worker]))
-        return Messages(
+        return SumMessages(
             columns.out_kind[sent].copy(),
             columns.out_id[sent].copy(),
             columns.out_value[sent].copy(),

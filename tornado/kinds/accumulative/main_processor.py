@@ -22,10 +22,10 @@ from ...loops.part import BranchPart, Traffic
 from ...loops.stream_part import StreamPart
 from ...timely import Scope
 from . import loop_columns as names
-from .branch_processor import BranchProcessor
-from .bundle import Bundle
-from .loop_state import LoopState
-from .part_values import LocalValues
+from .branch_processor import AccumulativeBranch
+from .bundle import SumBundle
+from .loop_state import SumState
+from .part_values import NormalisedValues
 from .processor import FUEL, AccumulativeProcessor
 
 _SPARE_STATES = 4
@@ -33,7 +33,7 @@ _HYSTERESIS = 2.0  # the threshold stays where it is not so many times too large
 _ADDED_UP_EVERY = 1 << 20  # announcements; what is only kept up gathers roundings
 
 
-class MainProcessor(AccumulativeProcessor):
+class AccumulativeMain(AccumulativeProcessor):
     """See the module.
 
     Parameters
@@ -84,9 +84,9 @@ class MainProcessor(AccumulativeProcessor):
             workers=workers,
         )
         self.hears_back = 0
-        self.state = LoopState(worker=worker, workers=workers)
+        self.state = SumState(worker=worker, workers=workers)
         self.state.counters[names.HAS_BASES] = has_bases
-        self.branches: list[BranchProcessor] = []
+        self.branches: list[AccumulativeBranch] = []
         self._accuracy = accuracy
         self._factor = factor
         self._commits = commits
@@ -96,9 +96,9 @@ class MainProcessor(AccumulativeProcessor):
         self._added_up_at = 0
         self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
         self._forks = Forks(
-            self.operator, marker=lambda number: Bundle(worker, marker=number), deliver=self._accept
+            self.operator, marker=lambda number: SumBundle(worker, marker=number), deliver=self._accept
         )
-        self._spare: list[LoopState] = []  # columns of branches that are over
+        self._spare: list[SumState] = []  # columns of branches that are over
         self._failure: Exception | None = None
         self._add_up()
         if self.graph.rows:
@@ -111,7 +111,7 @@ class MainProcessor(AccumulativeProcessor):
 
     def command(self, branch: BranchPart) -> None:
         """Record the state for a branch, when it is its turn in the sequence of the stream."""
-        self.stream.fork(self, partial(self.record, cast("BranchProcessor", branch)))
+        self.stream.fork(self, partial(self.record, cast("AccumulativeBranch", branch)))
 
     @property
     def has_branches(self) -> bool:
@@ -142,9 +142,9 @@ class MainProcessor(AccumulativeProcessor):
     def _has_to_announce(self) -> bool:
         return self.is_telling or bool(self.state.counters[names.QUEUE_LENGTH])
 
-    def held_values(self) -> LocalValues:
+    def held_values(self) -> NormalisedValues:
         """The values of this worker's vertices, as they are at the time; they sum to 1 as nearly as parts know of each other."""
-        return LocalValues(self.kernel, self.graph, self.state, self.arguments, self._all_mass)
+        return NormalisedValues(self.kernel, self.graph, self.state, self.arguments, self._all_mass)
 
     def _all_mass(self) -> float:
         return float(self.state.totals[names.MASS] + self._masses.sum())
@@ -211,10 +211,10 @@ class MainProcessor(AccumulativeProcessor):
             self._added_up_at = updates
             self._add_up()
 
-    def _take_letters(self, bundle: Bundle) -> None:
+    def _take_notices(self, bundle: SumBundle) -> None:
         self._masses[bundle.sender] = bundle.mass
 
-    def _send(self, target: int, bundle: Bundle) -> None:
+    def _send(self, target: int, bundle: SumBundle) -> None:
         super()._send(target, bundle)
         self._told[target] = bundle.mass
 
@@ -225,7 +225,7 @@ class MainProcessor(AccumulativeProcessor):
             return
         for target in range(self.workers):
             if target != self.worker and abs(mass - self._told[target]) > self._accuracy / 8 * abs(mass):
-                self._send(target, Bundle(self.worker, mass=mass))
+                self._send(target, SumBundle(self.worker, mass=mass))
 
     # The stream
 
@@ -260,7 +260,7 @@ class MainProcessor(AccumulativeProcessor):
         """See `ReadingPart`: all edges must have been taken in."""
         return not self._is_taking_in
 
-    def record(self, branch: BranchProcessor) -> None:
+    def record(self, branch: AccumulativeBranch) -> None:
         """Record this worker's state for a branch, and what was delivered and is not in the state yet."""
         self.finish_cursor()
         self._flush()
@@ -268,15 +268,15 @@ class MainProcessor(AccumulativeProcessor):
         self.branches.append(branch)
         for arrived in self._arrived:
             messages = arrived.bundle.messages.from_index(arrived.following)
-            branch.keep(Bundle(arrived.bundle.sender, messages), arrived.iteration)
+            branch.keep(SumBundle(arrived.bundle.sender, messages), arrived.iteration)
         self._forks.record(branch)
 
     def fork(
         self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
-    ) -> BranchProcessor:
+    ) -> AccumulativeBranch:
         """Make this worker's part of a new branch."""
         tolerance, factor, has_bases, *own = arguments
-        return BranchProcessor(
+        return AccumulativeBranch(
             number=number,
             kernel=self.kernel,
             graph=self.graph,
@@ -292,7 +292,7 @@ class MainProcessor(AccumulativeProcessor):
             max_iterations=max_iterations,
         )
 
-    def _take_state(self) -> LoopState:
+    def _take_state(self) -> SumState:
         """Columns for a branch over the graph as it is now: used ones where they are large enough."""
         rows = self.graph.rows
         for place, state in enumerate(self._spare):
@@ -302,7 +302,7 @@ class MainProcessor(AccumulativeProcessor):
                 return state
         self._spare.clear()
         room = 1.5  # so that the columns fit the next branches too while the graph grows
-        state = LoopState(worker=self.worker, workers=self.workers, rows=int(rows * room) + 2)
+        state = SumState(worker=self.worker, workers=self.workers, rows=int(rows * room) + 2)
         state.expect(rows)
         return state
 
@@ -314,7 +314,7 @@ class MainProcessor(AccumulativeProcessor):
     def take_back(self, reusable: object) -> None:
         """Keep the columns of a branch that is over, for the next ones."""
         if len(self._spare) < _SPARE_STATES:
-            self._spare.append(cast("LoopState", reusable))
+            self._spare.append(cast("SumState", reusable))
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""
@@ -325,7 +325,7 @@ class MainProcessor(AccumulativeProcessor):
 
     def forget(self, branch: BranchPart) -> None:
         """End the lease of a branch that is over."""
-        branch = cast("BranchProcessor", branch)
+        branch = cast("AccumulativeBranch", branch)
         if branch in self.branches:
             self.branches.remove(branch)
         if branch.lease is not None:

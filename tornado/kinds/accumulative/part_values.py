@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ...graph import EvolvingGraph
 from ...value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of
 from . import loop_columns as names
-from .loop_state import LoopState
+from .loop_state import SumState
 
 
 @dataclass(frozen=True, slots=True)
-class LocalValues:
+class NormalisedValues:
     """See the module.
 
     Attributes
@@ -30,7 +30,7 @@ class LocalValues:
 
     kernel: ModuleType
     graph: EvolvingGraph
-    state: LoopState
+    state: SumState
     arguments: tuple[object, ...]
     mass: Callable[[], float]
     vertices: int | None = None

@@ -25,17 +25,17 @@ from ...loops.part import PartStatistics
 from ...timely import Scope
 from ..compiled_functions import compiled_arguments
 from . import loop_columns as names
-from .bundle import Bundle
-from .loop_state import LoopState
+from .bundle import SumBundle
+from .loop_state import SumState
 
 FUEL = 1 << 16  # edges visited in one call of a kernel: about a millisecond
 
 
 @dataclass(slots=True)
-class Arrived:
+class ArrivedBundle:
     """A bundle that is being worked off."""
 
-    bundle: Bundle
+    bundle: SumBundle
     iteration: int  # of the bundle's timestamp
     following: int = 0  # index of the first message that was not taken in
 
@@ -65,12 +65,12 @@ class AccumulativeProcessor:
         self.delay_bound = delay_bound
         self.worker = worker
         self.workers = workers
-        self.operator: LoopOperator[Bundle] = LoopOperator(worker, workers)
+        self.operator: LoopOperator[SumBundle] = LoopOperator(worker, workers)
         self.bundles_sent = 0  # but for markers
         self.bundles_received = 0
         self.next_iteration = 1
-        self.state: LoopState
-        self._arrived: deque[Arrived] = deque()
+        self.state: SumState
+        self._arrived: deque[ArrivedBundle] = deque()
 
     def build(self, scope: Scope) -> None:
         """Put the processor into a loop context of a new dataflow."""
@@ -108,10 +108,10 @@ class AccumulativeProcessor:
 
     # Receiving
 
-    def _accept(self, bundle: Bundle, iteration: int) -> None:
+    def _accept(self, bundle: SumBundle, iteration: int) -> None:
         """Take a bundle off the input, for `_receive`."""
         self.bundles_received += 1
-        self._arrived.append(Arrived(bundle, iteration))
+        self._arrived.append(ArrivedBundle(bundle, iteration))
 
     def _receive(self) -> None:
         """Give the kernel the messages that have arrived, as far as its fuel goes."""
@@ -131,9 +131,9 @@ class AccumulativeProcessor:
                     self.operator.activate()
                     return
             self._arrived.popleft()
-            self._take_letters(bundle)
+            self._take_notices(bundle)
 
-    def _take_letters(self, bundle: Bundle) -> None:
+    def _take_notices(self, bundle: SumBundle) -> None:
         """Take in what stands behind the messages of a bundle, which are taken in."""
         raise NotImplementedError
 
@@ -199,11 +199,11 @@ class AccumulativeProcessor:
         columns = self.state.columns
         for target in range(self.workers):
             if columns.out_length[target]:
-                bundle = Bundle(self.worker, self.state.outbox(target), mass=self._mass())
+                bundle = SumBundle(self.worker, self.state.outbox(target), mass=self._mass())
                 self._send(target, bundle)
                 columns.out_length[target] = 0
 
-    def _send(self, target: int, bundle: Bundle) -> None:
+    def _send(self, target: int, bundle: SumBundle) -> None:
         self.operator.send(target, bundle)
         self.bundles_sent += 1
 

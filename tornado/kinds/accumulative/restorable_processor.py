@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import StoreCorrupt
-from .bundle import Bundle, Settled
-from .main_processor import MainProcessor
+from .bundle import Settled, SumBundle
+from .main_processor import AccumulativeMain
 from .processor import FUEL
 
 
-class RestorableProcessor(MainProcessor):
+class RestorableMain(AccumulativeMain):
     """A main loop on one worker that can begin with what was stored. Called on the worker's thread, before anything is admitted."""
 
     def __init__(self, **arguments: Any) -> None:
@@ -75,15 +75,15 @@ class RestorableProcessor(MainProcessor):
             self._placing, self._has_placed = None, True
             for target in range(self.workers):
                 if target != self.worker:
-                    self._send(target, Bundle(self.worker, letters=(Settled(0),), mass=self._mass()))
+                    self._send(target, SumBundle(self.worker, notices=(Settled(0),), mass=self._mass()))
         if self._has_placed and not self._unplaced:
             self._has_placed = self.holds = False
             self._add_up()
             self.operator.activate()
 
-    def _take_letters(self, bundle: Bundle) -> None:
-        super()._take_letters(bundle)
-        if bundle.letters:
+    def _take_notices(self, bundle: SumBundle) -> None:
+        super()._take_notices(bundle)
+        if bundle.notices:
             self._unplaced.discard(bundle.sender)
             self.operator.activate()
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...graph import EvolvingGraph, PartitionMap
 from ...graph.warm import warm_graph
 from ..compiled_functions import compiled_arguments
-from .loop_state import LoopState
+from .loop_state import SumState
 
 
 def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
@@ -20,7 +20,7 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     arguments = compiled_arguments(arguments)
     warm_graph()
     graph = EvolvingGraph(PartitionMap.even(1))
-    state, branch = (LoopState(worker=0, workers=1, rows=16) for _ in range(2))
+    state, branch = (SumState(worker=0, workers=1, rows=16) for _ in range(2))
     ids, weights = np.array([1, 2], np.int64), np.ones(1)
     loop = (graph.addresses, state.addresses, arguments)
     kernel.add_up(*loop[1:])
