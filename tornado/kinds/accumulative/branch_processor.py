@@ -86,7 +86,7 @@ class AccumulativeBranch(AccumulativeProcessor):
         self._reader: EdgeReader | None = None
         self._take_state = take_state
         self._fresh = fresh
-        self._has_bases = has_bases
+        self._factor, self._has_bases = factor, has_bases
         self._max_iterations = max_iterations
         self._cap = NEVER
         self._kept: list[tuple[int, SumMessages]] = []
@@ -122,6 +122,7 @@ class AccumulativeBranch(AccumulativeProcessor):
         self.kernel.fork(self.graph.addresses, main.addresses, self.state.addresses)
         self.state.counters[names.VERSION] = version
         self.state.counters[names.HAS_BASES] = self._has_bases
+        self.state.totals[names.FACTOR] = self._factor
         if self._has_bases:
             self.kernel.fill_bases(*self._loop)
         if not self._fresh:
@@ -157,7 +158,6 @@ class AccumulativeBranch(AccumulativeProcessor):
         for sender, messages in reversed(self._kept):
             self._arrived.appendleft(ArrivedBundle(SumBundle(sender, messages), self._begins_at))
         self._kept.clear()
-        self._add_up()
         self.is_started = True
         self.operator.activate()
 

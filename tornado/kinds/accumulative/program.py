@@ -15,8 +15,9 @@ from ...loops.vertex_program import VertexProgram
 from ...records.edge_batch import EdgeBatch
 from .compile import load_kernel
 
-LEAST_TOLERANCE = 1e-13
-"""Below that an answer would mostly be rounding."""
+# Below these an answer would mostly be rounding. What is left to do counts 1 / (1 - d) times in a bound.
+_LEAST_TOLERANCE = 1e-13
+_LEAST_LEFT = 1e-14
 _CONTROLS = ("tolerance", "accuracy")
 
 
@@ -74,9 +75,11 @@ class AccumulativeProgram(VertexProgram):
             For these.
         """
         super().check_parameters()
-        if not self.tolerance >= LEAST_TOLERANCE:
+        factor = self.factor(*self.arguments())
+        least = max(_LEAST_TOLERANCE, _LEAST_LEFT / (1.0 - factor) if 0.0 <= factor < 1.0 else 0.0)
+        if not self.tolerance >= least:
             raise InvalidArgument(
-                f"tolerance is {self.tolerance!r} but must be at least {LEAST_TOLERANCE}, as far as numbers of 64 bits go"
+                f"tolerance is {self.tolerance!r} but must be at least {least:.3g}, as far as numbers of 64 bits go"
             )
         if not self.accuracy > 0:
             raise InvalidArgument(f"accuracy is {self.accuracy!r} but must be above 0")
