@@ -254,6 +254,7 @@ class AccumulativeBranch(AccumulativeProcessor):
     def _may_go(self) -> bool:
         if not self._has_to_go():
             return False
+        self._catch_up()
         if self.next_iteration > self._cap:
             if not self._has_said_capped:
                 self._has_said_capped = True

@@ -172,8 +172,13 @@ class AccumulativeProcessor:
 
     # Turns
 
+    def _catch_up(self) -> None:
+        """Have the next turn be where the token is, which follows the others while there is nothing to do here."""
+        self.next_iteration = max(self.next_iteration, self.operator.timestamp)
+
     def may_begin_turn(self) -> bool:
         """Whether the delay bound allows the next iteration now."""
+        self._catch_up()
         if self.workers == 1 or self.delay_bound is None:
             return True
         held = self._held_least()
