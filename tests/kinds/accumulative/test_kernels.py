@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from apps.pagerank import PageRank
+from tests.kinds.accumulative.naive import NaiveLoop
 from tests.kinds.accumulative.truth import Multigraph, distance, pagerank
 from tornado import EdgeBatch
 from tornado.graph import EvolvingGraph, PartitionMap
+from tornado.graph.graph_columns import DELTAS
 from tornado.kinds.accumulative import loop_columns as names
 from tornado.kinds.accumulative.bound import bound_of
 from tornado.kinds.accumulative.loop_state import SumState
@@ -182,3 +184,59 @@ def test_a_branch_sees_the_edges_of_its_lease_whatever_comes_and_goes(weighted):
         assert loop.bound(branch) <= 1e-9
         assert distance(found, expected) <= loop.bound(branch) + TRUTH
     loop.graph.release(lease)
+
+
+@pytest.mark.parametrize("fuel", [1, 40, FUEL])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_kernel_does_what_its_twin_does_edge_by_edge_however_little_fuel_it_gets(weighted, fuel):
+    random, loop, theta = np.random.default_rng(8), Loop(), 1e-5
+    twin = NaiveLoop(0.85, theta)
+    loop.state.totals[names.THETA] = theta
+    for _ in range(4):
+        batch = records(random, vertices=12, size=40, weighted=weighted)
+        for number in range(len(batch)):
+            one = batch.slice(number, number + 1)
+            loop.apply(one)
+            for vertex in (*one.src.tolist(), *one.dst.tolist()):
+                twin.name(vertex)
+            columns, ids = loop.graph.columns, loop.graph.columns.ids
+            for place in range(int(columns.counters[DELTAS])):
+                source, target = (
+                    int(ids[column[place]]) for column in (columns.delta_producer, columns.delta_consumer)
+                )
+                change = twin.add if columns.delta_sign[place] > 0 else twin.remove
+                change(source, target, float(columns.delta_weight[place]))
+        edges = {}
+        for row in range(loop.graph.rows):
+            first = int(columns.out_start[row])
+            slots = range(first, first + int(columns.out_length[row]))
+            edges[int(ids[row])] = [
+                (int(ids[columns.edge_consumer[slot]]), float(columns.edge_weight[slot])) for slot in slots
+            ]
+        before = int(loop.state.counters[names.UPDATES])
+        while loop.kernel.announce(*loop.loop, fuel) == 0:
+            pass
+        assert int(loop.state.counters[names.UPDATES]) - before == twin.announce(edges)
+        for name in ("heard", "share", "weight", "degree"):
+            found = getattr(loop.state.columns, name)[: loop.graph.rows].tolist()
+            twins = [getattr(twin, name)[int(vertex)] for vertex in ids[: loop.graph.rows]]
+            assert found == pytest.approx(twins, rel=1e-9, abs=1e-9), name
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_sweep_that_is_cut_short_in_the_middle_of_lists_comes_to_the_same(weighted):
+    random, found = np.random.default_rng(9), []
+    batch = records(random, vertices=20, size=400, weighted=weighted)
+    for fuel in (3, FUEL):
+        loop = Loop()
+        loop.apply(batch)
+        for _ in range(3):
+            row = 0
+            while row < loop.graph.rows:
+                row = loop.kernel.sweep(*loop.loop, row, fuel)
+        row = 0
+        while row < loop.graph.rows:
+            row = loop.kernel.measure(loop.graph.addresses, loop.state.addresses, row, fuel)
+        loop.kernel.add_up(*loop.loop[1:])
+        found.append([loop.state.totals[name] for name in (names.ABSOLUTE, names.MASS, names.DRIFT)])
+    assert found[0] == pytest.approx(found[1], rel=1e-12)

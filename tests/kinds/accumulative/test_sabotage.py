@@ -68,7 +68,7 @@ def test_totals_of_parts_that_have_not_heard_each_other_are_found(monkeypatch):
     settle = branch_processor.AccumulativeBranch._settle
 
     def at_once(self):
-        self._settled = dict.fromkeys(self._settled, self._instruction.epoch)
+        self._settled = dict.fromkeys(self._settled, self._instruction.attempt)
         return settle(self)
 
     monkeypatch.setattr(branch_processor.AccumulativeBranch, "_settle", at_once)

@@ -99,7 +99,7 @@ class AccumulativeBranch(AccumulativeProcessor):
         self._has_said_capped = False
         self._settled = dict.fromkeys(
             range(workers), -1
-        )  # the last epoch that each part said it was settled in
+        )  # the last attempt that each part said it was settled in
         self._row: int | None = None  # of the sweep, or of the measuring, that is under way
         self._pulls = False
         self._is_stale = False  # sums are older than what was announced
@@ -258,7 +258,7 @@ class AccumulativeBranch(AccumulativeProcessor):
         if self.next_iteration > self._cap:
             if not self._has_said_capped:
                 self._has_said_capped = True
-                self._report(Report(self._instruction.epoch, is_capped=True))
+                self._report(Report(self._instruction.attempt, is_capped=True))
             return False
         return self.may_begin_turn()
 
@@ -349,7 +349,7 @@ class AccumulativeBranch(AccumulativeProcessor):
         change = self._end_sweep()
         self._report(
             Report(
-                self._instruction.epoch,
+                self._instruction.attempt,
                 change=change,
                 mass=float(totals[names.MASS]),
                 flow=float(totals[names.FLOW]),
@@ -374,7 +374,7 @@ class AccumulativeBranch(AccumulativeProcessor):
             totals = self.state.totals
             self._report(
                 Report(
-                    self._instruction.epoch,
+                    self._instruction.attempt,
                     is_idle=True,
                     mass=float(totals[names.MASS]),
                     flow=float(totals[names.FLOW]),
@@ -386,13 +386,13 @@ class AccumulativeBranch(AccumulativeProcessor):
 
     def _settle(self) -> bool:
         """Say that nothing more is announced; when all others have said so, take the totals and report them."""
-        epoch = self._instruction.epoch
+        attempt = self._instruction.attempt
         if not self._has_said_settled:
             self._flush()
             self._has_said_settled = True
-            self._settled[self.worker] = epoch
-            self._tell_others(Settled(epoch))
-        if self._has_reported or min(self._settled.values()) < epoch:
+            self._settled[self.worker] = attempt
+            self._tell_others(Settled(attempt))
+        if self._has_reported or min(self._settled.values()) < attempt:
             return False
         if self._is_stale:
             self._row = int(
@@ -412,7 +412,7 @@ class AccumulativeBranch(AccumulativeProcessor):
         self._has_reported = True
         self._report(
             Report(
-                epoch,
+                attempt,
                 is_settled=True,
                 is_idle=is_idle,
                 absolute=float(totals[names.ABSOLUTE]),
@@ -443,7 +443,7 @@ class AccumulativeBranch(AccumulativeProcessor):
 
     def _take_instruction(self, instruction: Instruction) -> None:
         if instruction.phase == Phase.AIM:
-            if instruction.epoch == self._instruction.epoch and self._instruction.phase == Phase.RUN:
+            if instruction.attempt == self._instruction.attempt and self._instruction.phase == Phase.RUN:
                 self._next_base = instruction.base
                 self._has_news = True
                 self.operator.activate()
@@ -470,7 +470,7 @@ class AccumulativeBranch(AccumulativeProcessor):
     def _take_notices(self, bundle: SumBundle) -> None:
         for notice in bundle.notices:
             if isinstance(notice, Settled):
-                self._settled[bundle.sender] = notice.epoch
+                self._settled[bundle.sender] = notice.attempt
                 self.operator.activate()
             elif isinstance(notice, Instruction):
                 self._take_instruction(notice)

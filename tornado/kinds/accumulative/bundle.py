@@ -44,9 +44,9 @@ class Phase(IntEnum):
 
 
 class Settled(NamedTuple):
-    """The sender announces nothing more in an epoch: what it announced stands before this on the channel."""
+    """The sender announces nothing more in an attempt: what it announced stands before this on the channel."""
 
-    epoch: int
+    attempt: int
 
 
 class Instruction(NamedTuple):
@@ -67,7 +67,7 @@ class Instruction(NamedTuple):
     """
 
     phase: int
-    epoch: int
+    attempt: int
     base: float
     theta: float = 0.0
     pulls: bool = False
@@ -77,7 +77,7 @@ class Instruction(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a part tells the coordinator: of a sweep or of a pause in an epoch, or its exact totals when it is settled.
+    """What a part tells the coordinator: of a sweep or of a pause in an attempt, or its exact totals when it is settled.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Report(NamedTuple):
         How far the last sweep moved the values; for totals see `loop_columns`.
     """
 
-    epoch: int
+    attempt: int
     is_settled: bool = False
     is_idle: bool = False
     is_capped: bool = False

@@ -1,9 +1,9 @@
 """Who decides, for all parts of a branch, when there is a certificate, and what is to be done until then.
 
-A branch goes through *epochs*. In each of them its parts first RUN: they announce, as far ahead of each other as the delay bound
+A branch goes through *attempts*. In each of them its parts first RUN: they announce, as far ahead of each other as the delay bound
 allows, and report. Then they SETTLE: nobody announces, each part sends SETTLED on every channel behind what it announced, and takes its
 totals when it has that of all others. So the totals are of one state in which all that was announced is heard, and they are
-exact. If their bound is small enough, that is the end (FINISH, with the sum that answers are divided by); else another epoch begins, with
+exact. If their bound is small enough, that is the end (FINISH, with the sum that answers are divided by); else another attempt begins, with
 a base at which the residuals would sum to nothing and a threshold that would do.
 
 Nothing that is only predicted comes into the bound: reports of running parts say when it is worth while to settle, and where to aim.
@@ -17,11 +17,11 @@ import math
 from .bound import bound_of
 from .bundle import Instruction, Phase, Report
 
-_MOST_EPOCHS = 1000
+_MOST_ATTEMPTS = 1000
 _FIRST_RATE = 0.3  # of what a sweep moved, what the next one is thought to move
 _LEAST_RATE = 0.5
 _CAREFUL = (
-    0.7  # of what is allowed, in what is predicted; halved with each epoch in which that was too little
+    0.7  # of what is allowed, in what is predicted; halved with each attempt in which that was too little
 )
 _DRIFT_SHARE = 0.25  # of the tolerance, that sums may have drifted before they are pulled anew
 
@@ -44,7 +44,7 @@ class Coordinator:
         self._tolerance = tolerance
         self._factor = factor
         self._phase = Phase.SETTLE  # what all parts begin with
-        self._epoch = 0
+        self._attempt = 0
         self._base = 1.0
         self._ends = False
         self._last_change = 0.0
@@ -59,7 +59,7 @@ class Coordinator:
 
     def hear(self, worker: int, report: Report) -> Instruction | None:
         """Take in what a part reports; return what all parts are told, if anything."""
-        if report.epoch != self._epoch or report.is_settled != (self._phase is Phase.SETTLE):
+        if report.attempt != self._attempt or report.is_settled != (self._phase is Phase.SETTLE):
             return None
         if self._phase is Phase.FINISH:
             return None
@@ -73,7 +73,7 @@ class Coordinator:
     def _settle(self) -> Instruction:
         self._phase = Phase.SETTLE
         self._reports.clear()
-        return Instruction(Phase.SETTLE, self._epoch, self._base)
+        return Instruction(Phase.SETTLE, self._attempt, self._base)
 
     def _weigh(self) -> Instruction | None:
         """All parts have run for a while: settle where that may do, else aim."""
@@ -93,10 +93,10 @@ class Coordinator:
         if bases > 0.0:
             flow = math.fsum(report.flow for report in reports)
             self._base = (mass - self._factor * flow) / bases
-        return Instruction(Phase.AIM, self._epoch, self._base)
+        return Instruction(Phase.AIM, self._attempt, self._base)
 
     def _judge(self) -> Instruction:
-        """All parts are settled: finish, or begin another epoch."""
+        """All parts are settled: finish, or begin another attempt."""
         reports = list(self._reports.values())
         mass = math.fsum(report.mass for report in reports)
         signed = math.fsum(report.signed for report in reports)
@@ -116,32 +116,32 @@ class Coordinator:
         if math.fsum(report.bases for report in reports) == 0.0:
             # Nobody has anything, so there is nothing to divide: every value is 0, by definition.
             self._phase = Phase.FINISH
-            return Instruction(Phase.FINISH, self._epoch, self._base, mass=math.inf, is_converged=True)
+            return Instruction(Phase.FINISH, self._attempt, self._base, mass=math.inf, is_converged=True)
         found = bound(math.fsum(report.absolute for report in reports), signed, drift)
         rounding = bound(0.0, 0.0, drift)
         is_converged = found <= self._tolerance
-        is_stuck = self._epoch >= _MOST_EPOCHS or (
-            # Sums are new from the first epoch that asked for it: what is left of rounding stays.
-            self._epoch > 1 and rounding > _DRIFT_SHARE * self._tolerance and found > 0.9 * self._last_bound
+        is_stuck = self._attempt >= _MOST_ATTEMPTS or (
+            # Sums are new from the first attempt that asked for it: what is left of rounding stays.
+            self._attempt > 1 and rounding > _DRIFT_SHARE * self._tolerance and found > 0.9 * self._last_bound
         )
         self._last_bound = found
         if is_converged or self._ends or is_stuck:
             self._phase = Phase.FINISH
             return Instruction(
-                Phase.FINISH, self._epoch, self._base, mass=mass, bound=found, is_converged=is_converged
+                Phase.FINISH, self._attempt, self._base, mass=mass, bound=found, is_converged=is_converged
             )
         announcing = math.fsum(report.announcing for report in reports)
         if announcing > 0.0:
             self._base -= signed / announcing
         degrees = max(1, sum(report.degrees for report in reports))
-        if self._epoch > 0 and all(report.is_idle for report in reports):  # else it was too early, no more
+        if self._attempt > 0 and all(report.is_idle for report in reports):  # else it was too early, no more
             self._careful *= 0.5
         self._phase = Phase.RUN
-        self._epoch += 1
+        self._attempt += 1
         self._last_change = 0.0
         self._reports.clear()
         # Twice that, times all degrees, is the most that the residuals come to; a part of it is for what is neglected.
         theta = self._careful * self._tolerance * (1.0 - self._factor) * mass / (2.0 * degrees)
         return Instruction(
-            Phase.RUN, self._epoch, self._base, theta=theta, pulls=rounding > _DRIFT_SHARE * self._tolerance
+            Phase.RUN, self._attempt, self._base, theta=theta, pulls=rounding > _DRIFT_SHARE * self._tolerance
         )
