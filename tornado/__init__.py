@@ -16,9 +16,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import TornadoError
+    from .errors import InvalidArgument, TornadoError
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
+    from .kinds.accumulative.program import AccumulativeProgram
     from .kinds.general.program import GeneralProgram
     from .kinds.selective.program import SelectiveProgram
     from .loops.vertex_program import VertexProgram
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccumulativeProgram",
     "EdgeBatch",
     "GeneralProgram",
+    "InvalidArgument",
     "SelectiveProgram",
     "TornadoError",
     "VertexProgram",
@@ -42,8 +45,10 @@ __all__ = [
 
 # Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
 _HOMES = {
+    "AccumulativeProgram": ".kinds.accumulative.program",
     "EdgeBatch": ".records.edge_batch",
     "GeneralProgram": ".kinds.general.program",
+    "InvalidArgument": ".errors",
     "SelectiveProgram": ".kinds.selective.program",
     "TornadoError": ".errors",
     "VertexProgram": ".loops.vertex_program",

@@ -55,6 +55,17 @@ def stopped(side: Side | None) -> Certificate:
     return NONE if side is None else {"kind": "none", "side": side}
 
 
+def fixed_point(side: Side | None, *, is_converged: bool) -> Certificate:
+    """Return the certificate of a branch whose values are exact once it has converged, and on some side before.
+
+    Examples
+    --------
+    >>> fixed_point("upper", is_converged=True), fixed_point("upper", is_converged=False)
+    ({'kind': 'exact'}, {'kind': 'none', 'side': 'upper'})
+    """
+    return EXACT if is_converged else stopped(side)
+
+
 def side_of(better: Callable[[float, float], bool]) -> Side | None:
     """Return on which side of the exact value a worse one is, by the order that a program prefers values in.
 

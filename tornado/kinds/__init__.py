@@ -10,5 +10,6 @@ from typing import Final
 KINDS: Final = {
     "selective": f"{__name__}.selective.kind",
     "general": f"{__name__}.general.kind",
+    "accumulative": f"{__name__}.accumulative.kind",
 }
 """Where the object `KIND` of each kind is, by the name that its programs say."""

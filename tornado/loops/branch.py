@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
-from ..certificate import EXACT, Certificate, Side, stopped
+from ..certificate import Certificate
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from .iterations import progress_of
@@ -14,6 +15,14 @@ from .part import BranchPartView
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress
 from .values import Values
+
+
+class Judge(Protocol):
+    """What the values of a branch that is over are worth; see `ProgramKind.judge`."""
+
+    def __call__(self, findings: Sequence[Mapping[str, float]], *, is_converged: bool) -> Certificate:
+        """The certificate, of what the parts have found; of none where the answer was stored."""
+        ...
 
 
 class Branch:
@@ -34,7 +43,7 @@ class Branch:
         snapshot: Snapshot,
         workers: int,
         engine: Engine,
-        stopped_side: Side | None,
+        judge: Judge,
         values_of: Callable[[Sequence[BranchPartView]], Values],
         on_recorded: Callable[[Branch], None],
         on_stop: Callable[[Branch], None],
@@ -46,7 +55,8 @@ class Branch:
         self._snapshot = snapshot
         self._workers = workers
         self._engine = engine
-        self._stopped_side = stopped_side
+        self._judge = judge
+        self._certificate: Certificate | None = None
         self._values_of = values_of
         self._on_recorded = on_recorded
         self._on_stop, self._on_cancel, self._on_release = on_stop, on_cancel, on_release
@@ -77,9 +87,7 @@ class Branch:
     @property
     def certificate(self) -> Certificate | None:
         """What its values are worth; None where it has none, because it is not over, was cancelled or failed."""
-        if self._state is BranchState.CONVERGED:
-            return EXACT
-        return stopped(self._stopped_side) if self._state is BranchState.STOPPED else None
+        return self._certificate if self._state in {BranchState.CONVERGED, BranchState.STOPPED} else None
 
     @property
     def processors(self) -> list[BranchPartView]:
@@ -169,6 +177,7 @@ class Branch:
     def answer(self, values: Values) -> None:
         """End it with values that were stored, as converged and without an iteration."""
         self._values = values
+        self._certificate = self._judge((), is_converged=True)
         self._end(BranchState.CONVERGED, self._no_progress())
 
     def recorded(self, worker: int, processor: BranchPartView) -> None:
@@ -198,6 +207,7 @@ class Branch:
             parts = [self._finished[index] for index in range(self._workers)]
             self._values = self._values_of(parts)
             converged = all(part.is_converged for part in parts)
+            self._certificate = self._judge([part.findings for part in parts], is_converged=converged)
             last = self._progress_of(parts, converged=converged)  # these are there until it is over
         if not self._end(BranchState.CONVERGED if converged else BranchState.STOPPED, last):
             self._let_go()  # it was cancelled meanwhile

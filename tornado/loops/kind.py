@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Protocol, TypeVar, cast
 
+from ..certificate import Certificate
 from ..engine import WireType
 from ..errors import NotSupported
 from ..graph import PartitionMap
@@ -153,6 +154,20 @@ class ProgramKind(Protocol[Program_contra]):
 
         Two programs of one identity have the same fixed point, so an edited program does not take over what it computed before.
         Asked only where snapshots are stored.
+        """
+        ...
+
+    def judge(
+        self, program: Program_contra, findings: Sequence[Mapping[str, float]], *, is_converged: bool
+    ) -> Certificate:
+        """What the values of a branch that is over are worth.
+
+        Parameters
+        ----------
+        findings
+            Of its parts, by worker (`BranchPartView.findings`); none where the answer was stored.
+        is_converged
+            Whether it came to its end, and was not stopped or capped before.
         """
         ...
 

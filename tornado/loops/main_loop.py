@@ -212,15 +212,16 @@ class MainLoop:
         Raises
         ------
         InvalidArgument
-            When no snapshot of version `at` is stored; the message lists those that are.
+            When no snapshot of version `at` is stored; the message lists those that are. For parameters that the program refuses.
         UnknownField
             For a parameter that the program does not have.
         """
         self._parts.raise_failure()
         program = self.program.with_parameters(parameters or {})
+        program.check_parameters()
         if at is not None:
             return self._fork_at(at, program, max_iterations)
-        return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)
+        return self._fork(program, fresh=program.begins_anew(self.program), max_iterations=max_iterations)
 
     def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
         self._require_stored()
@@ -241,7 +242,7 @@ class MainLoop:
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
-            stopped_side=program.stopped_side,
+            judge=partial(self.kind.judge, program),
             values_of=self._values,
             on_recorded=self._limit,
             on_stop=self._stop,

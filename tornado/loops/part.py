@@ -92,6 +92,11 @@ class BranchPartView(PartView, Protocol):
         ...
 
     @property
+    def findings(self) -> Mapping[str, float]:
+        """What it has found of the worth of its values, for `ProgramKind.judge`; asked when it is over."""
+        ...
+
+    @property
     def reusable(self) -> object:
         """What a later branch can use again, for `Release`, before the part is freed."""
         ...

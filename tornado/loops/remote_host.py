@@ -6,7 +6,7 @@ Its parts of loops are asked over the wire, so they are never more than a messag
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,13 +127,21 @@ class RemoteBranch(RemotePart):
         super().__init__(host, ("branch", number))
         self.first_iteration = first_iteration
         self.is_converged = False
+        self.findings: Mapping[str, float] = {}
         self.reusable = number
         self._last: PartStatistics | None = None
         self._history: NDArray[np.float64] | None = None
 
-    def finish(self, *, is_converged: bool, last: PartStatistics, history: NDArray[np.float64]) -> None:
+    def finish(
+        self,
+        *,
+        is_converged: bool,
+        findings: Mapping[str, float],
+        last: PartStatistics,
+        history: NDArray[np.float64],
+    ) -> None:
         """Keep what the end was like, so that whoever hears of the end need not ask, and wait for, a worker."""
-        self.is_converged = is_converged
+        self.is_converged, self.findings = is_converged, findings
         self._last, self._history = last, history
 
     def progress(self) -> PartStatistics:
@@ -278,11 +286,11 @@ class RemoteHost:
                     part = RemoteBranch(self, number, first_iteration)
                     self._forks[number] = command, part
                     command.on_recorded(self.index, part)
-            case ("finished", number, is_converged, statistics, history):
+            case ("finished", number, is_converged, findings, statistics, history):
                 command, recorded = self._forks.pop(number, (None, None))
                 if command is not None and recorded is not None:
                     last = PartStatistics(*statistics)
-                    recorded.finish(is_converged=is_converged, last=last, history=history)
+                    recorded.finish(is_converged=is_converged, findings=findings, last=last, history=history)
                     command.on_finished(self.index, recorded)
             case ("placed", ticket, error):
                 placing = self._placing.pop(ticket, None)

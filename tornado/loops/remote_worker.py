@@ -140,7 +140,7 @@ class RemoteWorker:
 
     def _finished(self, number: int, part: BranchPartView) -> None:
         last, history = astuple(part.progress()), part.history().ravel()
-        self._member.report("finished", number, part.is_converged, last, history)
+        self._member.report("finished", number, part.is_converged, dict(part.findings), last, history)
 
     def _placed(self, ticket: int, error: Exception | None) -> None:
         self._member.report("placed", ticket, None if error is None else described(error))

@@ -59,6 +59,10 @@ class VertexProgram:
         """On which side of the exact values those of a stopped branch are (see `certificate`); None: that is not known."""
         return None
 
+    def begins_anew(self, main: VertexProgram) -> bool:
+        """Whether a branch with these parameters has to begin from the initial values, and not from those of a main loop."""
+        return self != main
+
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...graph import EvolvingGraph
 from ...value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of, shown
@@ -63,3 +65,11 @@ class LocalValues:
 def _shown_of(state: LoopState, rows: Ids) -> ValueArray:
     """What is shown of the values in these rows."""
     return shown(state.values[rows])
+
+
+def stored_columns(
+    graph: EvolvingGraph, state: LoopState, rows: NDArray[np.int32]
+) -> dict[str, NDArray[Any]]:
+    """Return what is stored of some rows: values, and the ids of parents (their own without one)."""
+    ids, parents = graph.columns.ids, state.columns.parent[rows]
+    return {"values": state.values[rows], "parents": ids[np.where(parents >= 0, parents, rows)]}
