@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
     from .kinds.general.program import GeneralProgram
+    from .kinds.rounds.program import RoundsProgram
     from .kinds.selective.program import SelectiveProgram
     from .loops.vertex_program import VertexProgram
     from .query.session import open
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 __all__ = [
     "EdgeBatch",
     "GeneralProgram",
+    "RoundsProgram",
     "SelectiveProgram",
     "TornadoError",
     "VertexProgram",
@@ -44,6 +46,7 @@ __all__ = [
 _HOMES = {
     "EdgeBatch": ".records.edge_batch",
     "GeneralProgram": ".kinds.general.program",
+    "RoundsProgram": ".kinds.rounds.program",
     "SelectiveProgram": ".kinds.selective.program",
     "TornadoError": ".errors",
     "VertexProgram": ".loops.vertex_program",

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import networkx as nx
 
 from apps.sssp import ShortestPaths
+from tests.kinds.rounds.naive import propagated
+from tests.kinds.rounds.programs import Colours
 from tests.kinds.toy.program import InWeights
 from tests.loops.general_programs import Paths
 
@@ -52,10 +54,16 @@ def in_weights(edges, vertices, program):
     return sums
 
 
+def colours(edges, vertices, program):
+    first = {vertex: program.initial(vertex, program.colours) for vertex in vertices}
+    return propagated(edges, vertices, program.rounds, both_ways=program.both_ways, initial=first)
+
+
 SAMPLES = {
     "selective": Sample(ShortestPaths(source=0), {"source": 3}, distances),
     # A session that begins below the cap commits where its consumers have come to (rule 3), which may be above.
     "general": Sample(Paths(0, hops=1000), {"source": 3}, distances, is_pushed_beyond_caps=True),
+    "rounds": Sample(Colours(rounds=5, colours=7), {"colours": 3}, colours),
     "toy": Sample(InWeights(2.0), {"factor": -3.0}, in_weights),
 }
 """By kind."""

@@ -20,11 +20,10 @@ from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
 from tornado.graph import EdgeReader, edge_reader, pages_of
-from tornado.kinds.selective import snapshot_pages
 from tornado.kinds.selective.kind import KIND
-from tornado.kinds.selective.snapshot_pages import SnapshotPages
-from tornado.loops import BranchState, Master, stored_snapshot
+from tornado.loops import BranchState, Master, snapshot_pages, stored_snapshot
 from tornado.loops import master as master_module
+from tornado.loops.snapshot_pages import SnapshotPages
 from tornado.loops.stored_loop import StoredLoop
 from tornado.loops.stored_snapshot import StoredSnapshots
 from tornado.loops.values import ColumnValues, Values

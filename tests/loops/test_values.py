@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.loops.general_programs import LeastId
 from tornado.engine.wire import Wire
-from tornado.kinds.selective.part_values import LocalValues
 from tornado.loops import Master
+from tornado.loops.local_values import LocalValues
 from tornado.loops.remote_host import RemoteValues
 from tornado.loops.values import ColumnValues, Values
 from tornado.records.edge_batch import EdgeBatch

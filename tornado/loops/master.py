@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..clock import SYSTEM_CLOCK, Clock
+from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..engine import ClusterEngine, Engine
 from ..errors import (
     CallerError,
@@ -103,7 +104,7 @@ class Master:
         self,
         program: VertexProgram,
         name: str,
-        delay_bound: int | None = 64,
+        delay_bound: DelayBound = USUAL_DELAY_BOUND,
         stream: str | None = None,
         *,
         is_undirected: bool = False,
@@ -115,6 +116,8 @@ class Master:
 
         Parameters
         ----------
+        delay_bound
+            B of the paper; None is unbounded, and `USUAL_DELAY_BOUND` leaves it to the program.
         stream
             What it reads beside other loops: it begins with the graph as it is, and catches up. None is a stream of its own,
             which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
@@ -321,7 +324,7 @@ class Master:
             raise NameTaken(
                 f"loops read a stream named {wanted.name!r} already", hint="Give it another name."
             )
-        placed = self._placed(wanted.name, wanted.program, wanted.delay_bound)
+        placed = self._placed(wanted.name, wanted.program, wanted.bound)
         loop = MainLoop(stream=stream, app=wanted.app, **placed)
         self._running[loop.number] = loop
         return loop

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from types import ModuleType
 
 from ...graph import EdgeReader, EvolvingGraph
+from ...loops.local_values import LocalValues
+from ...loops.snapshot_pages import SnapshotPages
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .loop_columns import NEVER
 from .loop_state import LoopState
-from .part_values import LocalValues
 from .processor import Arrived, SelectiveProcessor, concatenated
-from .snapshot_pages import SnapshotPages
 
 
 class BranchProcessor(SelectiveProcessor):

@@ -11,14 +11,13 @@ from typing import Any, cast
 
 from ...engine import WireType
 from ...graph import PartitionMap
-from ...kernel_modules import load_module
+from ...kernel_modules import load_module, program_source
 from ...loops.kind import Fields, PartPlan, PlanReader
 from ...loops.part import StreamView
 from ...loops.share import Share, shares_of
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
 from .bundle import Bundle, Messages
-from .compile import program_source
 from .graph_keeper import GraphKeeper
 from .program import SelectiveProgram
 from .restorable_processor import RestorableProcessor

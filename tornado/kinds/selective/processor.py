@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from ...errors import InternalError
 from ...graph import EvolvingGraph
+from ...kernel_modules import compiled_arguments
+from ...loops.local_values import LocalValues
 from ...loops.loop_operator import LoopOperator
 from ...loops.part import PartStatistics
 from ...timely import Scope
 from . import loop_columns as names
 from .bundle import Bundle, Messages
-from .compile import compiled_arguments
 from .loop_columns import INVALIDATE, NEVER, UPDATE
 from .loop_state import LoopState
-from .part_values import LocalValues
 from .waves import WaveProgress
 
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond

@@ -8,20 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InternalError
-from ...graph import EdgeReader, EvolvingGraph, pages_of
-from ...graph.graph_module import graph_module
-from .loop_state import LoopState
+from ..errors import InternalError
+from ..graph import EdgeReader, EvolvingGraph, pages_of
+from ..graph.graph_module import graph_module
 
 _STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
 
 Vertices = tuple[NDArray[np.int64], dict[str, NDArray[Any]]]
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+class StoredState(Protocol):
+    """The columns of a compiled branch."""
+
+    @property
+    def rows_seen(self) -> int:
+        """How many rows of the graph it has columns for."""
+        ...
+
+    def stored_columns(self, rows: NDArray[np.int32], ids: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """What is stored of rows, by name; `ids` are those of all rows of the graph."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +62,7 @@ class SnapshotPages:
     """
 
     def __init__(
-        self, graph: EvolvingGraph, state: LoopState, vertices: int, reader: EdgeReader | None
+        self, graph: EvolvingGraph, state: StoredState, vertices: int, reader: EdgeReader | None
     ) -> None:
         self._kernel = graph_module()
         self._ids = graph.columns.ids
@@ -73,11 +85,9 @@ class SnapshotPages:
         return next(self._arranging, self) is self
 
     def page_vertices(self, page: int) -> Vertices:
-        """See `PagesView`: values, and the ids of parents (their own without one)."""
+        """See `PagesView`."""
         rows = self._vertices[self._vertices_by_page.of(page)]
-        ids, parents = self._ids, self._state.columns.parent[rows]
-        columns = {"values": self._state.values[rows], "parents": ids[np.where(parents >= 0, parents, rows)]}
-        return ids[rows], columns
+        return self._ids[rows], self._state.stored_columns(rows, self._ids)
 
     def page_edges(self, page: int) -> Edges:
         """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...graph import EvolvingGraph
-from ...value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of, shown
-from .loop_state import LoopState
+from ..graph import EvolvingGraph
+from ..value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of, shown
+
+
+class RowState(Protocol):
+    """The columns of a compiled part."""
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What every row has: float64[rows], int64[rows], or int64[rows, 2]; not a copy."""
+        ...
+
+    @property
+    def rows_seen(self) -> int:
+        """How many rows of the graph it has columns for."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +31,7 @@ class LocalValues:
     """Those of a compiled part. Vertices are only ever added to a graph, so the first of them stay what they are."""
 
     graph: EvolvingGraph
-    state: LoopState
+    state: RowState
     vertices: int | None = None  # that had been seen; None: as many as there are at the time
 
     @property
@@ -26,7 +41,7 @@ class LocalValues:
 
     def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """See `PartValues`."""
-        values = np.zeros(len(ids), self.state.columns.value.dtype)
+        values = np.zeros(len(ids), self.state.values.dtype)
         known = np.zeros(len(ids), np.bool_)
         rows = self.graph.rows_of(ids)
         found = (rows >= 0) & (rows < self._rows_seen())
@@ -60,6 +75,6 @@ class LocalValues:
         return self.state.rows_seen
 
 
-def _shown_of(state: LoopState, rows: Ids) -> ValueArray:
+def _shown_of(state: RowState, rows: Ids) -> ValueArray:
     """What is shown of the values in these rows."""
     return shown(state.values[rows])
