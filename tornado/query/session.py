@@ -308,10 +308,10 @@ class Session:
     def _start_beside(
         self, stream: str, program: Any, name: str, delay_bound: DelayBound, app: str | None
     ) -> LoopHandle:
-        delay_bound = program.bound_of(delay_bound)
-        started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
+        bound = program.bound_of(delay_bound)
+        started = None if app is None else StartedLoop.of(name, app, program, bound)
         program = _with_numbers(program, self.service.ids(stream))
-        loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
+        loop = self.master.start(program, name=name, delay_bound=bound, stream=stream, app=app)
         if started is not None:
             try:
                 self._started.add(stream, started)

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import numpy as np
+
 
 def neighbours(edges, vertices, *, both_ways):
     """Whom each vertex hears, once for every edge; `edges` are weights by source and target."""
@@ -39,3 +41,25 @@ def propagated(edges, vertices, rounds, *, both_ways=True, initial=None):
     heard = neighbours(edges, vertices, both_ways=both_ways)
     initial = initial or {vertex: vertex for vertex in vertices}
     return labels_after(heard, initial, rounds)[-1]
+
+
+def propagated_by_arrays(src, dst, ids, rounds):
+    """The same along both directions, for graphs that are too large for the above: int64[n], a label for each of `ids`.
+
+    Parameters
+    ----------
+    src, dst
+        The ends of all edges.
+    ids
+        Of all vertices, ascending.
+    """
+    hearing = np.searchsorted(ids, np.concatenate([dst, src]))
+    heard = np.searchsorted(ids, np.concatenate([src, dst]))
+    labels = ids.copy()
+    for _ in range(rounds):
+        pairs, counts = np.unique(np.column_stack([hearing, labels[heard]]), axis=0, return_counts=True)
+        order = np.lexsort((pairs[:, 1], -counts, pairs[:, 0]))
+        who, first = np.unique(pairs[order, 0], return_index=True)
+        labels = labels.copy()
+        labels[who] = pairs[order, 1][first]
+    return labels
