@@ -14,7 +14,7 @@ from tests.kinds.rounds.programs import Downstream
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.kinds.rounds import loop_columns as names
 from tornado.kinds.rounds.loop_columns import NEVER
-from tornado.kinds.rounds.loop_state import LoopState
+from tornado.kinds.rounds.loop_state import RoundsState
 from tornado.kinds.rounds.warm import warm
 from tornado.records.operations import INSERT, REMOVE
 
@@ -36,7 +36,7 @@ class Alone:
 
     def new_state(self, rows=1 << 20):
         program = self.program
-        return LoopState(
+        return RoundsState(
             worker=0,
             workers=1,
             rounds=program.rounds,

@@ -13,9 +13,9 @@ from ...loops.local_values import LocalValues
 from ...loops.loop_operator import NEVER
 from ...loops.snapshot_pages import SnapshotPages
 from . import loop_columns as names
-from .bundle import Bundle
-from .loop_state import LoopState
-from .processor import Arrived, RoundsProcessor
+from .bundle import RoundsBundle
+from .loop_state import RoundsState
+from .processor import RoundsProcessor, TakenBundle
 
 
 class RoundsBranch(RoundsProcessor):
@@ -26,7 +26,7 @@ class RoundsBranch(RoundsProcessor):
     number
         Of the fork: the same on all workers, growing.
     take_state
-        Gives columns to copy into, as `LoopState.reset` leaves them, when the state is recorded.
+        Gives columns to copy into, as `RoundsState.reset` leaves them, when the state is recorded.
     fresh
         Begin from the initial values, not from what the main loop has found: for other parameters.
     """
@@ -37,7 +37,7 @@ class RoundsBranch(RoundsProcessor):
         number: int,
         kernel: ModuleType,
         graph: EvolvingGraph,
-        take_state: Callable[[], LoopState],
+        take_state: Callable[[], RoundsState],
         arguments: tuple[object, ...],
         worker: int,
         workers: int,
@@ -59,7 +59,7 @@ class RoundsBranch(RoundsProcessor):
         self._take_state = take_state
         self._fresh = fresh
         self._max_iterations = max_iterations
-        self._kept: list[Bundle] = []
+        self._kept: list[RoundsBundle] = []
         self._begins_at = 0  # the iteration of its token when it starts
         self._awaits_limit = False
         self._has_cut = False
@@ -69,7 +69,7 @@ class RoundsBranch(RoundsProcessor):
         """Whether this worker's part came to its end with nothing left to compute."""
         return self.pending_least() == NEVER
 
-    def record(self, graph: EvolvingGraph, main: LoopState, iteration: int) -> None:
+    def record(self, graph: EvolvingGraph, main: RoundsState, iteration: int) -> None:
         """Copy the main loop's state, as it is after the last records applied, and lease that version of the graph.
 
         `iteration` is that of the main loop's token: what is computed there is not far behind, so the branch begins there.
@@ -92,7 +92,7 @@ class RoundsBranch(RoundsProcessor):
         self.vertices = graph.vertices
         self.is_recorded = True
 
-    def keep(self, bundle: Bundle, iteration: int) -> None:
+    def keep(self, bundle: RoundsBundle, iteration: int) -> None:
         """Keep for the beginning what was under way when the snapshot was taken, stamped with an iteration."""
         messages = bundle.messages
         if self._fresh:
@@ -100,9 +100,9 @@ class RoundsBranch(RoundsProcessor):
         else:
             self._begins_at = min(self._begins_at, iteration)
         if len(messages.kinds):
-            self._kept.append(Bundle(bundle.sender, messages))
+            self._kept.append(RoundsBundle(bundle.sender, messages))
 
-    def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
+    def cut_is_complete(self, markers: tuple[RoundsBundle, ...]) -> None:
         """Begin, as all of the snapshot is here; with a cap on iterations only once `limit` has set it."""
         del markers
         self._has_cut = True
@@ -114,13 +114,13 @@ class RoundsBranch(RoundsProcessor):
 
     def _start(self) -> None:
         """Begin with what was kept; what workers that started earlier have sent already comes after it."""
-        self._arrived.extendleft(Arrived(bundle, self._begins_at) for bundle in reversed(self._kept))
+        self._arrived.extendleft(TakenBundle(bundle, self._begins_at) for bundle in reversed(self._kept))
         self._kept.clear()
         self.is_started = True
         self.operator.activate()
 
     @property
-    def reusable(self) -> LoopState:
+    def reusable(self) -> RoundsState:
         """The columns, which another branch may use when this one is over."""
         return self.state
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .loop_columns import UPDATE
 
 
-class Messages(NamedTuple):
+class RoundsMessages(NamedTuple):
     """Messages in columns: UPDATE says the value of a vertex at a round, the others who hears of whom."""
 
     kinds: NDArray[np.uint8]
@@ -21,27 +21,27 @@ class Messages(NamedTuple):
     values: NDArray[Any]
 
     @classmethod
-    def of(cls, columns: Iterable[Any]) -> Messages:
+    def of(cls, columns: Iterable[Any]) -> RoundsMessages:
         """Make messages of columns in the order of the fields."""
         return cls(*columns)
 
-    def from_index(self, first: int) -> Messages:
+    def from_index(self, first: int) -> RoundsMessages:
         """The messages from an index on."""
-        return Messages.of(column[first:] for column in self)
+        return RoundsMessages.of(column[first:] for column in self)
 
-    def without_values(self) -> Messages:
+    def without_values(self) -> RoundsMessages:
         """The messages that say who hears of whom, for a branch that begins without values."""
         kept = self.kinds != UPDATE
-        return Messages.of(column[kept] for column in self)
+        return RoundsMessages.of(column[kept] for column in self)
 
 
-NO_MESSAGES = Messages(
+NO_MESSAGES = RoundsMessages(
     np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64)
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class RoundsBundle:
     """One sending of a worker to another.
 
     Attributes
@@ -55,7 +55,7 @@ class Bundle:
     """
 
     sender: int
-    messages: Messages = NO_MESSAGES
+    messages: RoundsMessages = NO_MESSAGES
     marker: int = -1
 
     def __len__(self) -> int:

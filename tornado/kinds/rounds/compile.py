@@ -11,12 +11,12 @@ from ...graph.graph_columns import GraphColumns
 from ...kernel_modules import load_module, module_text, program_source
 from ...value_types import Worst, dtype_of
 from . import loop_columns, queue_kernel, record_kernel, scan_kernel, step_kernel, tally_kernel
-from .loop_columns import LoopColumns
+from .loop_columns import RoundsColumns
 
 _PARTS = [
     graph_columns, loop_columns, rows_kernel, queue_kernel, tally_kernel, scan_kernel, record_kernel, step_kernel,
 ]  # fmt: skip
-_COLUMNS = {"graph": GraphColumns, "loop": LoopColumns, "branch": LoopColumns}
+_COLUMNS = {"graph": GraphColumns, "loop": RoundsColumns, "branch": RoundsColumns}
 
 
 def generated_source(initial: Callable[..., object], worst: Worst, *, both_ways: bool) -> str:

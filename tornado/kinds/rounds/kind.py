@@ -18,7 +18,7 @@ from ...loops.share import Share, shares_of
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
 from ...value_types import Worst
-from .bundle import Bundle, Messages
+from .bundle import RoundsBundle, RoundsMessages
 from .main_processor import RoundsMain
 from .program import RoundsProgram
 from .warm import warm
@@ -139,9 +139,9 @@ class RoundsKind:
         """See `ProgramKind`."""
         return (
             WireType(
-                Bundle,
+                RoundsBundle,
                 lambda bundle: (bundle.sender, *bundle.messages, bundle.marker),
-                lambda fields: Bundle(fields[0], Messages.of(fields[1:5]), fields[5]),
+                lambda fields: RoundsBundle(fields[0], RoundsMessages.of(fields[1:5]), fields[5]),
             ),
         )
 

@@ -59,7 +59,7 @@ NEVER = np.iinfo(np.int64).max
 UNCAPPED = 1 << 60
 
 
-class LoopColumns(NamedTuple):
+class RoundsColumns(NamedTuple):
     """Arrays of one loop; the first group is what a fork copies."""
 
     value: Values  # values[(rounds + 1) * rows], of own vertices as computed last and of ghosts as heard last; round 0 is initial

@@ -14,7 +14,7 @@ from ...graph.graph_columns import ANY_VERSION
 from ...loops.part import PartStatistics
 from ...value_types import Worst, dtype_of
 from . import loop_columns as names
-from .bundle import Messages
+from .bundle import RoundsMessages
 from .loop_columns import (
     HISTORY,
     LOOP_COUNTERS,
@@ -23,11 +23,11 @@ from .loop_columns import (
     OUTBOX,
     SCAN_GATHER,
     UNCAPPED,
-    LoopColumns,
+    RoundsColumns,
 )
 
 
-class LoopState:
+class RoundsState:
     """Columns of one loop on one worker.
 
     Parameters
@@ -61,7 +61,7 @@ class LoopState:
         numbers = np.arange(1, rounds + 1)
         every_round = np.zeros(words, np.uint64)
         np.bitwise_or.at(every_round, numbers // 64, np.uint64(1) << (numbers % 64).astype(np.uint64))
-        self.columns = LoopColumns(
+        self.columns = RoundsColumns(
             value=reserve(cells, value_type),
             dirty=reserve(rows * words, np.uint64),
             flags=reserve(rows, np.uint8),
@@ -165,11 +165,11 @@ class LoopState:
         rounds = np.column_stack([self.of_round(number)[rows] for number in range(1, self.rounds + 1)])
         return {"values": self.values[rows], "rounds": rounds}
 
-    def outbox(self, worker: int) -> Messages:
+    def outbox(self, worker: int) -> RoundsMessages:
         """What there is for another worker: copies."""
         columns, first = self.columns, worker * OUTBOX
         sent = slice(first, first + int(columns.out_length[worker]))
-        return Messages(
+        return RoundsMessages(
             columns.out_kind[sent].copy(),
             columns.out_id[sent].copy(),
             columns.out_round[sent].copy(),

@@ -28,8 +28,8 @@ from ...timely import Scope
 from ...value_types import Worst
 from . import loop_columns as names
 from .branch_processor import RoundsBranch
-from .bundle import Bundle
-from .loop_state import LoopState
+from .bundle import RoundsBundle
+from .loop_state import RoundsState
 from .processor import FUEL, RoundsProcessor
 
 # Dirty cells a round beyond which records wait.
@@ -80,7 +80,7 @@ class RoundsMain(RoundsProcessor):
             kernel=kernel, graph=self.stream.graph, arguments=arguments, worker=worker, workers=workers
         )
         self.hears_back = hears_back
-        self.state = LoopState(
+        self.state = RoundsState(
             worker=worker, workers=workers, rounds=rounds, hears_back=hears_back > 0, worst=worst
         )
         self.branches: list[RoundsBranch] = []
@@ -89,10 +89,10 @@ class RoundsMain(RoundsProcessor):
         if not commits:
             self.state.counters[names.CAP] = -1
         self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
-        self._forks: Forks[Bundle] = Forks(
-            self.operator, marker=lambda number: Bundle(worker, marker=number), deliver=self._accept
+        self._forks: Forks[RoundsBundle] = Forks(
+            self.operator, marker=lambda number: RoundsBundle(worker, marker=number), deliver=self._accept
         )
-        self._spare: list[LoopState] = []  # columns of branches that are over
+        self._spare: list[RoundsState] = []  # columns of branches that are over
         self._failure: Exception | None = None
         # The first row of the graph, as the loop finds it, that was not taken in yet; None where there is none.
         self._following_row: int | None = 0 if self.graph.rows else None
@@ -226,7 +226,7 @@ class RoundsMain(RoundsProcessor):
         self.branches.append(branch)
         for arrived in self._arrived:
             messages = arrived.bundle.messages.from_index(arrived.following)
-            branch.keep(Bundle(arrived.bundle.sender, messages), arrived.iteration)
+            branch.keep(RoundsBundle(arrived.bundle.sender, messages), arrived.iteration)
         self._forks.record(branch)
 
     def fork(
@@ -245,7 +245,7 @@ class RoundsMain(RoundsProcessor):
             max_iterations=max_iterations,
         )
 
-    def _take_state(self) -> LoopState:
+    def _take_state(self) -> RoundsState:
         """Columns for a branch over the graph as it is now: used ones where they are large enough."""
         rows = self.graph.rows
         for place, state in enumerate(self._spare):
@@ -254,7 +254,7 @@ class RoundsMain(RoundsProcessor):
                 state.reset()
                 return state
         self._spare.clear()
-        state = LoopState(
+        state = RoundsState(
             worker=self.worker,
             workers=self.workers,
             rounds=self.state.rounds,
@@ -307,7 +307,7 @@ class RoundsMain(RoundsProcessor):
     def take_back(self, reusable: object) -> None:
         """Keep the columns of a branch that is over, for the next ones."""
         if len(self._spare) < _SPARE_STATES:
-            self._spare.append(cast("LoopState", reusable))
+            self._spare.append(cast("RoundsState", reusable))
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""

@@ -20,17 +20,17 @@ from ...loops.loop_operator import NEVER, LoopOperator
 from ...loops.part import PartStatistics
 from ...timely import Scope
 from . import loop_columns as names
-from .bundle import Bundle
-from .loop_state import LoopState
+from .bundle import RoundsBundle
+from .loop_state import RoundsState
 
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
 
 
 @dataclass(slots=True)
-class Arrived:
+class TakenBundle:
     """A bundle that is being worked off."""
 
-    bundle: Bundle
+    bundle: RoundsBundle
     iteration: int  # of the bundle's timestamp
     following: int = 0  # index of the first message that was not taken in
 
@@ -52,11 +52,11 @@ class RoundsProcessor:
         self.arguments = compiled_arguments(arguments)
         self.worker = worker
         self.workers = workers
-        self.operator: LoopOperator[Bundle] = LoopOperator(worker, workers)
+        self.operator: LoopOperator[RoundsBundle] = LoopOperator(worker, workers)
         self.bundles_sent = 0  # those with messages
         self.bundles_received = 0
-        self.state: LoopState
-        self._arrived: deque[Arrived] = deque()
+        self.state: RoundsState
+        self._arrived: deque[TakenBundle] = deque()
 
     def build(self, scope: Scope) -> None:
         """Put the processor into a loop context of a new dataflow."""
@@ -98,11 +98,11 @@ class RoundsProcessor:
 
     # Receiving
 
-    def _accept(self, bundle: Bundle, iteration: int) -> None:
+    def _accept(self, bundle: RoundsBundle, iteration: int) -> None:
         """Take a bundle off the input, for `_receive`."""
         if len(bundle):
             self.bundles_received += 1
-            self._arrived.append(Arrived(bundle, iteration))
+            self._arrived.append(TakenBundle(bundle, iteration))
 
     def _receive(self) -> None:
         """Give the kernel the messages that have arrived, as far as its fuel goes."""
@@ -174,7 +174,7 @@ class RoundsProcessor:
             if columns.out_length[target]:
                 # What is no work of its own has the floor that it was made at, and the token may have moved on since.
                 iteration = max(self.operator.timestamp, int(columns.out_least[target]) - 1)
-                self.operator.send(target, Bundle(self.worker, self.state.outbox(target)), iteration)
+                self.operator.send(target, RoundsBundle(self.worker, self.state.outbox(target)), iteration)
                 self.bundles_sent += 1
                 columns.out_length[target] = 0
                 columns.out_least[target] = NEVER

@@ -12,7 +12,7 @@ from ...graph.warm import warm_graph
 from ...kernel_modules import compiled_arguments
 from ...value_types import Worst
 from .loop_columns import NEVER
-from .loop_state import LoopState
+from .loop_state import RoundsState
 
 
 def warm(kernel: ModuleType, arguments: tuple[Any, ...], worst: Worst) -> None:
@@ -22,7 +22,7 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...], worst: Worst) -> None:
     arguments = compiled_arguments(arguments)
     warm_graph()
     graph = EvolvingGraph(PartitionMap.even(1))
-    state, branch = (LoopState(worker=0, workers=1, rounds=2, worst=worst, rows=16) for _ in range(2))
+    state, branch = (RoundsState(worker=0, workers=1, rounds=2, worst=worst, rows=16) for _ in range(2))
     ids = np.array([1, 2], np.int64)
     loop = (graph.addresses, state.addresses)
     graph.apply(ids[:1], ids[1:], np.ones(1), np.ones(1, np.int8), 0, 1)
