@@ -15,8 +15,8 @@ from tests.kinds.rounds.programs import Colours, Downstream
 from tests.kinds.samples import SAMPLES
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument
+from tornado.kinds.rounds import branch_processor, main_processor, processor
 from tornado.kinds.rounds import loop_columns as names
-from tornado.kinds.rounds import main_processor, processor
 from tornado.loops import BranchState, Master
 from tornado.records.operations import INSERT, REMOVE
 from tornado.storage import MemoryStore
@@ -90,7 +90,7 @@ def test_every_cell_is_exact_in_branches_and_at_rest(program, workers):
 def test_so_it_is_under_any_schedule_with_little_fuel(seed, monkeypatch):
     random = Random(seed)
     fuel = random.choice([2, 9, 60, 1 << 15])
-    for module in (processor, main_processor):
+    for module in (processor, main_processor, branch_processor):
         monkeypatch.setattr(module, "FUEL", fuel)
     if seed % 3 == 0:  # records wait for what is dirty
         monkeypatch.setattr(main_processor, "_PENDING_LIMIT", 1)
@@ -242,11 +242,12 @@ def test_a_stopped_branch_says_that_it_is_worth_nothing_known():
 
 
 def test_columns_of_a_branch_that_was_given_up_in_a_hub_are_used_again(monkeypatch):
-    for module in (processor, main_processor):
+    for module in (processor, main_processor, branch_processor):
         monkeypatch.setattr(module, "FUEL", 50)
     star = batch_of([(leaf, 0, 1.0, INSERT) for leaf in range(1, 3000)])
     with Master(None, 1, SimulationEngine(1, seed=5)) as master:
-        fed = Fed(master, Colours(rounds=3, colours=3))
+        program = Colours(rounds=3, colours=3)
+        fed = Fed(master, program)
         fed.admit(star)
         fed.check_main()
         for _ in range(3):
@@ -260,4 +261,11 @@ def test_columns_of_a_branch_that_was_given_up_in_a_hub_are_used_again(monkeypat
             branch.cancel()
             assert branch.wait(WAIT_S)
             branch.release()
-            fed.check_branch(fed.loop.fork())
+            master.engine.step(20)  # so that its columns are back
+            # It has the columns of the one that was given up, and what stood in them would be counted as well.
+            again = fed.loop.fork({"colours": 9})  # most leaves have 3
+            assert again.wait(WAIT_S)
+            first = {vertex: program.initial(vertex, 9) for vertex in fed.prefix.vertices}
+            expected = propagated(fed.prefix.edges, fed.prefix.vertices, 3, initial=first)
+            assert values_of(again.values()) == expected
+            again.release()

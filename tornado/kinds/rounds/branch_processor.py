@@ -15,7 +15,7 @@ from ...loops.snapshot_pages import SnapshotPages
 from . import loop_columns as names
 from .bundle import RoundsBundle
 from .loop_state import RoundsState
-from .processor import RoundsProcessor, TakenBundle
+from .processor import FUEL, RoundsProcessor, TakenBundle
 
 
 class RoundsBranch(RoundsProcessor):
@@ -170,7 +170,7 @@ class RoundsBranch(RoundsProcessor):
             return
         self.operator.move_token(self._begins_at, stays=True)
         self._receive()
-        finished = self._advance()
+        finished = self._advance(FUEL)
         self._flush()
         self._move_token(stays=bool(self._arrived))
         if not finished:

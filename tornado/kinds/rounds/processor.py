@@ -143,7 +143,7 @@ class RoundsProcessor:
 
     # Working
 
-    def _advance(self, fuel: int = FUEL) -> bool:
+    def _advance(self, fuel: int) -> bool:
         """Let the kernel compute what is dirty; return whether it has come to an end of what it may do now."""
         horizon = NEVER
         if self.workers > 1:
