@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .ingest.spark.kafka_connector import spark_kafka_jars
     from .kinds.accumulative.program import AccumulativeProgram
     from .kinds.general.program import GeneralProgram
+    from .kinds.rounds.program import RoundsProgram
     from .kinds.selective.program import SelectiveProgram
     from .loops.vertex_program import VertexProgram
     from .query.session import open
@@ -33,6 +34,7 @@ __all__ = [
     "EdgeBatch",
     "GeneralProgram",
     "InvalidArgument",
+    "RoundsProgram",
     "SelectiveProgram",
     "TornadoError",
     "VertexProgram",
@@ -49,6 +51,7 @@ _HOMES = {
     "EdgeBatch": ".records.edge_batch",
     "GeneralProgram": ".kinds.general.program",
     "InvalidArgument": ".errors",
+    "RoundsProgram": ".kinds.rounds.program",
     "SelectiveProgram": ".kinds.selective.program",
     "TornadoError": ".errors",
     "VertexProgram": ".loops.vertex_program",

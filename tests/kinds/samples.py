@@ -12,6 +12,8 @@ import numpy as np
 from apps.pagerank import PageRank
 from apps.sssp import ShortestPaths
 from tests.kinds.accumulative.truth import distance, pagerank
+from tests.kinds.rounds.naive import propagated
+from tests.kinds.rounds.programs import Colours
 from tests.kinds.toy.program import InWeights
 from tests.loops.general_programs import Paths
 from tornado.certificate import EXACT, stopped
@@ -98,12 +100,18 @@ def in_weights(edges, vertices, program):
     return sums
 
 
+def colours(edges, vertices, program):
+    first = {vertex: program.initial(vertex, program.colours) for vertex in vertices}
+    return propagated(edges, vertices, program.rounds, both_ways=program.both_ways, initial=first)
+
+
 SAMPLES = {
     "selective": Sample(ShortestPaths(source=0), {"source": 3}, distances),
     "general": Sample(Paths(0, hops=1000), {"source": 3}, distances),
     "accumulative": BoundedSample(
         PageRank(tolerance=1e-11, accuracy=1e-8), {"damping": 0.5, "personalisation": (3, 1, 3)}, ranks
     ),
+    "rounds": Sample(Colours(rounds=5, colours=7), {"colours": 3}, colours),
     "toy": Sample(InWeights(2.0), {"factor": -3.0}, in_weights),
 }
 """By kind."""

@@ -19,8 +19,7 @@ from tornado.errors import (
 )
 from tornado.graph import EvolvingGraph
 from tornado.kinds.selective import main_processor, processor
-from tornado.loops import BranchState, Master
-from tornado.loops.main_loop import MainLoop
+from tornado.loops import BranchState, Master, graph_of_now
 from tornado.testing import EdgeHistory, EdgeList, exact_distances, mixed, random_multigraph
 
 TIMEOUT_S = 120
@@ -357,7 +356,7 @@ def test_a_fork_that_waited_while_its_loop_was_removed_is_refused_and_harms_nobo
 
 
 def test_a_loop_begins_where_the_one_that_the_graph_is_looked_at_through_is_removed_meanwhile(monkeypatch):
-    looked = MainLoop.require_possible
+    looked = graph_of_now.require_possible
     with Master(workers=2) as master:
         hops = master.start(HOPS, "hops")
         far = master.start(BreadthFirstSearch(source=7), "far", stream="hops")
@@ -368,7 +367,7 @@ def test_a_loop_begins_where_the_one_that_the_graph_is_looked_at_through_is_remo
                 master.remove("hops")
             looked(keeper, program)
 
-        monkeypatch.setattr(MainLoop, "require_possible", look)
+        monkeypatch.setattr(graph_of_now, "require_possible", look)
         paths = master.start(PATHS, "paths", stream="hops")
         assert paths.wait_idle(TIMEOUT_S)
         with pytest.raises(InvalidArgument, match="negative"):

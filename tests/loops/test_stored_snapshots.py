@@ -23,7 +23,6 @@ from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
 from tornado.graph import EdgeReader, edge_reader, pages_of
 from tornado.kinds import snapshot_pages
 from tornado.kinds.selective.kind import KIND
-from tornado.kinds.selective.part_values import stored_columns
 from tornado.kinds.snapshot_pages import SnapshotPages
 from tornado.loops import BranchState, Master, stored_snapshot
 from tornado.loops import master as master_module
@@ -487,7 +486,7 @@ def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pa
     arranged = SnapshotPages(
         graph,
         rows=state.rows_seen,
-        columns_of=partial(stored_columns, graph, state),
+        columns_of=partial(state.stored_columns, ids=graph.columns.ids),
         vertices=graph.vertices,
         reader=reader,
     )

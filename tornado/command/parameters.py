@@ -31,9 +31,8 @@ name_option = click.option("--name", metavar="LOOP", help="What the loop is call
 delay_bound_option = click.option(
     "--delay-bound",
     metavar="N|unbounded",
-    default=str(DEFAULT_DELAY_BOUND),
-    show_default=True,
-    help="B of the paper; 1 is synchronous.",
+    show_default=str(DEFAULT_DELAY_BOUND),
+    help="B of the paper; 1 is synchronous, and all that a program of rounds takes.",
 )
 
 

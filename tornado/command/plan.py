@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote, unquote
 
-from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT, data_dir, default_workers
+from ..config import (
+    DEFAULT_HTTP_HOST,
+    DEFAULT_HTTP_PORT,
+    USUAL_DELAY_BOUND,
+    DelayBound,
+    data_dir,
+    default_workers,
+)
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.kafka.settings import (
     DEFAULT_DEDUP_WINDOW,
@@ -99,7 +106,7 @@ class LoopBeside:
     """
 
     name: str
-    delay_bound: int | None
+    delay_bound: DelayBound
     program: VertexProgram
 
 
@@ -156,7 +163,7 @@ class RunPlan:
     workers: int
     engine: str
     spark_master: str | None
-    delay_bound: int | None
+    delay_bound: DelayBound
     store: str | None
     address: Address | None
     pipeline: PipelineSettings | None
@@ -268,14 +275,16 @@ class RunPlan:
         return self.output == STANDARD_OUTPUT
 
 
-def parse_delay_bound(text: str) -> int | None:
-    """Parse `N` or `unbounded` (None).
+def parse_delay_bound(text: str | None) -> DelayBound:
+    """Parse `N` or `unbounded` (None); None is what was not given.
 
     Examples
     --------
-    >>> parse_delay_bound("64"), parse_delay_bound("unbounded")
-    (64, None)
+    >>> parse_delay_bound("64"), parse_delay_bound("unbounded"), parse_delay_bound(None)
+    (64, None, 'usual')
     """
+    if text is None:
+        return USUAL_DELAY_BOUND
     if text == "unbounded":
         return None
     if text.isascii() and text.isdigit() and int(text) >= 1:

@@ -11,5 +11,6 @@ KINDS: Final = {
     "selective": f"{__name__}.selective.kind",
     "general": f"{__name__}.general.kind",
     "accumulative": f"{__name__}.accumulative.kind",
+    "rounds": f"{__name__}.rounds.kind",
 }
 """Where the object `KIND` of each kind is, by the name that its programs say."""

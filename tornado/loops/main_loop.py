@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypedDict, Unpack, cast
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from ..engine import ClusterEngine, Engine
 from ..errors import InvalidArgument, NotSupported, WorkerLost
@@ -13,26 +13,23 @@ from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
 from .branch import Branch
-from .checkpoint import not_stored, store_checkpoint
-from .edge_shares import reverse_shares_of
+from .checkpoint import store_checkpoint
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
 from .kind import kind_of_program, kinds
-from .part import MainPartView, PartView, StorableView
+from .part import MainPartView, PartView
 from .parts import Parts
 from .restoration import Restored
 from .share import Share
 from .snapshot import Snapshot
-from .statistics import BranchState, IterationStatistics, LoopStatistics
+from .statistics import IterationStatistics, LoopStatistics
 from .stored_snapshot import StoredSnapshot
-from .stream import BACKLOG_LIMIT_RECORDS, EdgeStream
+from .stream import EdgeStream
 from .values import ColumnValues, Values
-from .vertex_program import VertexProgram, can_refuse, first_refused
+from .vertex_program import VertexProgram
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", VertexProgram, StoredSnapshot, int | None], Branch]
-
-_PAGES_LOOKED_AT = 256  # of the graph, one after another
 
 
 class _ForkOptions(TypedDict, total=False):
@@ -212,11 +209,13 @@ class MainLoop:
         Raises
         ------
         InvalidArgument
-            When no snapshot of version `at` is stored; the message lists those that are. For parameters that the program refuses.
+            When no snapshot of version `at` is stored; the message lists those that are. For parameters that are fixed where the
+            loop is started, or that the program refuses.
         UnknownField
             For a parameter that the program does not have.
         """
         self._parts.raise_failure()
+        self.program.require_free(parameters or {})
         program = self.program.with_parameters(parameters or {})
         program.check_parameters()
         if at is not None:
@@ -325,51 +324,6 @@ class MainLoop:
         """Fork with its own parameters, and with the edges or without; under the order."""
         return self._fork_in_order(self.program, reads_edges=reads_edges)
 
-    def require_possible(self, program: VertexProgram) -> None:
-        """Refuse a program that cannot take an edge of the graph as it is.
-
-        Raises
-        ------
-        InvalidArgument
-            With that edge.
-        """
-        if not can_refuse(program):
-            return
-        for batch in self._edges_of_now():
-            found = first_refused(program, batch)
-            if found is not None:
-                raise InvalidArgument(
-                    f"{type(program).__name__} cannot be started on stream {self.stream.name!r}, which has the edge "
-                    f"{found[1]}: {found[2]}",
-                    hint="Remove such edges first, or start it on another stream.",
-                )
-
-    def fill_reverse(self, losses: int) -> None:
-        """Have the workers put all edges of the graph into the reverse lists that they have begun, while the stream stands still."""
-        for batch in self._edges_of_now():
-            self._parts.wait(lambda: self.stream.backlog() <= BACKLOG_LIMIT_RECORDS, losses)
-            shares = reverse_shares_of(batch, self.partition)
-            with self.stream.order:
-                self._parts.raise_loss(losses)  # the new ones have no reverse lists
-                self.stream.post_shares(shares, self.stream.counts()[0])
-
-    def _edges_of_now(self) -> Iterator[EdgeBatch]:
-        """The edges of the graph, a page of a worker at a time; those with one target are in the order of their arrival."""
-        branch = self._fork(self.program, reads_edges=True)
-        try:
-            branch.wait()
-            if branch.state is not BranchState.CONVERGED:
-                raise not_stored(self, branch)
-            for _, part in branch.states():
-                pages = cast("StorableView", part).pages()
-                while not pages.arrange(_PAGES_LOOKED_AT):
-                    pass
-                for page in range(_PAGES_LOOKED_AT):
-                    yield EdgeBatch.insertions(*pages.page_edges(page))
-        finally:
-            branch.cancel()
-            branch.release()
-
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
         """Keep the newest stored snapshots and forget those before them, atomically.
 
@@ -435,6 +389,10 @@ class MainLoop:
     def await_parts(self, condition: Callable[[], bool], losses: int) -> None:
         """Wait for what the workers bring about; see `Parts.wait`."""
         self._parts.wait(condition, losses)
+
+    def raise_loss(self, losses: int) -> None:
+        """Raise where workers were lost since there were so many losses; see `Parts.raise_loss`."""
+        self._parts.raise_loss(losses)
 
     def parts(self) -> list[MainPartView]:
         """Its part on every worker."""

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ..clock import SYSTEM_CLOCK, Clock
+from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..engine import ClusterEngine, Engine
 from ..errors import (
     CallerError,
@@ -22,6 +23,7 @@ from ..errors import (
     WorkerLost,
 )
 from ..storage import MemoryStore, VersionedStore
+from . import graph_of_now
 from .admission_order import AdmissionOrder
 from .branch import Branch
 from .directions import stays_undirected
@@ -108,7 +110,7 @@ class Master:
         self,
         program: VertexProgram,
         name: str,
-        delay_bound: int | None = 64,
+        delay_bound: DelayBound = USUAL_DELAY_BOUND,
         stream: str | None = None,
         *,
         is_undirected: bool = False,
@@ -120,6 +122,8 @@ class Master:
 
         Parameters
         ----------
+        delay_bound
+            B of the paper; None is unbounded, and `USUAL_DELAY_BOUND` leaves it to the program.
         stream
             What it reads beside other loops: it begins with the graph as it is, and catches up. None is a stream of its own,
             which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
@@ -315,7 +319,7 @@ class Master:
             )
         begins_reverse = stream.beginning_reverse if wanted.program.both_ways else nullcontext()
         with stream.expecting(wanted.program), begins_reverse:
-            _through_keeper(stream, lambda keeper: keeper.require_possible(wanted.program))
+            _through_keeper(stream, lambda keeper: graph_of_now.require_possible(keeper, wanted.program))
             while not stream.lacks_reverse(wanted.program):
                 with suppress(ReverseListsGone):
                     return self._installed(stream, wanted)
@@ -331,7 +335,7 @@ class Master:
             stream.begin_reverse()
             loop = self._installed(stream, wanted)
             try:
-                keeper.fill_reverse(losses)
+                graph_of_now.fill_reverse(keeper, losses)
                 stream.have_reverse(loop)
             except BaseException:
                 self._take_off(loop)
@@ -350,7 +354,7 @@ class Master:
             raise NameTaken(
                 f"loops read a stream named {wanted.name!r} already", hint="Give it another name."
             )
-        placed = self._placed(wanted.name, wanted.program, wanted.delay_bound)
+        placed = self._placed(wanted.name, wanted.program, wanted.bound)
         loop = MainLoop(stream=stream, app=wanted.app, **placed)
         self._running[loop.number] = loop
         return loop

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..errors import CallerError
 from .vertex_program import VertexProgram
 
@@ -25,9 +26,14 @@ class NewLoop:
 
     program: VertexProgram
     name: str
-    delay_bound: int | None = 64
+    delay_bound: DelayBound = USUAL_DELAY_BOUND
     app: str | None = None
     on_refused: Callable[[CallerError], None] | None = None
+
+    @property
+    def bound(self) -> int | None:
+        """The delay bound that it gets."""
+        return self.program.bound_of(self.delay_bound)
 
     def check(self) -> None:
         """Refuse parameters that are none of the program, and a delay bound that it does not converge for.
@@ -37,7 +43,7 @@ class NewLoop:
         InvalidArgument
             When there is one.
         """
-        self.program.check_delay_bound(self.delay_bound)
+        self.program.check_delay_bound(self.bound)
         self.program.check_parameters()
 
     def refuse(self, error: CallerError) -> None:

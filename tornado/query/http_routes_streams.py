@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..config import DEFAULT_DELAY_BOUND
+from ..config import DEFAULT_DELAY_BOUND, USUAL_DELAY_BOUND, DelayBound
 from ..errors import InvalidArgument, NotSupported, TornadoError, UnknownStream
 from ..loop_views import MainLoopView
 from .formats import JSON
@@ -40,7 +40,7 @@ class LoopControl(Protocol):
         self,
         program: Any,
         name: str | None = None,
-        delay_bound: int | None = ...,
+        delay_bound: DelayBound = ...,
         *,
         stream: str | None = None,
         app: str | None = None,
@@ -67,7 +67,10 @@ class StartBody(BaseModel):
         default_factory=dict, description="Fields of the program.", examples=[{"source": 1}]
     )
     delay_bound: int | None = Field(
-        DEFAULT_DELAY_BOUND, description="1 is synchronous, null is unbounded.", ge=1, le=INT64_MAX
+        DEFAULT_DELAY_BOUND,
+        description="1 is synchronous, null is unbounded. Left out, 1 for a program that counts rounds.",
+        ge=1,
+        le=INT64_MAX,
     )
 
 
@@ -173,7 +176,7 @@ def _start(service: QueryService, loops: LoopControl, wanted: StartBody) -> dict
     handle = loops.start(
         program,
         wanted.name or wanted.program,
-        wanted.delay_bound,
+        wanted.delay_bound if "delay_bound" in wanted.model_fields_set else USUAL_DELAY_BOUND,
         stream=wanted.stream,
         app=wanted.program,
     )

@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from ..config import (
-    DEFAULT_DELAY_BOUND,
     DEFAULT_HTTP_HOST,
     DEFAULT_KEPT_SNAPSHOTS,
+    USUAL_DELAY_BOUND,
+    DelayBound,
     Settings,
     default_workers,
 )
@@ -102,7 +103,7 @@ class Session:
         self,
         program: Any,
         name: str | None = None,
-        delay_bound: int | None = DEFAULT_DELAY_BOUND,
+        delay_bound: DelayBound = USUAL_DELAY_BOUND,
         *,
         ids: Literal["int", "string"] | IdCodec = "int",
         checkpoint_every_s: float | None = None,
@@ -130,7 +131,7 @@ class Session:
         name : str, optional
             What it is called; left out, the class of the program in small letters with underscores.
         delay_bound : int or None
-            B of the paper: 1 is synchronous, None is unbounded.
+            B of the paper: 1 is synchronous, None is unbounded. Left out, 64, or 1 for a program that counts rounds.
         ids : {"int", "string"} or IdCodec
             What vertex ids are in calls and results.
         checkpoint_every_s : float, optional
@@ -308,11 +309,12 @@ class Session:
         return served
 
     def _start_beside(
-        self, stream: str, program: Any, name: str, delay_bound: int | None, app: str | None
+        self, stream: str, program: Any, name: str, delay_bound: DelayBound, app: str | None
     ) -> LoopHandle:
-        started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
+        bound = program.bound_of(delay_bound)
+        started = None if app is None else StartedLoop.of(name, app, program, bound)
         program = _with_numbers(program, self.service.ids(stream))
-        loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
+        loop = self.master.start(program, name=name, delay_bound=bound, stream=stream, app=app)
         if started is not None:
             try:
                 self.service.served(loop).checkpoints_of(loop, self.service.clock).pass_refused(program)

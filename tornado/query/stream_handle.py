@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from ..config import DEFAULT_DELAY_BOUND
+from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..errors import UnknownStream
 from .handles import LoopHandle
 
@@ -19,7 +19,7 @@ class StreamOwner(Protocol):
         ...
 
     def start(
-        self, program: Any, name: str | None, delay_bound: int | None, *, stream: str | None
+        self, program: Any, name: str | None, delay_bound: DelayBound, *, stream: str | None
     ) -> LoopHandle:
         """Start a loop beside others on a stream."""
         ...
@@ -51,7 +51,7 @@ class StreamHandle:
         }
 
     def start(
-        self, program: Any, name: str | None = None, delay_bound: int | None = DEFAULT_DELAY_BOUND
+        self, program: Any, name: str | None = None, delay_bound: DelayBound = USUAL_DELAY_BOUND
     ) -> LoopHandle:
         """Start a loop on it; the first one begins from what the store has of the stream. See `Session.start`."""
         if self.loops:

@@ -13,6 +13,7 @@ from typing import assert_never
 
 from ...graph import EdgeReader, EvolvingGraph
 from ...loops.loop_operator import NEVER
+from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
 from .bundle import Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages
@@ -178,12 +179,9 @@ class AccumulativeBranch(AccumulativeProcessor):
         """The columns, which another branch may use when this one is over."""
         return self.state
 
-    def held_values(self) -> NormalisedValues:
+    def held_values(self) -> LocalValues:
         """Return the values of this worker's vertices; the branch must be over."""
-        mass = self._instruction.mass
-        return NormalisedValues(
-            self.kernel, self.graph, self.state, self.arguments, lambda: mass, self.vertices
-        )
+        return LocalValues(self.graph, self._normalised(), self.vertices)
 
     def pages(self) -> SnapshotPages:
         """Return vertices and, where they were read, edges by page; the branch must be over."""
@@ -191,11 +189,15 @@ class AccumulativeBranch(AccumulativeProcessor):
             self._pages = SnapshotPages(
                 self.graph,
                 rows=self.state.rows_seen,
-                columns_of=self.held_values().stored,
+                columns_of=self._normalised().stored,
                 vertices=self.vertices,
                 reader=self._reader,
             )
         return self._pages
+
+    def _normalised(self) -> NormalisedValues:
+        mass = self._instruction.mass
+        return NormalisedValues(self.kernel, self.state, self.arguments, lambda: mass)
 
     def read_edges(self) -> bool:
         """Read a stretch of the edges at this branch's version; return whether that was all."""

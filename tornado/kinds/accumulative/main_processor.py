@@ -21,6 +21,7 @@ from ...loops.loop_operator import NEVER
 from ...loops.part import BranchPart, Traffic
 from ...loops.stream_part import StreamPart
 from ...timely import Scope
+from ..local_values import LocalValues
 from . import loop_columns as names
 from .branch_processor import AccumulativeBranch
 from .bundle import SumBundle
@@ -142,9 +143,10 @@ class AccumulativeMain(AccumulativeProcessor):
     def _has_to_announce(self) -> bool:
         return self.is_telling or bool(self.state.counters[names.QUEUE_LENGTH])
 
-    def held_values(self) -> NormalisedValues:
+    def held_values(self) -> LocalValues:
         """The values of this worker's vertices, as they are at the time; they sum to 1 as nearly as parts know of each other."""
-        return NormalisedValues(self.kernel, self.graph, self.state, self.arguments, self._all_mass)
+        held = NormalisedValues(self.kernel, self.state, self.arguments, self._all_mass)
+        return LocalValues(self.graph, held)
 
     def _all_mass(self) -> float:
         return float(self.state.totals[names.MASS] + self._masses.sum())

@@ -10,12 +10,12 @@ from functools import partial
 from types import ModuleType
 
 from ...graph import EdgeReader, EvolvingGraph
+from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .loop_columns import NEVER
 from .loop_state import LoopState
-from .part_values import LocalValues, stored_columns
 from .processor import Arrived, SelectiveProcessor, concatenated
 
 
@@ -146,7 +146,7 @@ class BranchProcessor(SelectiveProcessor):
             self._pages = SnapshotPages(
                 self.graph,
                 rows=self.state.rows_seen,
-                columns_of=partial(stored_columns, self.graph, self.state),
+                columns_of=partial(self.state.stored_columns, ids=self.graph.columns.ids),
                 vertices=self.vertices,
                 reader=self.reader,
             )

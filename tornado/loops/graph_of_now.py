@@ -1,0 +1,75 @@
+"""All edges of a stream's graph as it is, looked at through one of its loops, when another one begins on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from ..errors import InvalidArgument
+from ..records.edge_batch import EdgeBatch
+from .checkpoint import not_stored
+from .edge_shares import reverse_shares_of
+from .main_loop import MainLoop
+from .part import StorableView
+from .statistics import BranchState
+from .stream import BACKLOG_LIMIT_RECORDS
+from .vertex_program import VertexProgram, can_refuse, first_refused
+
+_PAGES_LOOKED_AT = 256  # of the graph, one after another
+
+
+def require_possible(keeper: MainLoop, program: VertexProgram) -> None:
+    """Refuse a program that cannot take an edge of the graph.
+
+    Parameters
+    ----------
+    keeper
+        The loop that the graph is looked at through.
+    program
+        Of a loop that is to begin.
+
+    Raises
+    ------
+    InvalidArgument
+        With that edge.
+    """
+    if not can_refuse(program):
+        return
+    for batch in edges_of_now(keeper):
+        found = first_refused(program, batch)
+        if found is not None:
+            raise InvalidArgument(
+                f"{type(program).__name__} cannot be started on stream {keeper.stream.name!r}, which has the edge "
+                f"{found[1]}: {found[2]}",
+                hint="Remove such edges first, or start it on another stream.",
+            )
+
+
+def fill_reverse(keeper: MainLoop, losses: int) -> None:
+    """Have the workers put all edges of the graph into the reverse lists that they have begun, while the stream stands still."""
+    stream = keeper.stream
+    for batch in edges_of_now(keeper):
+        keeper.await_parts(lambda: stream.backlog() <= BACKLOG_LIMIT_RECORDS, losses)
+        shares = reverse_shares_of(batch, keeper.partition)
+        with stream.order:
+            keeper.raise_loss(losses)  # the new ones have no reverse lists
+            stream.post_shares(shares, stream.counts()[0])
+
+
+def edges_of_now(keeper: MainLoop) -> Iterator[EdgeBatch]:
+    """The edges of the graph, a page of a worker at a time; those with one target are in the order of their arrival."""
+    with keeper.stream.order:
+        branch = keeper.fork_to_store(reads_edges=True)
+    try:
+        branch.wait()
+        if branch.state is not BranchState.CONVERGED:
+            raise not_stored(keeper, branch)
+        for _, part in branch.states():
+            pages = cast("StorableView", part).pages()
+            while not pages.arrange(_PAGES_LOOKED_AT):
+                pass
+            for page in range(_PAGES_LOOKED_AT):
+                yield EdgeBatch.insertions(*pages.page_edges(page))
+    finally:
+        branch.cancel()
+        branch.release()
