@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tornado import SelectiveProgram
+from tornado import PathsCheck, SelectiveProgram
 
 
 @dataclass(frozen=True)
@@ -44,3 +44,7 @@ class Reachability(SelectiveProgram):
     def better(value: float, other: float) -> bool:
         """Reached rather than not."""
         return value < other
+
+    def checker(self) -> PathsCheck:
+        """By a walk over edges that bring what is there, none of which may bring more."""
+        return PathsCheck(self.sources, "reachable")

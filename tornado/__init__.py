@@ -16,6 +16,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .checking import (
+        AnswerToCheck,
+        Checker,
+        ComponentsCheck,
+        EdgePage,
+        Fault,
+        Finding,
+        PathsCheck,
+        RanksCheck,
+    )
     from .errors import TornadoError
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
@@ -28,8 +38,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnswerToCheck",
+    "Checker",
+    "ComponentsCheck",
     "EdgeBatch",
+    "EdgePage",
+    "Fault",
+    "Finding",
     "GeneralProgram",
+    "PathsCheck",
+    "RanksCheck",
     "SelectiveProgram",
     "TornadoError",
     "VertexProgram",
@@ -42,8 +60,16 @@ __all__ = [
 
 # Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
 _HOMES = {
+    "AnswerToCheck": ".checking",
+    "Checker": ".checking",
+    "ComponentsCheck": ".checking",
     "EdgeBatch": ".records.edge_batch",
+    "EdgePage": ".checking",
+    "Fault": ".checking",
+    "Finding": ".checking",
     "GeneralProgram": ".kinds.general.program",
+    "PathsCheck": ".checking",
+    "RanksCheck": ".checking",
     "SelectiveProgram": ".kinds.selective.program",
     "TornadoError": ".errors",
     "VertexProgram": ".loops.vertex_program",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ..certificate import EXACT, Certificate, Side, stopped
+from ..certificate import EXACT, Certificate, stopped
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress
+from .stored_snapshot import EdgeColumns
 from .values import Values
+from .vertex_program import VertexProgram
 
 
 class Branch:
@@ -23,6 +25,8 @@ class Branch:
     ----------
     id
         Its number.
+    program
+        What it runs, with its own parameters.
     error
         What went wrong, where the state is FAILED.
     """
@@ -31,10 +35,10 @@ class Branch:
         self,
         *,
         number: int,
+        program: VertexProgram,
         snapshot: Snapshot,
         workers: int,
         engine: Engine,
-        stopped_side: Side | None,
         values_of: Callable[[Sequence[BranchPartView]], Values],
         on_recorded: Callable[[Branch], None],
         on_stop: Callable[[Branch], None],
@@ -42,11 +46,12 @@ class Branch:
         on_release: Callable[[Branch], None],
     ) -> None:
         self.id = number
+        self.program = program
         self.error: BaseException | None = None
         self._snapshot = snapshot
         self._workers = workers
         self._engine = engine
-        self._stopped_side = stopped_side
+        self._stopped_side = program.stopped_side
         self._values_of = values_of
         self._on_recorded = on_recorded
         self._on_stop, self._on_cancel, self._on_release = on_stop, on_cancel, on_release
@@ -63,6 +68,7 @@ class Branch:
         self._is_stopping = False
         self._values: Values | None = None
         self._last: Progress | None = None
+        self._edge_pages: Callable[[], Iterator[EdgeColumns]] | None = None
 
     @property
     def state(self) -> BranchState:
@@ -143,6 +149,18 @@ class Branch:
             )
         return self._values
 
+    def edges(self) -> Iterator[EdgeColumns]:
+        """All edges of its own version of the graph, a page at a time; once it is over, where it was forked to read them.
+
+        Raises
+        ------
+        InternalError
+            When it was forked without.
+        """
+        if self._edge_pages is None:
+            raise InternalError(f"branch {self.id} was forked without its edges, so none of them were read")
+        return self._edge_pages()
+
     def release(self) -> None:
         """Give the columns back; `values` must not be used any more."""
         with self._lock:
@@ -154,6 +172,10 @@ class Branch:
         self._let_go()
 
     # Called by the master
+
+    def read_edges_by(self, pages: Callable[[], Iterator[EdgeColumns]]) -> None:
+        """Have `edges` call this."""
+        self._edge_pages = pages
 
     def begin_again(self) -> None:
         """Forget what lost workers had recorded and finished; the same cut is forked once more on those that follow."""

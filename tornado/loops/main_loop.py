@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypedDict, Unpack, cast
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,12 @@ from ..graph import PartitionMap
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
 from .branch import Branch
+from .branch_edges import edges_of_branch, edges_of_stored
 from .checkpoint import not_stored, store_checkpoint
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
 from .kind import kind_of_program, kinds
-from .part import MainPartView, PartView, StorableView
+from .part import MainPartView, PartView
 from .parts import Parts
 from .restoration import Restored
 from .share import Share, reverse_shares_of
@@ -32,8 +33,6 @@ from .vertex_program import VertexProgram, first_refused
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", VertexProgram, StoredSnapshot, int | None], Branch]
-
-_PAGES_LOOKED_AT = 256  # of the graph, one after another
 
 
 class _ForkOptions(TypedDict, total=False):
@@ -184,6 +183,8 @@ class MainLoop:
         parameters: Mapping[str, Any] | None = None,
         at: int | None = None,
         max_iterations: int | None = None,
+        *,
+        reads_edges: bool = False,
     ) -> Branch:
         """Fork a branch loop from a consistent snapshot of now, or from a stored one.
 
@@ -196,19 +197,29 @@ class MainLoop:
             on return, as the snapshot holds the fixed point; otherwise the call blocks while the stored graph is loaded.
         max_iterations
             How many iterations above the snapshot's the branch may commit.
+        reads_edges
+            Whether `Branch.edges` can be asked for when it is over. Of now, each worker copies them (24 bytes an edge).
 
         Raises
         ------
         InvalidArgument
             When no snapshot of version `at` is stored; the message lists those that are.
+        NotSupported
+            When edges are to be read, and the kind of its programs has none to read.
         UnknownField
             For a parameter that the program does not have.
         """
         self._parts.raise_failure()
         program = self.program.with_parameters(parameters or {})
         if at is not None:
-            return self._fork_at(at, program, max_iterations)
-        return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)
+            branch = self._fork_at(at, program, max_iterations)
+            if reads_edges:
+                branch.read_edges_by(partial(edges_of_stored, self.stream.stored, at))
+            return branch
+        if reads_edges:
+            self._require_stored("edges are read", hint="Ask without a check")
+        fresh = program != self.program
+        return self._fork(program, fresh=fresh, max_iterations=max_iterations, reads_edges=reads_edges)
 
     def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
         self._require_stored()
@@ -226,10 +237,10 @@ class MainLoop:
     def _branch(self, program: VertexProgram, snapshot: Snapshot) -> Branch:
         return Branch(
             number=self._next_branch(),
+            program=program,
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
-            stopped_side=program.stopped_side,
             values_of=self._values,
             on_recorded=self._limit,
             on_stop=self._stop,
@@ -259,6 +270,8 @@ class MainLoop:
         number = branch.id
         self._branches[number] = branch
         branch.add_done_callback(self._forget)
+        if reads_edges:
+            branch.read_edges_by(partial(edges_of_branch, branch))
         command = Fork(
             loop=self.number,
             number=number,
@@ -347,12 +360,8 @@ class MainLoop:
             branch.wait()
             if branch.state is not BranchState.CONVERGED:
                 raise not_stored(self, branch)
-            for _, part in branch.states():
-                pages = cast("StorableView", part).pages()
-                while not pages.arrange(_PAGES_LOOKED_AT):
-                    pass
-                for page in range(_PAGES_LOOKED_AT):
-                    yield EdgeBatch.of(*pages.page_edges(page))
+            for page in branch.edges():
+                yield EdgeBatch.of(page.sources, page.targets, page.weights)
         finally:
             branch.cancel()
             branch.release()
@@ -549,11 +558,11 @@ class MainLoop:
 
     # Private
 
-    def _require_stored(self) -> None:
+    def _require_stored(self, what: str = "snapshots are stored", hint: str = "Fork without `at`") -> None:
         if not self.kind.is_stored:
             raise NotSupported(
-                f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no snapshots are stored",
-                hint=f"Fork without `at`; stored are loops of kinds that can be: {_stored_kinds()}.",
+                f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no {what}",
+                hint=f"{hint}; stored are loops of kinds that can be: {_stored_kinds()}.",
             )
 
     def _values(self, parts: Sequence[PartView]) -> Values:

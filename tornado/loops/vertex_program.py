@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from ..certificate import Side
 from ..errors import InvalidArgument, UnknownField
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
+
+if TYPE_CHECKING:
+    from ..checking import Checker
 
 _GREATEST_DELAY_BOUND = 1 << 40  # far beyond any loop's iterations, and safe to add to one
 
@@ -53,6 +56,10 @@ class VertexProgram:
     @property
     def stopped_side(self) -> Side | None:
         """On which side of the exact values those of a stopped branch are (see `certificate`); None: that is not known."""
+        return None
+
+    def checker(self) -> Checker | None:
+        """Return what verifies its answers without any code of the loops; None: nothing does, and to ask for it is refused."""
         return None
 
     def parameters(self) -> dict[str, Any]:

@@ -53,6 +53,11 @@ class QueryGroup:
         return str(self.key[0])
 
     @property
+    def is_checked(self) -> bool:
+        """Whether the values are verified before they are given out."""
+        return bool(self.key[4])
+
+    @property
     def takes_queries_while_running(self) -> bool:
         """Whether it has not ended and its cut is fixed, by a stored snapshot."""
         return self.key[2] is not None and not self.ended and self.stopped_by is None

@@ -246,6 +246,7 @@ class LoopHandle:
         parameters: Mapping[str, Any] | None = None,
         at: int | None = None,
         min_offsets: Mapping[str, int] | None = None,
+        check: bool = False,
     ) -> QueryHandle:
         """Ask for the exact answer to the input as it is now: forks a branch loop, and does not wait for it.
 
@@ -265,6 +266,9 @@ class LoopHandle:
             Version of a stored snapshot, in place of now.
         min_offsets : mapping, optional
             Fork once the loop has so many records of these sources.
+        check : bool
+            Have an independent checker verify all values on the branch's own version of the graph. The certificate then says
+            what it looked at; where it finds a fault, the query has failed.
 
         Raises
         ------
@@ -282,6 +286,7 @@ class LoopHandle:
             parameters=dict(parameters or {}),
             at=_plain(at),
             min_offsets=min_offsets and {source: _plain(least) for source, least in min_offsets.items()},
+            check=check,
         )
         return QueryHandle(self._service, self._service.submit(request))
 

@@ -26,6 +26,7 @@ from .dispatch import Dispatcher
 from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
 from .parameters import check_parameters, parameters_inside
+from .proofs import proved, require_checker
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
@@ -88,6 +89,7 @@ class QueryService:
             vertices=self._known_vertices,
             fork=self._fork,
             read=self._read,
+            prove=lambda request, branch: proved(branch, self.ids(request.loop)),
             end=self._end,
             clock=self.clock,
         )
@@ -346,6 +348,8 @@ class QueryService:
         if request.vertices is not None:
             self.ids(request.loop).encode(request.vertices)
         check_parameters(loop.program, request.parameters, self.ids(request.loop))
+        if request.check:
+            require_checker(loop.program)
         awaited = self.served(loop).awaited.items()
         if request.mode is Mode.EXACT and request.at is None and awaited:
             wanted = request.min_offsets or {}
@@ -383,7 +387,10 @@ class QueryService:
         loop = self.loop(request.loop)
         parameters = parameters_inside(loop.program, request.parameters, self.ids(request.loop))
         branch: BranchView = loop.fork(
-            parameters=parameters or None, at=request.at, max_iterations=request.max_iterations
+            parameters=parameters or None,
+            at=request.at,
+            max_iterations=request.max_iterations,
+            reads_edges=request.check,
         )
         return branch
 

@@ -1,0 +1,76 @@
+"""Weakly connected components: the label of every vertex is the least id that a walk over edges leads to, in either direction.
+
+*What is verified.* A spanning forest of the edges is grown, tree by tree (union and find, Galler and Fischer 1964). Each tree is a
+component: no edge joins two, or they would be one. An answer is right if every vertex has the least id of its tree. So no edge
+joins two labels, every label is the id of a vertex that has it, and a walk over edges leads there from all that have it.
+
+Where ids stand for strings their order is that in which they came in, which an answer in a file does not tell. Then a label may be
+the id of any one vertex of the component, the same for all.
+
+Cost: vertices + edges, times the inverse of Ackermann's function, which is at most 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import components_kernel as kernel
+from .contract import AnswerToCheck, EdgePage, Fault, Finding
+from .numbering import NumberedGraph
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentsCheck:
+    """Verifies labels of weakly connected components.
+
+    Parameters
+    ----------
+    takes_any_member
+        Whether a label may be the id of any vertex of the component; otherwise it is the least.
+    """
+
+    takes_any_member: bool = False
+
+    @property
+    def method(self) -> str:
+        """What is verified, in words."""
+        which = "one id of its vertices" if self.takes_any_member else "the least id of its vertices"
+        return f"no edge joins two labels; a spanning forest of the edges has a tree for each label, which is {which}"
+
+    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Finding:
+        """See `Checker`."""
+        graph = NumberedGraph.of(answer, pages)
+        fault = graph.fault or self._fault(answer, graph)
+        return Finding(self.method, len(graph.ids), graph.edges, fault)
+
+    def _fault(self, answer: AnswerToCheck, graph: NumberedGraph) -> Fault | None:
+        unlabelled = np.flatnonzero(~answer.reached)
+        if len(unlabelled):
+            return Fault(int(graph.ids[unlabelled[0]]), "has no label")
+        parents = np.arange(len(graph.ids), dtype=np.int32)
+        for page in graph.pages:
+            kernel.join(parents, page.sources, page.targets)
+        right = np.empty(len(graph.ids), np.int64)
+        kernel.least_of_trees(parents, graph.ids, right)
+        if self.takes_any_member:
+            # What a tree is called is what its vertex of the least id has; that must be a vertex of the tree.
+            trees, right = right, answer.values[graph.row_of(right)].astype(np.int64)
+            labels = graph.row_of(right)
+            strange = np.flatnonzero((labels < 0) | (trees[labels] != trees))
+            if len(strange):
+                row = int(strange[0])
+                return Fault(
+                    int(graph.ids[row]),
+                    f"has the label {answer.values[row]}, which is no vertex of its component",
+                )
+        wrong = np.flatnonzero(answer.values != right)
+        if not len(wrong):
+            return None
+        row = int(wrong[0])
+        return Fault(
+            int(graph.ids[row]),
+            f"has the label {answer.values[row]}, but that of its component is {right[row]}",
+        )
