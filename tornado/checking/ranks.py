@@ -124,7 +124,8 @@ class RanksCheck:
                 begins[row] += share
         if not begins.sum() > 0.0:
             raise InvalidArgument("no vertex of the graph has a share of the personalisation")
-        return begins / begins.sum()
+        begins /= begins.sum()
+        return begins
 
 
 def _sum(numbers: Floats) -> float:

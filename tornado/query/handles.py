@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgument, ResultUnavailable
+from ..errors import CheckFailed, InvalidArgument, ResultUnavailable
 from ..ingest.interner import Draft
 from ..intake.checkpoints import Checkpoints, CheckpointStatistics
 from ..loop_views import MainLoopView
@@ -98,6 +99,46 @@ class QueryHandle:
     def unknown(self) -> list[Any]:
         """Vertices that were asked for and never seen; waits."""
         return self.result().unknown
+
+    def check(self) -> Mapping[str, Any]:
+        """Have the answer verified, if it was not, and return its certificate; waits.
+
+        One that was asked for with `check=True` is verified already. Of another one the version of the graph must be there
+        still: nothing has come in since, or it is stored. Then the same is asked once more with a check, and compared.
+
+        Raises
+        ------
+        CheckFailed
+            When the answer is wrong.
+        ResultUnavailable
+            When its version of the graph is gone, or it was stopped before its end.
+        NotSupported
+            When nothing verifies answers of the program.
+        """
+        result = self.result()
+        certificate = result.certificate or {}
+        if certificate.get("checked"):
+            return certificate
+        request, snapshot = self._query.request, result.snapshot
+        if request.check or result.state is not QueryState.CONVERGED or snapshot is None:
+            raise ResultUnavailable(
+                f"query {self.id} was stopped before its end: its values claim nothing that could be checked",
+                hint="Ask again with more time.",
+            )
+        loop = self._service.loop(request.loop)
+        stored = any(one.version == snapshot.version for one in loop.snapshots())
+        at = snapshot.version if stored else None
+        again = QueryHandle(
+            self._service, self._service.submit(replace(request, check=True, at=at, min_offsets=None))
+        ).result()
+        if again.snapshot is None or again.snapshot.version != snapshot.version:
+            raise ResultUnavailable(
+                f"query {self.id} is an answer to version {snapshot.version} of the graph, which has changed since",
+                hint="Ask with check=True: then the answer is verified on its own version.",
+            )
+        if not result.equals(again):
+            raise CheckFailed(f"query {self.id} has other values than a checked answer at the same version")
+        return again.certificate or {}
 
     def to_numpy(self) -> Any:
         """Return `result().to_numpy()`."""

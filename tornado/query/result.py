@@ -105,6 +105,15 @@ class QueryResult:
         values = columns.value if columns.names is None else columns.names
         return pd.DataFrame({"vertex": columns.vertex, "value": values})
 
+    def equals(self, other: QueryResult) -> bool:
+        """Whether both have the same vertices in the same order, with the same values bit for bit."""
+        mine, others = self._columns, other._columns
+        return bool(
+            np.array_equal(np.asarray(mine.vertex), np.asarray(others.vertex))
+            and mine.value.tobytes() == others.value.tobytes()
+            and self.unknown == other.unknown
+        )
+
     def __len__(self) -> int:
         return len(self._columns.value)
 
