@@ -1,4 +1,4 @@
-"""All edges of one version of the graph, a page at a time: of a branch that was forked to read them, or of a stored snapshot."""
+"""All edges of one version of the graph, a stretch at a time: of a branch that was forked to read them, or of a stored snapshot."""
 
 from __future__ import annotations
 
@@ -7,30 +7,33 @@ from typing import cast
 
 from ..errors import InternalError
 from .branch import Branch
-from .part import StorableView
-from .stored_snapshot import PAGE_EDGES, EdgeColumns, StoredSnapshots
+from .part import PagesView, StorableView
+from .stored_snapshot import EdgeColumns, StoredSnapshots
+
+_PAGES_LOOKED_AT = 256  # of the graph, one after another
+_STRETCH_EDGES = 1 << 18  # of a worker in one message: 6 MiB
 
 
 def edges_of_branch(branch: Branch) -> Iterator[EdgeColumns]:
-    """The edges of a branch that is over, a page of a worker at a time; those with one target are in the order of arrival.
+    """The edges of a branch that is over, a stretch of a worker at a time, in any order.
 
     Raises
     ------
     WorkerLost
         When a worker is lost that has some of them.
     """
-    parts = branch.states()
-    if not parts:
-        raise InternalError(f"branch {branch.id} is not over or was released: it has no edges")
-    for _, part in parts:
-        pages = cast("StorableView", part).pages()
+    for pages in _pages_of(branch):
         _, edges = pages.sizes()
-        count = 1
-        while count * PAGE_EDGES < edges:
-            count *= 2
-        while not pages.arrange(count):
+        for first in range(0, edges, _STRETCH_EDGES):
+            yield EdgeColumns(*pages.some_edges(first, min(first + _STRETCH_EDGES, edges)))
+
+
+def edges_in_order(branch: Branch) -> Iterator[EdgeColumns]:
+    """The same, a page of a worker at a time; those with one target are in the order of their arrival."""
+    for pages in _pages_of(branch):
+        while not pages.arrange(_PAGES_LOOKED_AT):
             pass
-        for page in range(count):
+        for page in range(_PAGES_LOOKED_AT):
             yield EdgeColumns(*pages.page_edges(page))
 
 
@@ -44,3 +47,10 @@ def edges_of_stored(stored: StoredSnapshots, version: int) -> Iterator[EdgeColum
     """
     with stored.reading(version):
         yield from stored.find(version).edge_pages()
+
+
+def _pages_of(branch: Branch) -> list[PagesView]:
+    parts = branch.states()
+    if not parts:
+        raise InternalError(f"branch {branch.id} is not over or was released: it has no edges")
+    return [cast("StorableView", part).pages() for _, part in parts]

@@ -15,7 +15,7 @@ from ..graph import PartitionMap
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
 from .branch import Branch
-from .branch_edges import edges_of_branch, edges_of_stored
+from .branch_edges import edges_in_order, edges_of_branch, edges_of_stored
 from .checkpoint import not_stored, store_checkpoint
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
@@ -360,7 +360,7 @@ class MainLoop:
             branch.wait()
             if branch.state is not BranchState.CONVERGED:
                 raise not_stored(self, branch)
-            for page in branch.edges():
+            for page in edges_in_order(branch):
                 yield EdgeBatch.of(page.sources, page.targets, page.weights)
         finally:
             branch.cancel()

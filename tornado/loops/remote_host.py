@@ -74,6 +74,11 @@ class RemotePages:
         sources, targets, weights = self.ask("page_edges", page)
         return sources, targets, weights
 
+    def some_edges(self, first: int, stop: int) -> tuple[Ids, Ids, Floats]:
+        """See `PagesView`."""
+        sources, targets, weights = self.ask("some_edges", first, stop)
+        return sources, targets, weights
+
 
 class RemotePart:
     """One worker's part of a loop."""

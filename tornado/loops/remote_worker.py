@@ -109,7 +109,7 @@ class RemoteWorker:
                 return tuple(part.traffic())
             case "lookup" | "count" | "best" | "arrays":
                 return getattr(part.held_values(), method)(*arguments)
-            case "sizes" | "arrange" | "page_vertices" | "page_edges":
+            case "sizes" | "arrange" | "page_vertices" | "page_edges" | "some_edges":
                 return getattr(part.pages(), method)(*arguments)
         raise KeyError(f"a part of a loop does not answer {method!r}")
 
