@@ -53,19 +53,19 @@ class ComponentsCheck:
         parents = np.arange(len(graph.ids), dtype=np.int32)
         for page in graph.pages:
             kernel.join(parents, page.sources, page.targets)
-        right = np.empty(len(graph.ids), np.int64)
-        kernel.least_of_trees(parents, graph.ids, right)
+        kernel.flatten(parents)
         if self.takes_any_member:
-            # What a tree is called is what its vertex of the least id has; that must be a vertex of the tree.
-            trees, right = right, answer.values[graph.row_of(right)].astype(np.int64)
-            labels = graph.row_of(right)
-            strange = np.flatnonzero((labels < 0) | (trees[labels] != trees))
+            right = answer.values[parents]
+            labels = graph.row_of(right.astype(np.int64))
+            strange = np.flatnonzero((labels < 0) | (parents[labels] != parents))
             if len(strange):
                 row = int(strange[0])
-                return Fault(
-                    int(graph.ids[row]),
-                    f"has the label {answer.values[row]}, which is no vertex of its component",
-                )
+                words = f"has the label {answer.values[row]}, which is no vertex of its component"
+                return Fault(int(graph.ids[row]), words)
+        else:
+            least = graph.ids.copy()
+            kernel.least_of_trees(parents, graph.ids, least)
+            right = least[parents]
         wrong = np.flatnonzero(answer.values != right)
         if not len(wrong):
             return None

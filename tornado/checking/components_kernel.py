@@ -28,12 +28,14 @@ def join(parents: NDArray[np.int32], sources: NDArray[np.int32], targets: NDArra
 
 
 @njit(cache=True, nogil=True)
-def least_of_trees(parents: NDArray[np.int32], ids: NDArray[np.int64], least: NDArray[np.int64]) -> None:
-    """Write, to the place of each root, the least id of its tree; and to that of every other vertex, what its root has."""
+def flatten(parents: NDArray[np.int32]) -> None:
+    """Put every vertex right under its root, which is the first row of its tree."""
+    for v in range(len(parents)):
+        parents[v] = parents[parents[v]]  # that of a lesser row, which is flat by now
+
+
+@njit(cache=True, nogil=True)
+def least_of_trees(roots: NDArray[np.int32], ids: NDArray[np.int64], least: NDArray[np.int64]) -> None:
+    """Lower, at the place of each root, what is there to the least id of its tree."""
     for v in range(len(ids)):
-        least[v] = ids[v]
-    for v in range(len(ids)):
-        r = root(parents, v)
-        least[r] = min(least[r], ids[v])
-    for v in range(len(ids)):
-        least[v] = least[root(parents, v)]
+        least[roots[v]] = min(least[roots[v]], ids[v])
