@@ -229,7 +229,7 @@ def test_of_strings_any_vertex_of_a_component_may_be_its_label(somewhere, capsys
     right = {"anna": "ben", "ben": "ben", "carl": "carl", "dora": "carl", "eve": "eve"}
     for changed, found in (
         ({}, "right"),
-        ({"anna": "anna"}, "wrong: vertex ben "),
+        ({"anna": "anna"}, "wrong: vertex ben has the label ben, but that of its component is anna"),
         ({"carl": "ben", "dora": "ben"}, "wrong: vertex carl "),
         ({"eve": "fritz"}, "wrong: vertex eve "),
         ({"eve": ""}, "wrong: vertex eve "),

@@ -16,9 +16,11 @@ from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
 from tests.promised import within
 from tornado import GeneralProgram, PathsCheck
+from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import CheckFailed, InvalidArgument, NotSupported, ResultUnavailable, WorkerLost
 from tornado.loops.branch import Branch
-from tornado.query.query import QueryState
+from tornado.query.branch_scheduler import BranchScheduler
+from tornado.query.query import Query, QueryState
 from tornado.query.request import Mode, QueryRequest
 from tornado.testing import EdgeHistory, Mix, mixed, random_multigraph
 
@@ -225,6 +227,22 @@ def test_only_questions_that_ask_for_a_check_share_a_checked_branch():
         queries = [loop.query(vertices=[number], check=number % 2 == 0) for number in range(1, 13)]
         found = [query.result(TIMEOUT_S).certificate.get("checked", False) for query in queries]
         assert found == [False, True] * 6
+
+
+def test_of_checked_branches_one_runs_at_a_time():
+    scheduler = BranchScheduler(branches=8, queued=8)
+
+    def place(source, check):
+        request = QueryRequest(loop="x", parameters={"source": source}, check=check)
+        query = Query(str(source), request, 30.0, clock=SYSTEM_CLOCK)
+        return scheduler.place(query, memory_allows=True, retry_after_s=1.0)
+
+    (first, first_starts), (second, second_starts) = place(1, check=True), place(2, check=True)
+    _, third_starts = place(3, check=False)
+    assert (first_starts, second_starts, third_starts) == (True, False, True)
+    assert scheduler.next_waiting() is None
+    scheduler.end(first)
+    assert scheduler.next_waiting() is second
 
 
 def test_workers_that_are_lost_during_a_check_cost_only_time(monkeypatch):

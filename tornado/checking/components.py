@@ -47,30 +47,30 @@ class ComponentsCheck:
         return Finding(self.method, len(graph.ids), graph.edges, fault)
 
     def _fault(self, answer: AnswerToCheck, graph: NumberedGraph) -> Fault | None:
-        unlabelled = np.flatnonzero(~answer.reached)
-        if len(unlabelled):
-            return Fault(int(graph.ids[unlabelled[0]]), "has no label")
         parents = np.arange(len(graph.ids), dtype=np.int32)
         for page in graph.pages:
             kernel.join(parents, page.sources, page.targets)
         kernel.flatten(parents)
+        values, reached = answer.values, answer.reached
+        strange = np.zeros(len(values), np.bool_)
         if self.takes_any_member:
-            right = answer.values[parents]
+            right = values[
+                parents
+            ]  # a component is called what its first row has, which must be a vertex of it
             labels = graph.row_of(right.astype(np.int64))
-            strange = np.flatnonzero((labels < 0) | (parents[labels] != parents))
-            if len(strange):
-                row = int(strange[0])
-                words = f"has the label {answer.values[row]}, which is no vertex of its component"
-                return Fault(int(graph.ids[row]), words)
+            strange = reached[parents] & ((labels < 0) | (parents[labels] != parents))
         else:
             least = graph.ids.copy()
             kernel.least_of_trees(parents, graph.ids, least)
             right = least[parents]
-        wrong = np.flatnonzero(answer.values != right)
+        wrong = np.flatnonzero(~reached | strange | (values != right))
         if not len(wrong):
             return None
         row = int(wrong[0])
-        return Fault(
-            int(graph.ids[row]),
-            f"has the label {answer.values[row]}, but that of its component is {right[row]}",
-        )
+        vertex, has = int(graph.ids[row]), int(values[row])
+        if not reached[row]:
+            return Fault(vertex, "has no label")
+        if strange[row]:
+            return Fault(vertex, "has the label {}, which is no vertex of its component", (has,))
+        words = "has the label {}, but that of its component is {}"
+        return Fault(vertex, words, (has, int(right[row])))

@@ -6,7 +6,7 @@ of what computed the answer can hide one of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -68,10 +68,38 @@ class AnswerToCheck:
 
 
 class Fault(NamedTuple):
-    """What is wrong with an answer: the first wrong vertex in the order of rows, and in words why."""
+    """What is wrong with an answer.
+
+    Attributes
+    ----------
+    vertex
+        The first wrong one in the order of rows.
+    words
+        Why, with `{}` where an id of `names` stands.
+    """
 
     vertex: int
     words: str
+    names: tuple[int, ...] = ()
+
+    def told(self, called: Callable[[int], object] = str) -> str:
+        """Say it as a sentence.
+
+        Parameters
+        ----------
+        called
+            Returns what an id stands for.
+
+        Examples
+        --------
+        >>> Fault(7, "has the label {}, but that of its component is {}", (7, 3)).told()
+        'vertex 7 has the label 7, but that of its component is 3'
+        """
+        return f"vertex {called(self.vertex)} {self.reason(called)}"
+
+    def reason(self, called: Callable[[int], object] = str) -> str:
+        """Say it without the vertex."""
+        return self.words.format(*map(called, self.names)) if self.names else self.words
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,10 @@ from ..query.programs import ProgramEntry
 from .listing import json_option
 from .parameters import PROGRAM_KEY, ProgramCommand, make_program
 from .presentation import ExitCode, say_note
+
+if TYPE_CHECKING:
+    # It loads the compiler.
+    from ..checking import Fault
 
 _NO_FILES = "there is no graph to check it against"
 
@@ -85,11 +90,15 @@ def check_command(ctx: click.Context, /, **options: Any) -> int:
         say_note(said, as_json=as_json, event="rejected", records=verdict.rejected)
     is_right = finding.fault is None
     if as_json:
-        fault = {} if finding.fault is None else {"vertex": verdict.vertex, "reason": finding.fault.words}
+        fault = {} if finding.fault is None else _fields(finding.fault, verdict.called)
         elapsed_s = round(time.perf_counter() - begun_s, 6)
         click.echo(json.dumps({"right": is_right, **fault, **finding.described(), "elapsed_s": elapsed_s}))
     elif finding.fault is None:
         click.echo(f"right: {finding.vertices:,} vertices, {finding.edges:,} edges; {finding.method}")
     else:
-        click.echo(f"wrong: vertex {verdict.vertex} {finding.fault.words}")
+        click.echo(f"wrong: {finding.fault.told(verdict.called)}")
     return ExitCode.DONE if is_right else ExitCode.FAILED
+
+
+def _fields(fault: Fault, called: Callable[[int], int | str]) -> dict[str, int | str]:
+    return {"vertex": called(fault.vertex), "reason": fault.reason(called)}

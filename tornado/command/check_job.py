@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..ingest.layout import TextFormat
 from ..loops.vertex_program import VertexProgram
 from ..query.ids import IdCodec, IntIds, StringIds
 from ..query.parameters import with_interned_vertices
-from ..query.proofs import require_checker
+from ..query.proofs import require_checker, vertex_called
 from ..value_types import INT64, dtype_of
 from .graph_of_files import GraphOfFiles, read_graph
 from .result_file import read_result
@@ -31,14 +32,14 @@ class Verdict:
     ----------
     finding
         Of the checker.
-    vertex
-        The first wrong vertex, as it is called in files; None where there is none.
+    called
+        Returns what the id of a vertex is in files.
     rejected
         How many records of the files were rejected.
     """
 
     finding: Finding
-    vertex: int | str | None
+    called: Callable[[int], int | str]
     rejected: int
 
 
@@ -83,8 +84,7 @@ def check_files(program: VertexProgram, options: Mapping[str, Any], *, bound: fl
     else:
         edges = sum(len(page.sources) for page in graph.pages)
         finding = Finding("every vertex of the graph has one row", len(answer.ids), edges, fault)
-    found = None if finding.fault is None else _called(finding.fault.vertex, codec)
-    return Verdict(finding, found, graph.rejected)
+    return Verdict(finding, partial(vertex_called, codec=codec), graph.rejected)
 
 
 def _answer(program: VertexProgram, path: str, interner: Interner | None) -> AnswerToCheck:
@@ -120,8 +120,3 @@ def _strangers(answer: AnswerToCheck, graph: GraphOfFiles) -> Fault | None:
         return Fault(int(answer.ids[strange[0]]), "has a row, but no record names it")
     missing = graph.vertices[~np.isin(graph.vertices, answer.ids)]
     return Fault(int(missing[0]), "has no row") if len(missing) else None
-
-
-def _called(vertex: int, codec: IdCodec) -> int | str:
-    (name,) = codec.decode(np.array([vertex], np.int64))
-    return name

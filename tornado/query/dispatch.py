@@ -85,7 +85,7 @@ class Dispatcher:
         self._offsets_watched = False
         self._timer = Timer("tornado-query-timer", clock=clock)
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tornado-query")
-        # One check at a time, as each holds all edges of a graph; and none stands before what is quick.
+        # A check takes as long as it takes to look at all edges: none stands before what is quick.
         self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tornado-check")
 
     def take(self, query: Query) -> None:

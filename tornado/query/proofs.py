@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..checking import AnswerToCheck, Checker
-from ..errors import CheckFailed, NotSupported
+from ..errors import CheckFailed, InvalidArgument, NotSupported
 from ..loop_views import BranchView
 from ..loops.statistics import BranchState
 from ..loops.vertex_program import VertexProgram
@@ -59,10 +60,19 @@ def proved(branch: BranchView, codec: IdCodec) -> Mapping[str, Any]:
     answer = AnswerToCheck(ids, shown, reached, float(certificate.get("bound", 0.0)))
     finding = require_checker(branch.program).check(answer, branch.edges())
     if finding.fault is not None:
-        (vertex,) = codec.decode(np.array([finding.fault.vertex], np.int64))
+        called = partial(vertex_called, codec=codec)
         raise CheckFailed(
-            f"the check of the answer at version {branch.snapshot.version} failed: vertex {vertex} {finding.fault.words}",
-            vertex=vertex,
+            f"the check of the answer at version {branch.snapshot.version} failed: {finding.fault.told(called)}",
+            vertex=called(finding.fault.vertex),
         )
     looked_at = {**finding.described(), "elapsed_s": round(time.perf_counter() - begun_s, 6)}
     return {**certificate, "checked": True, "check": looked_at}
+
+
+def vertex_called(vertex: int, *, codec: IdCodec) -> int | str:
+    """Return what the id of a vertex is outside; of a wrong value that is no vertex's, the number."""
+    try:
+        (name,) = codec.decode(np.array([vertex], np.int64))
+    except InvalidArgument:
+        return vertex
+    return name
