@@ -74,7 +74,7 @@ def _left(batches: Sequence[EdgeBatch]) -> Iterable[Edges]:
     edges = [batch.take(batch.op != MENTION) for batch in batches]
     if any((batch.op != INSERT).any() for batch in edges):
         records = EdgeBatch.concat(edges)
-        left = EdgeHistory.of(records).at(len(records))
+        left = EdgeHistory.of(records).at(len(records)).records()
         yield Edges(left.src, left.dst, left.weight)
         return
     for batch in edges:
