@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         EdgePage,
         Fault,
         Finding,
+        LabelsCheck,
         PathsCheck,
         RanksCheck,
     )
@@ -46,6 +47,7 @@ __all__ = [
     "Fault",
     "Finding",
     "GeneralProgram",
+    "LabelsCheck",
     "PathsCheck",
     "RanksCheck",
     "SelectiveProgram",
@@ -68,6 +70,7 @@ _HOMES = {
     "Fault": ".checking",
     "Finding": ".checking",
     "GeneralProgram": ".kinds.general.program",
+    "LabelsCheck": ".checking",
     "PathsCheck": ".checking",
     "RanksCheck": ".checking",
     "SelectiveProgram": ".kinds.selective.program",

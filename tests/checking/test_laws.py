@@ -1,12 +1,14 @@
 """An answer is accepted if and only if it is the right one: on all small graphs that hypothesis comes upon, by plain definitions."""
 
 import math
+from collections import Counter
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checking.planted import answer_of, edges_of
-from tornado.checking import ComponentsCheck, PathsCheck
+from tornado.checking import ComponentsCheck, LabelsCheck, PathsCheck
 
 VERTICES = range(5)
 WEIGHTS = st.sampled_from([0.0, 0.0, 1.0, 2.0, 0.1, 0.2, 1e16])
@@ -52,6 +54,37 @@ def test_paths_are_accepted_if_and_only_if_they_are_right(rule, sources, edges, 
     }
     fault = check.check(answer_of(shown), pages).fault
     wrong = [vertex for vertex in VERTICES if shown[vertex] != right[vertex]]
+    assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+
+
+@settings(deadline=None, max_examples=500)
+@given(edges=EDGES, rounds=st.integers(0, 4), is_undirected=st.booleans(), data=st.data())
+def test_labels_after_rounds_are_accepted_if_and_only_if_they_are_right(edges, rounds, is_undirected, data):
+    if is_undirected:
+        edges = [*edges, *[(target, source, weight) for source, target, weight in edges if source != target]]
+    right = {vertex: vertex for vertex in VERTICES}
+    for _ in range(rounds):
+        heard = {vertex: Counter() for vertex in VERTICES}
+        for source, target, _ in edges:
+            heard[target][right[source]] += 1
+            if not is_undirected:
+                heard[source][right[target]] += 1
+        right = {
+            vertex: min(votes, key=lambda label, votes=votes: (-votes[label], label))
+            if votes
+            else right[vertex]
+            for vertex, votes in heard.items()
+        }
+    check, pages = LabelsCheck(rounds), [edges_of(*edges)]
+
+    def found(labels):
+        answer = replace(answer_of(labels, labels=True), is_undirected=is_undirected)
+        return check.check(answer, pages).fault
+
+    assert found(right) is None
+    claimed = {vertex: data.draw(st.sampled_from([right[vertex], *VERTICES, None])) for vertex in VERTICES}
+    wrong = [vertex for vertex in VERTICES if claimed[vertex] != right[vertex]]
+    fault = found(claimed)
     assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
 
 

@@ -6,6 +6,7 @@ They are functions of arrays: the rows of an answer, and the edges of the graph 
 
 from .components import ComponentsCheck
 from .contract import AnswerToCheck, Checker, EdgePage, Edges, Fault, Finding
+from .labels import LabelsCheck
 from .paths import PathsCheck
 from .ranks import RanksCheck
 
@@ -17,6 +18,7 @@ __all__ = [
     "Edges",
     "Fault",
     "Finding",
+    "LabelsCheck",
     "PathsCheck",
     "RanksCheck",
 ]

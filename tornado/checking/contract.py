@@ -59,12 +59,15 @@ class AnswerToCheck:
         bool[n]: where it shows a value at all.
     bound
         How far the values say that they may be from the right ones; 0 where they are said to be exact.
+    is_undirected
+        Whether every edge is there in both directions, and both are one.
     """
 
     ids: Ids
     values: Values
     reached: NDArray[np.bool_]
     bound: float = 0.0
+    is_undirected: bool = False
 
 
 class Fault(NamedTuple):

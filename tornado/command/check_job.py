@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..checking import AnswerToCheck, ComponentsCheck, Fault, Finding
-from ..errors import InvalidArgument
+from ..checking import AnswerToCheck, ComponentsCheck, Fault, Finding, LabelsCheck
+from ..errors import InvalidArgument, NotSupported
 from ..ingest.interner import Interner
 from ..ingest.layout import TextFormat
 from ..loops.vertex_program import VertexProgram
@@ -67,6 +67,11 @@ def check_files(program: VertexProgram, options: Mapping[str, Any], *, bound: fl
     checker = require_checker(program)
     if isinstance(checker, ComponentsCheck) and interner is not None:
         checker = replace(checker, takes_any_member=True)  # which of them came in first a file does not tell
+    if isinstance(checker, LabelsCheck) and interner is not None:
+        raise NotSupported(
+            "of labels that most neighbours have, the least counts; which of two strings came in first a file does not tell",
+            hint="Ask for the check in the question or the run: --check.",
+        )
     columns = None if options["columns"] is None else TextFormat.parse_columns(options["columns"], key=None)
     graph = read_graph(
         options["edges"],
@@ -80,7 +85,8 @@ def check_files(program: VertexProgram, options: Mapping[str, Any], *, bound: fl
         bound = float(getattr(program, "tolerance", 0.0))
     fault = _strangers(answer, graph)
     if fault is None:
-        finding = checker.check(replace(answer, bound=bound), graph.pages)
+        answer = replace(answer, bound=bound, is_undirected=options["undirected"])
+        finding = checker.check(answer, graph.pages)
     else:
         edges = sum(len(page.sources) for page in graph.pages)
         finding = Finding("every vertex of the graph has one row", len(answer.ids), edges, fault)

@@ -27,6 +27,8 @@ class Branch:
         Its number.
     program
         What it runs, with its own parameters.
+    is_undirected
+        Whether every edge of its graph is there in both directions, and both are one.
     error
         What went wrong, where the state is FAILED.
     """
@@ -36,6 +38,7 @@ class Branch:
         *,
         number: int,
         program: VertexProgram,
+        is_undirected: bool,
         snapshot: Snapshot,
         workers: int,
         engine: Engine,
@@ -47,6 +50,7 @@ class Branch:
     ) -> None:
         self.id = number
         self.program = program
+        self.is_undirected = is_undirected
         self.error: BaseException | None = None
         self._snapshot = snapshot
         self._workers = workers

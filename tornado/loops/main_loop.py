@@ -238,6 +238,7 @@ class MainLoop:
         return Branch(
             number=self._next_branch(),
             program=program,
+            is_undirected=self.stream.is_undirected,
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,

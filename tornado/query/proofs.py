@@ -16,9 +16,11 @@ import numpy as np
 from ..checking import AnswerToCheck, Checker
 from ..errors import CheckFailed, InvalidArgument, NotSupported
 from ..loop_views import BranchView
-from ..loops.statistics import BranchState
 from ..loops.vertex_program import VertexProgram
 from .ids import IdCodec
+
+# Certificates that claim what can be verified.
+_CLAIMS = frozenset({"exact", "bound"})
 
 
 def require_checker(program: VertexProgram) -> Checker:
@@ -49,7 +51,7 @@ def proved(branch: BranchView, codec: IdCodec) -> Mapping[str, Any]:
         When a worker is lost that has some of them.
     """
     certificate = branch.certificate or {"kind": "none"}
-    if branch.state is not BranchState.CONVERGED:
+    if certificate["kind"] not in _CLAIMS:
         return {**certificate, "checked": False}
     begun_s = time.perf_counter()
     values = branch.values()
@@ -57,7 +59,8 @@ def proved(branch: BranchView, codec: IdCodec) -> Mapping[str, Any]:
     # What is no number was not reached as far as answers show it; to the checker it is wrong.
     is_pair = isinstance(values.worst, tuple)
     reached = np.ones(len(ids), np.bool_) if is_pair else shown != values.worst
-    answer = AnswerToCheck(ids, shown, reached, float(certificate.get("bound", 0.0)))
+    bound = float(certificate.get("bound", 0.0))
+    answer = AnswerToCheck(ids, shown, reached, bound, branch.is_undirected)
     finding = require_checker(branch.program).check(answer, branch.edges())
     if finding.fault is not None:
         called = partial(vertex_called, codec=codec)
