@@ -5,7 +5,7 @@ They are functions of arrays: the rows of an answer, and the edges of the graph 
 """
 
 from .components import ComponentsCheck
-from .contract import AnswerToCheck, Checker, EdgePage, Edges, Fault, Finding
+from .contract import AnswerToCheck, Checker, EdgePage, Edges, Fault, Verdict
 from .labels import LabelsCheck
 from .paths import PathsCheck
 from .ranks import RanksCheck
@@ -17,8 +17,8 @@ __all__ = [
     "EdgePage",
     "Edges",
     "Fault",
-    "Finding",
     "LabelsCheck",
     "PathsCheck",
     "RanksCheck",
+    "Verdict",
 ]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import components_kernel as kernel
-from .contract import AnswerToCheck, EdgePage, Fault, Finding
+from .contract import AnswerToCheck, EdgePage, Fault, Verdict
 from .numbering import NumberedGraph
 
 
@@ -40,11 +40,11 @@ class ComponentsCheck:
         which = "one id of its vertices" if self.takes_any_member else "the least id of its vertices"
         return f"no edge joins two labels; a spanning forest of the edges has a tree for each label, which is {which}"
 
-    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Finding:
+    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Verdict:
         """See `Checker`."""
         graph = NumberedGraph.of(answer, pages)
         fault = graph.fault or self._fault(answer, graph)
-        return Finding(self.method, len(graph.ids), graph.edges, fault)
+        return Verdict(self.method, len(graph.ids), graph.edges, fault)
 
     def _fault(self, answer: AnswerToCheck, graph: NumberedGraph) -> Fault | None:
         parents = np.arange(len(graph.ids), dtype=np.int32)

@@ -106,7 +106,7 @@ class Fault(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Verdict:
     """What a checker looked at, and what it found.
 
     Attributes
@@ -140,7 +140,7 @@ class Finding:
 class Checker(Protocol):
     """Verifies the answers of a program."""
 
-    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Finding:
+    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Verdict:
         """Look at all vertices and all edges once.
 
         Parameters

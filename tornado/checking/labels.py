@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import labels_kernel as kernel
-from .contract import AnswerToCheck, EdgePage, Fault, Finding
+from .contract import AnswerToCheck, EdgePage, Fault, Verdict
 from .numbering import NumberedGraph
 
 
@@ -40,11 +40,11 @@ class LabelsCheck:
         """What is verified, in words."""
         return f"{self.rounds} rounds from every vertex's own id come to these labels"
 
-    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Finding:
+    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Verdict:
         """See `Checker`."""
         graph = NumberedGraph.of(answer, pages)
         fault = graph.fault or self._fault(answer, graph)
-        return Finding(self.method, len(graph.ids), graph.edges, fault)
+        return Verdict(self.method, len(graph.ids), graph.edges, fault)
 
     def _fault(self, answer: AnswerToCheck, graph: NumberedGraph) -> Fault | None:
         offsets, voices = _heard(graph, is_undirected=answer.is_undirected)

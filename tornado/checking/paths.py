@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError, InvalidArgument
 from . import paths_kernel as kernel
-from .contract import AnswerToCheck, EdgePage, Fault, Finding
+from .contract import AnswerToCheck, EdgePage, Fault, Verdict
 from .numbering import NumberedGraph, Rows
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ class PathsCheck:
         """What is verified, in words."""
         return "no edge improves a value; a walk over tight edges leads from a source to every value"
 
-    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Finding:
+    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Verdict:
         """See `Checker`.
 
         Raises
@@ -87,7 +87,7 @@ class PathsCheck:
         if self.rule == "shortest" and any((page.weights < 0).any() for page in graph.pages):
             raise InvalidArgument("a weight is negative; shortest paths need weights of at least 0")
         fault = graph.fault or self._fault(answer, graph)
-        return Finding(self.method, len(graph.ids), graph.edges, fault)
+        return Verdict(self.method, len(graph.ids), graph.edges, fault)
 
     def _fault(self, answer: AnswerToCheck, graph: NumberedGraph) -> Fault | None:
         meaning = _MEANINGS[self.rule]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidArgument
 from . import ranks_kernel as kernel
-from .contract import AnswerToCheck, EdgePage, Fault, Finding
+from .contract import AnswerToCheck, EdgePage, Fault, Verdict
 from .numbering import NumberedGraph
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ class RanksCheck:
         """What is verified, in words."""
         return "the residual is recomputed; in L1 it is at most 1 - damping times the bound"
 
-    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Finding:
+    def check(self, answer: AnswerToCheck, pages: Iterable[EdgePage]) -> Verdict:
         """See `Checker`.
 
         Raises
@@ -66,11 +66,11 @@ class RanksCheck:
         if any((page.weights < 0).any() for page in graph.pages):
             raise InvalidArgument("a weight is negative; ranks need weights of at least 0")
         if graph.fault or not len(graph.ids):
-            return Finding(self.method, len(graph.ids), graph.edges, graph.fault)
+            return Verdict(self.method, len(graph.ids), graph.edges, graph.fault)
         bad = np.flatnonzero(~(answer.reached & np.isfinite(answer.values)))
         if len(bad):
             fault = Fault(int(graph.ids[bad[0]]), "has no rank")
-            return Finding(self.method, len(graph.ids), graph.edges, fault)
+            return Verdict(self.method, len(graph.ids), graph.edges, fault)
         values = np.ascontiguousarray(answer.values, np.float64)
         residual = np.abs(self._taken_on(values, graph) - values)
         total = _sum(residual) + ROUNDING * max(1.0, _sum(np.abs(values)))
@@ -83,7 +83,7 @@ class RanksCheck:
                 f"has {float(values[row])!r}, which its edges change by {residual[row]:.3g}, more than those of any other; all ranks "
                 f"together are within {within:.3g} in L1, and the bound is {answer.bound:.3g}",
             )
-        return Finding(
+        return Verdict(
             self.method,
             len(graph.ids),
             graph.edges,

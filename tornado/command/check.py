@@ -83,20 +83,20 @@ def check_command(ctx: click.Context, /, **options: Any) -> int:
     from .check_job import check_files
 
     begun_s = time.perf_counter()
-    verdict = check_files(program, options, bound=bound)
-    finding, as_json = verdict.finding, options["as_json"]
-    if verdict.rejected:
-        said = f"{verdict.rejected:,} records were rejected, as a run rejects them"
-        say_note(said, as_json=as_json, event="rejected", records=verdict.rejected)
-    is_right = finding.fault is None
+    checked = check_files(program, options, bound=bound)
+    verdict, as_json = checked.verdict, options["as_json"]
+    if checked.rejected:
+        said = f"{checked.rejected:,} records were rejected, as a run rejects them"
+        say_note(said, as_json=as_json, event="rejected", records=checked.rejected)
+    is_right = verdict.fault is None
     if as_json:
-        fault = {} if finding.fault is None else _fields(finding.fault, verdict.called)
+        fault = {} if verdict.fault is None else _fields(verdict.fault, checked.called)
         elapsed_s = round(time.perf_counter() - begun_s, 6)
-        click.echo(json.dumps({"right": is_right, **fault, **finding.described(), "elapsed_s": elapsed_s}))
-    elif finding.fault is None:
-        click.echo(f"right: {finding.vertices:,} vertices, {finding.edges:,} edges; {finding.method}")
+        click.echo(json.dumps({"right": is_right, **fault, **verdict.described(), "elapsed_s": elapsed_s}))
+    elif verdict.fault is None:
+        click.echo(f"right: {verdict.vertices:,} vertices, {verdict.edges:,} edges; {verdict.method}")
     else:
-        click.echo(f"wrong: {finding.fault.told(verdict.called)}")
+        click.echo(f"wrong: {verdict.fault.told(checked.called)}")
     return ExitCode.DONE if is_right else ExitCode.FAILED
 
 

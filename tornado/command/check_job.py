@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..checking import AnswerToCheck, ComponentsCheck, Fault, Finding, LabelsCheck
+from ..checking import AnswerToCheck, ComponentsCheck, Fault, LabelsCheck, Verdict
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.interner import Interner
 from ..ingest.layout import TextFormat
@@ -25,12 +25,12 @@ from .result_file import read_result
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckedFile:
     """What a check has found.
 
     Attributes
     ----------
-    finding
+    verdict
         Of the checker.
     called
         Returns what the id of a vertex is in files.
@@ -38,12 +38,12 @@ class Verdict:
         How many records of the files were rejected.
     """
 
-    finding: Finding
+    verdict: Verdict
     called: Callable[[int], int | str]
     rejected: int
 
 
-def check_files(program: VertexProgram, options: Mapping[str, Any], *, bound: float | None) -> Verdict:
+def check_files(program: VertexProgram, options: Mapping[str, Any], *, bound: float | None) -> CheckedFile:
     """Verify a result.
 
     Parameters
@@ -86,11 +86,11 @@ def check_files(program: VertexProgram, options: Mapping[str, Any], *, bound: fl
     fault = _strangers(answer, graph)
     if fault is None:
         answer = replace(answer, bound=bound, is_undirected=options["undirected"])
-        finding = checker.check(answer, graph.pages)
+        verdict = checker.check(answer, graph.pages)
     else:
         edges = sum(len(page.sources) for page in graph.pages)
-        finding = Finding("every vertex of the graph has one row", len(answer.ids), edges, fault)
-    return Verdict(finding, partial(vertex_called, codec=codec), graph.rejected)
+        verdict = Verdict("every vertex of the graph has one row", len(answer.ids), edges, fault)
+    return CheckedFile(verdict, partial(vertex_called, codec=codec), graph.rejected)
 
 
 def _answer(program: VertexProgram, path: str, interner: Interner | None) -> AnswerToCheck:

@@ -61,14 +61,14 @@ def proved(branch: BranchView, codec: IdCodec) -> Mapping[str, Any]:
     reached = np.ones(len(ids), np.bool_) if is_pair else shown != values.worst
     bound = float(certificate.get("bound", 0.0))
     answer = AnswerToCheck(ids, shown, reached, bound, branch.is_undirected)
-    finding = require_checker(branch.program).check(answer, branch.edges())
-    if finding.fault is not None:
+    verdict = require_checker(branch.program).check(answer, branch.edges())
+    if verdict.fault is not None:
         called = partial(vertex_called, codec=codec)
         raise CheckFailed(
-            f"the check of the answer at version {branch.snapshot.version} failed: {finding.fault.told(called)}",
-            vertex=called(finding.fault.vertex),
+            f"the check of the answer at version {branch.snapshot.version} failed: {verdict.fault.told(called)}",
+            vertex=called(verdict.fault.vertex),
         )
-    looked_at = {**finding.described(), "elapsed_s": round(time.perf_counter() - begun_s, 6)}
+    looked_at = {**verdict.described(), "elapsed_s": round(time.perf_counter() - begun_s, 6)}
     return {**certificate, "checked": True, "check": looked_at}
 
 
