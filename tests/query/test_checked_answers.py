@@ -1,7 +1,9 @@
 """Answers that are checked on their own version of the graph: in Python and over HTTP, on all workers, while edges come and go."""
 
+import gc
 import math
 import threading
+import weakref
 from dataclasses import dataclass
 
 import httpx
@@ -18,6 +20,7 @@ from tests.promised import within
 from tornado import GeneralProgram, PathsCheck
 from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import CheckFailed, InvalidArgument, NotSupported, ResultUnavailable, WorkerLost
+from tornado.graph import EdgeReader
 from tornado.loops.branch import Branch
 from tornado.query.branch_scheduler import BranchScheduler
 from tornado.query.query import Query, QueryState
@@ -207,6 +210,23 @@ def test_what_nothing_verifies_is_refused_before_it_runs():
             general.query(check=True)
         with pytest.raises(InvalidArgument, match="or check"):
             session.service.submit(QueryRequest(loop=loop.name, mode=Mode.APPROXIMATE, check=True))
+
+
+def test_an_answer_that_is_kept_holds_no_edges(monkeypatch):
+    readers, real = [], EdgeReader.__init__
+
+    def made(self, *arguments):
+        real(self, *arguments)
+        readers.append(weakref.ref(self))
+
+    monkeypatch.setattr(EdgeReader, "__init__", made)
+    with tornado.open("memory:", workers=2) as session:
+        loop = session.start(ShortestPaths(source=1))
+        feed(loop)
+        kept = loop.query(check=True)
+        assert len(kept.values) > VERTICES / 2
+        gc.collect()
+        assert [reader() for reader in readers] == [None, None]
 
 
 def test_what_was_stopped_is_not_checked_and_says_so():

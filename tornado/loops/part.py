@@ -134,6 +134,10 @@ class StorableView(BranchPartView, Protocol):
         """Its vertices and, where it was forked to read them, its edges; asked when it is over."""
         ...
 
+    def drop_edges(self) -> None:
+        """Let go of the edges that were read; its values stay."""
+        ...
+
 
 class BranchPart(BranchPartView, Protocol):
     """One worker's part of a branch, as the worker's host runs it.

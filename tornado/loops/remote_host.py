@@ -157,6 +157,10 @@ class RemoteBranch(RemotePart):
         """See `StorableView`."""
         return RemotePages(self._ask)
 
+    def drop_edges(self) -> None:
+        """See `StorableView`."""
+        self._host.send(("drop edges", self.reusable))
+
     def free(self) -> None:
         """Have the worker free it."""
         self._host.send(("free", self.reusable))

@@ -72,6 +72,10 @@ class RemoteWorker:
                     part.free()
                 elif part is not None:
                     post(Release(loop, part.reusable))
+            case ("drop edges", number):
+                storable: Any = self._branches.get(number)
+                if storable is not None:
+                    storable.drop_edges()
             case ("free", number):
                 part = self._branches.pop(number, None)
                 if part is not None:
