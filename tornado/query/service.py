@@ -1,8 +1,8 @@
 """The query service: takes questions in, hands them to the dispatcher, and keeps their answers for a while.
 
 Guarantees: a query ends once, in one of four final states, at its deadline at the latest plus the time the branch takes
-to stop; its cut holds everything that was admitted before it was submitted; its branch is cancelled when the last query
-on it is, and released when the last answer that reads it goes. No more branches run than count and memory allow, no
+to stop, or its check to end; its cut holds everything that was admitted before it was submitted; its branch is cancelled
+when the last query on it is, and released when the last answer that reads it goes. No more branches run than count and memory allow, no
 more queries wait than the queue holds.
 """
 
