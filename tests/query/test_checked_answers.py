@@ -229,6 +229,13 @@ def test_an_answer_that_is_kept_holds_no_edges(monkeypatch):
         assert [reader() for reader in readers] == [None, None]
 
 
+def test_whether_to_check_is_said_by_true_or_false():
+    with tornado.open("memory:", workers=1) as session:
+        loop = session.start(ShortestPaths(source=1))
+        with pytest.raises(InvalidArgument, match="check is 'no' but must be True or False"):
+            loop.query(check="no")
+
+
 def test_what_was_stopped_is_not_checked_and_says_so():
     with tornado.open("memory:", workers=1) as session:
         loop = session.start(ShortestPaths(source=1))

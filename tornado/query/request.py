@@ -132,6 +132,8 @@ class QueryRequest:
                 f"at is {self.at} and min_offsets is {dict(self.min_offsets)}, but a stored snapshot has fixed offsets",
                 hint="Give one of the two.",
             )
+        if not isinstance(self.check, bool):
+            raise InvalidArgument(f"check is {self.check!r} but must be True or False")
         if self.mode is Mode.APPROXIMATE and (
             self.at is not None
             or self.min_offsets
