@@ -49,6 +49,19 @@ def test_neither_pages_nor_ids_nor_the_order_of_rows_make_a_difference(rule):
     assert fault.vertex == 3 * ROADS_APART
 
 
+def test_ids_may_be_the_least_and_the_greatest_there_are():
+    least, greatest = -(2**63), 2**63 - 1
+    edges = [edges_of((least, 0, 1.0), (0, greatest, 2.0))]
+    check = PathsCheck((least,))
+    assert check.check(answer_of({least: 0.0, 0: 1.0, greatest: 3.0}), edges).fault is None
+    assert check.check(answer_of({greatest: 3.0, 0: 1.5, least: 0.0}), edges).fault.vertex == greatest
+    labels = {greatest: least, 0: least, least: least}
+    assert ComponentsCheck().check(answer_of(labels, labels=True), edges).fault is None
+    for strange in (greatest - 1, least + 1):
+        fault = ComponentsCheck().check(answer_of(labels | {0: strange}, labels=True), edges).fault
+        assert fault.vertex == 0
+
+
 @pytest.mark.parametrize(
     ("rule", "error"),
     [
