@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tornado import RoundsProgram
+from tornado import LabelsCheck, RoundsProgram
 
 
 @dataclass(frozen=True)
@@ -27,3 +27,7 @@ class LabelPropagation(RoundsProgram):
     def initial(vertex: int) -> int:
         """A label of its own."""
         return vertex
+
+    def checker(self) -> LabelsCheck:
+        """By going through all rounds again."""
+        return LabelsCheck(self.rounds)

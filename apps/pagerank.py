@@ -1,12 +1,13 @@
 """PageRank over a live stream of links: `tornado run pagerank --edges links.csv`."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tornado import AccumulativeProgram, InvalidArgument
+from tornado import AccumulativeProgram, InvalidArgument, RanksCheck
 
 
 @dataclass(frozen=True)
@@ -59,3 +60,10 @@ class PageRank(AccumulativeProgram):
         super().check_parameters()
         if not 0 <= self.damping < 1:
             raise InvalidArgument(f"damping is {self.damping!r} but must be from 0 to below 1")
+
+    def checker(self) -> RanksCheck:
+        """By the residual of all values, recomputed."""
+        shares = tuple(
+            (vertex, float(times)) for vertex, times in sorted(Counter(self.personalisation).items())
+        )
+        return RanksCheck(self.damping, shares)

@@ -8,6 +8,9 @@
 | stationary | where the method stays, though others may be better | |
 | none | not known to be near the fixed point | side, where that is known |
 
+Where the question asked for a check, `checked` says whether an independent checker has verified the values (`tornado.checking`), and
+`check` what it looked at. What was stopped claims nothing that could be verified, so it is not checked.
+
 *Sides.* A selective branch that was stopped commits no more, but it ends only when every invalidation is worked off on every
 worker: those of its cut, and those that they led to. So each value is one that some path of the snapshot's graph has, whatever
 was removed before: never one of a path that is gone, and maybe not one of the best path. The exact value is the best of them.
@@ -20,7 +23,7 @@ removal is on its way, and values of two vertices may come from different prefix
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal, Required, TypedDict
+from typing import Any, Final, Literal, Required, TypedDict
 
 Kind = Literal["exact", "bound", "gap", "stationary", "none"]
 Side = Literal["upper", "lower"]
@@ -35,6 +38,8 @@ class Certificate(TypedDict, total=False):
     primal: float
     dual: float
     side: Side
+    checked: bool
+    check: dict[str, Any]
 
 
 EXACT: Final[Certificate] = {"kind": "exact"}

@@ -8,7 +8,7 @@ in-memory fake and on the real master, and a change of either side shows in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .clock import Clock
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .loops.restoration import Restored
     from .loops.snapshot import Snapshot
     from .loops.statistics import BranchState, LoopStatistics, Progress
+    from .loops.stored_snapshot import EdgeColumns
     from .loops.vertex_program import VertexProgram
     from .records.checked import Checked, CheckedBy
     from .records.edge_batch import EdgeBatch
@@ -47,6 +48,11 @@ class BranchView(Protocol):
     def error(self) -> BaseException | None: ...
     @property
     def certificate(self) -> Mapping[str, Any] | None: ...
+    @property
+    def program(self) -> VertexProgram: ...
+    @property
+    def is_undirected(self) -> bool: ...
+    def edges(self) -> Iterator[EdgeColumns]: ...
     def wait(self, timeout_s: float | None = None) -> bool: ...
     def wait_cut(self, timeout_s: float | None = None) -> bool: ...
     def progress(self) -> Progress: ...
@@ -108,6 +114,8 @@ class MainLoopView(Protocol):
         parameters: Mapping[str, Any] | None = None,
         at: int | None = None,
         max_iterations: int | None = None,
+        *,
+        reads_edges: bool = False,
     ) -> BranchView: ...
     def snapshots(self) -> Sequence[Snapshot]: ...
     def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int: ...

@@ -144,6 +144,8 @@ class RunPlan:
         What fills the loop from a process of its own.
     output : str or None
         Where the result goes when the input ends.
+    check : bool
+        Whether it is verified before it is written.
     checkpoint_every_s : float or None
         Seconds between two snapshots; 0 is never, None was not said.
     keep_snapshots : int
@@ -170,6 +172,7 @@ class RunPlan:
     output: str | None
     deadline_s: float
     max_iterations: int | None
+    check: bool
     quarantine: str | None
     as_json: bool
     checkpoint_every_s: float | None
@@ -230,6 +233,11 @@ class RunPlan:
             )
         if output is not None:
             check_output(output)
+        elif options["check"]:
+            raise InvalidArgument(
+                "--check verifies what --output writes, and there is none",
+                hint="Add --output, or ask the service: tornado query --check.",
+            )
         if not math.isfinite(options["deadline_s"]):
             raise InvalidArgument(f"--deadline-s {options['deadline_s']} is not a number of seconds")
         return cls(
@@ -253,6 +261,7 @@ class RunPlan:
             output=output,
             deadline_s=options["deadline_s"],
             max_iterations=options["max_iterations"],
+            check=options["check"],
             quarantine=options["quarantine"],
             as_json=options["as_json"],
             checkpoint_every_s=_checked_checkpoints(options["checkpoint_every"], options["store"]),

@@ -188,6 +188,11 @@ class RunCommand(ProgramCommand):
 )
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Limit of the branch for --output.")
 @click.option(
+    "--check",
+    is_flag=True,
+    help="Have an independent checker verify the result for --output before it is written.",
+)
+@click.option(
     "--quarantine",
     metavar="PATH",
     help="Where rejected records go, a JSON line each. Default: beside the store.",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError
 from ..graph import EdgeReader, EvolvingGraph, pages_of
+from ..graph.edge_reader import EdgeRows
 from ..graph.graph_module import graph_module
 
 _STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
@@ -88,13 +89,22 @@ class SnapshotPages:
 
     def page_edges(self, page: int) -> Edges:
         """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
-        if self._edges is None:
-            raise InternalError("the branch was forked without its edges, so none of them were read")
-        producers, consumers, weights, born = self._edges
+        producers, consumers, weights, born = self._read()
         chosen = self._edges_by_page.of(page)
         chosen = chosen[np.argsort(born[chosen])]
         ids = self._ids
         return ids[producers[chosen]], ids[consumers[chosen]], weights[chosen]
+
+    def some_edges(self, first: int, stop: int) -> Edges:
+        """Source ids, target ids and weights of a stretch of the edges, in the order in which they were read."""
+        producers, consumers, weights, _ = self._read()
+        stretch = slice(first, stop)
+        return self._ids[producers[stretch]], self._ids[consumers[stretch]], weights[stretch]
+
+    def _read(self) -> EdgeRows:
+        if self._edges is None:
+            raise InternalError("the branch was forked without its edges, so none of them were read")
+        return self._edges
 
     def _arranged(self, pages: int) -> Iterator[None]:
         page_of_row = np.empty(self._rows, np.uint16)

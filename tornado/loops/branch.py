@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -14,7 +14,9 @@ from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress
+from .stored_snapshot import EdgeColumns
 from .values import Values
+from .vertex_program import VertexProgram
 
 
 class Judge(Protocol):
@@ -32,6 +34,10 @@ class Branch:
     ----------
     id
         Its number.
+    program
+        What it runs, with its own parameters.
+    is_undirected
+        Whether every edge of its graph is there in both directions, and both are one.
     error
         What went wrong, where the state is FAILED.
     """
@@ -40,6 +46,8 @@ class Branch:
         self,
         *,
         number: int,
+        program: VertexProgram,
+        is_undirected: bool,
         snapshot: Snapshot,
         workers: int,
         engine: Engine,
@@ -51,6 +59,8 @@ class Branch:
         on_release: Callable[[Branch], None],
     ) -> None:
         self.id = number
+        self.program = program
+        self.is_undirected = is_undirected
         self.error: BaseException | None = None
         self._snapshot = snapshot
         self._workers = workers
@@ -73,6 +83,7 @@ class Branch:
         self._is_stopping = False
         self._values: Values | None = None
         self._last: Progress | None = None
+        self._edge_pages: Callable[[], Iterator[EdgeColumns]] | None = None
 
     @property
     def state(self) -> BranchState:
@@ -151,6 +162,18 @@ class Branch:
             )
         return self._values
 
+    def edges(self) -> Iterator[EdgeColumns]:
+        """All edges of its own version of the graph, a page at a time; once it is over, where it was forked to read them.
+
+        Raises
+        ------
+        InternalError
+            When it was forked without.
+        """
+        if self._edge_pages is None:
+            raise InternalError(f"branch {self.id} was forked without its edges, so none of them were read")
+        return self._edge_pages()
+
     def release(self) -> None:
         """Give the columns back; `values` must not be used any more."""
         with self._lock:
@@ -162,6 +185,10 @@ class Branch:
         self._let_go()
 
     # Called by the master
+
+    def read_edges_by(self, pages: Callable[[], Iterator[EdgeColumns]]) -> None:
+        """Have `edges` call this."""
+        self._edge_pages = pages
 
     def begin_again(self) -> None:
         """Forget what lost workers had recorded and finished; the same cut is forked once more on those that follow."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from ..errors import InvalidArgument
 from ..records.edge_batch import EdgeBatch
+from .branch_edges import edges_in_order
 from .checkpoint import not_stored
 from .edge_shares import reverse_shares_of
 from .main_loop import MainLoop
-from .part import StorableView
 from .statistics import BranchState
 from .stream import BACKLOG_LIMIT_RECORDS
 from .vertex_program import VertexProgram, can_refuse, first_refused
-
-_PAGES_LOOKED_AT = 256  # of the graph, one after another
 
 
 def require_possible(keeper: MainLoop, program: VertexProgram) -> None:
@@ -64,12 +61,8 @@ def edges_of_now(keeper: MainLoop) -> Iterator[EdgeBatch]:
         branch.wait()
         if branch.state is not BranchState.CONVERGED:
             raise not_stored(keeper, branch)
-        for _, part in branch.states():
-            pages = cast("StorableView", part).pages()
-            while not pages.arrange(_PAGES_LOOKED_AT):
-                pass
-            for page in range(_PAGES_LOOKED_AT):
-                yield EdgeBatch.insertions(*pages.page_edges(page))
+        for page in edges_in_order(branch):
+            yield EdgeBatch.insertions(page.sources, page.targets, page.weights)
     finally:
         branch.cancel()
         branch.release()

@@ -13,6 +13,7 @@ from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
 from .branch import Branch
+from .branch_edges import edges_of_branch, edges_of_stored
 from .checkpoint import store_checkpoint
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
@@ -193,6 +194,8 @@ class MainLoop:
         parameters: Mapping[str, Any] | None = None,
         at: int | None = None,
         max_iterations: int | None = None,
+        *,
+        reads_edges: bool = False,
     ) -> Branch:
         """Fork a branch loop from a consistent snapshot of now, or from a stored one.
 
@@ -205,12 +208,16 @@ class MainLoop:
             on return, as the snapshot holds the fixed point; otherwise the call blocks while the stored graph is loaded.
         max_iterations
             How many iterations above the snapshot's the branch may commit.
+        reads_edges
+            Whether `Branch.edges` can be asked for when it is over. Of now, each worker copies them (24 bytes an edge).
 
         Raises
         ------
         InvalidArgument
             When no snapshot of version `at` is stored; the message lists those that are. For parameters that are fixed where the
             loop is started, or that the program refuses.
+        NotSupported
+            When edges are to be read, and the kind of its programs has none to read.
         UnknownField
             For a parameter that the program does not have.
         """
@@ -219,8 +226,14 @@ class MainLoop:
         program = self.program.with_parameters(parameters or {})
         program.check_parameters()
         if at is not None:
-            return self._fork_at(at, program, max_iterations)
-        return self._fork(program, fresh=program.begins_anew(self.program), max_iterations=max_iterations)
+            branch = self._fork_at(at, program, max_iterations)
+            if reads_edges:
+                branch.read_edges_by(partial(edges_of_stored, self.stream.stored, at))
+            return branch
+        if reads_edges:
+            self._require_stored("edges are read", hint="Ask without a check")
+        fresh = program.begins_anew(self.program)
+        return self._fork(program, fresh=fresh, max_iterations=max_iterations, reads_edges=reads_edges)
 
     def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
         self._require_stored()
@@ -238,6 +251,8 @@ class MainLoop:
     def _branch(self, program: VertexProgram, snapshot: Snapshot) -> Branch:
         return Branch(
             number=self._next_branch(),
+            program=program,
+            is_undirected=self.stream.is_undirected,
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
@@ -271,6 +286,8 @@ class MainLoop:
         number = branch.id
         self._branches[number] = branch
         branch.add_done_callback(self._forget)
+        if reads_edges:
+            branch.read_edges_by(partial(edges_of_branch, branch))
         command = Fork(
             loop=self.number,
             number=number,
@@ -520,11 +537,11 @@ class MainLoop:
 
     # Private
 
-    def _require_stored(self) -> None:
+    def _require_stored(self, what: str = "snapshots are stored", hint: str = "Fork without `at`") -> None:
         if not self.kind.is_stored:
             raise NotSupported(
-                f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no snapshots are stored",
-                hint=f"Fork without `at`; stored are loops of kinds that can be: {_stored_kinds()}.",
+                f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no {what}",
+                hint=f"{hint}; stored are loops of kinds that can be: {_stored_kinds()}.",
             )
 
     def _values(self, parts: Sequence[PartView]) -> Values:

@@ -125,12 +125,22 @@ class PagesView(Protocol):
         """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
         ...
 
+    def some_edges(
+        self, first: int, stop: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Source ids, target ids and weights of a stretch of all edges, in no particular order; nothing need be arranged."""
+        ...
+
 
 class StorableView(BranchPartView, Protocol):
     """One worker's part of a branch whose snapshot can be stored."""
 
     def pages(self) -> PagesView:
         """Its vertices and, where it was forked to read them, its edges; asked when it is over."""
+        ...
+
+    def drop_edges(self) -> None:
+        """Let go of the edges that were read; its values stay."""
         ...
 
 

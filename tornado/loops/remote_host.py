@@ -74,6 +74,11 @@ class RemotePages:
         sources, targets, weights = self.ask("page_edges", page)
         return sources, targets, weights
 
+    def some_edges(self, first: int, stop: int) -> tuple[Ids, Ids, Floats]:
+        """See `PagesView`."""
+        sources, targets, weights = self.ask("some_edges", first, stop)
+        return sources, targets, weights
+
 
 class RemotePart:
     """One worker's part of a loop."""
@@ -159,6 +164,10 @@ class RemoteBranch(RemotePart):
     def pages(self) -> RemotePages:
         """See `StorableView`."""
         return RemotePages(self._ask)
+
+    def drop_edges(self) -> None:
+        """See `StorableView`."""
+        self._host.send(("drop edges", self.reusable))
 
     def free(self) -> None:
         """Have the worker free it."""

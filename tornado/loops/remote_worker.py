@@ -72,6 +72,10 @@ class RemoteWorker:
                     part.free()
                 elif part is not None:
                     post(Release(loop, part.reusable))
+            case ("drop edges", number):
+                storable: Any = self._branches.get(number)
+                if storable is not None:
+                    storable.drop_edges()
             case ("free", number):
                 part = self._branches.pop(number, None)
                 if part is not None:
@@ -110,7 +114,7 @@ class RemoteWorker:
                 return tuple(part.traffic())
             case "lookup" | "count" | "best" | "arrays":
                 return getattr(part.held_values(), method)(*arguments)
-            case "sizes" | "arrange" | "page_vertices" | "page_edges":
+            case "sizes" | "arrange" | "page_vertices" | "page_edges" | "some_edges":
                 return getattr(part.pages(), method)(*arguments)
         raise KeyError(f"a part of a loop does not answer {method!r}")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from ..config import DEFAULT_DELAY_BOUND, USUAL_DELAY_BOUND, DelayBound
 from ..errors import InvalidArgument, UnknownField
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
+
+if TYPE_CHECKING:
+    from ..checking import Checker
 
 _GREATEST_DELAY_BOUND = 1 << 40  # far beyond any loop's iterations, and safe to add to one
 
@@ -66,6 +69,10 @@ class VertexProgram:
     def begins_anew(self, main: VertexProgram) -> bool:
         """Whether a branch with these parameters has to begin from the initial values, and not from those of a main loop."""
         return self != main
+
+    def checker(self) -> Checker | None:
+        """Return what verifies its answers without any code of the loops; None: nothing does, and to ask for it is refused."""
+        return None
 
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""

@@ -57,6 +57,11 @@ class QueryBody(BaseModel):
         DEADLINE_S, description="After so many seconds the best value so far is the answer.", gt=0
     )
     max_iterations: int | None = Field(None, description="Stop after so many iterations.", ge=1, le=INT64_MAX)
+    check: bool = Field(
+        False,
+        description="Have an independent checker verify all values on the branch's own version of the graph; where it finds a "
+        "fault, the query has failed.",
+    )
 
     def to_request(self) -> QueryRequest:
         """Return the question as the service takes it."""
@@ -70,6 +75,7 @@ class QueryBody(BaseModel):
             min_offsets=self.min_offsets,
             deadline_s=DEADLINE_S if self.deadline_s is None else self.deadline_s,
             max_iterations=self.max_iterations,
+            check=self.check,
         )
 
 
@@ -104,6 +110,17 @@ class ResultBody(BaseModel):
     next: int | str | None = Field(description="Give this as `after` for the next page.")
 
 
+class CheckBody(BaseModel):
+    """What a checker looked at."""
+
+    model_config = ConfigDict(extra="allow")
+
+    method: str = Field(description="What was verified, in words.")
+    vertices: int
+    edges: int
+    elapsed_s: float
+
+
 class CertificateBody(BaseModel):
     """What the values of an answer are worth."""
 
@@ -123,6 +140,13 @@ class CertificateBody(BaseModel):
         description="Of `none`, where it is known. `upper`: every exact value is at most the one given, `lower`: at least; "
         "null in place of a value bounds nothing.",
     )
+
+    checked: bool | None = Field(
+        None,
+        description="Where the question asked for a `check`: whether an independent checker has verified the values. What was "
+        "stopped claims nothing that could be.",
+    )
+    check: CheckBody | None = Field(None, description="What the checker looked at.")
 
 
 class QueryStatusBody(BaseModel):

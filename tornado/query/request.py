@@ -93,6 +93,8 @@ class QueryRequest:
         After so long the best value so far is the answer; left out, the service's limit holds.
     max_iterations : int, optional
         Stop after so many iterations with the best value so far.
+    check : bool
+        Have an independent checker verify all values of the branch on its own version of the graph.
     """
 
     loop: str
@@ -104,6 +106,7 @@ class QueryRequest:
     min_offsets: Mapping[str, int] | None = None
     deadline_s: float | None = None
     max_iterations: int | None = None
+    check: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -134,12 +137,18 @@ class QueryRequest:
                 f"at is {self.at} and min_offsets is {dict(self.min_offsets)}, but a stored snapshot has fixed offsets",
                 hint="Give one of the two.",
             )
+        if not isinstance(self.check, bool):
+            raise InvalidArgument(f"check is {self.check!r} but must be True or False")
         if self.mode is Mode.APPROXIMATE and (
-            self.at is not None or self.min_offsets or self.parameters or self.max_iterations is not None
+            self.at is not None
+            or self.min_offsets
+            or self.parameters
+            or self.max_iterations is not None
+            or self.check
         ):
             raise InvalidArgument(
-                "mode is approximate, which reads the main loop as it is: it takes no parameters, at, min_offsets "
-                "or max_iterations",
+                "mode is approximate, which reads the main loop as it is: it takes no parameters, at, min_offsets, "
+                "max_iterations or check",
                 hint="Leave them out, or ask with mode exact.",
             )
         deadline_s = limits.deadline_s if self.deadline_s is None else self.deadline_s
@@ -154,7 +163,7 @@ class QueryRequest:
     def branch_key(self) -> tuple[Any, ...]:
         """What two queries must have in common to be answered by one branch."""
         parameters = tuple(sorted((name, repr(value)) for name, value in self.parameters.items()))
-        return (self.loop, parameters, self.at, self.max_iterations)
+        return (self.loop, parameters, self.at, self.max_iterations, self.check)
 
 
 def _within(what: str, value: Any, least: int, greatest: int) -> None:

@@ -1,8 +1,8 @@
 """The query service: takes questions in, hands them to the dispatcher, and keeps their answers for a while.
 
 Guarantees: a query ends once, in one of four final states, at its deadline at the latest plus the time the branch takes
-to stop; its cut holds everything that was admitted before it was submitted; its branch is cancelled when the last query
-on it is, and released when the last answer that reads it goes. No more branches run than count and memory allow, no
+to stop, or its check to end; its cut holds everything that was admitted before it was submitted; its branch is cancelled
+when the last query on it is, and released when the last answer that reads it goes. No more branches run than count and memory allow, no
 more queries wait than the queue holds.
 """
 
@@ -27,6 +27,7 @@ from .dispatch import Dispatcher
 from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
 from .parameters import check_parameters, parameters_inside
+from .proofs import proved, require_checker
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
@@ -90,6 +91,7 @@ class QueryService:
             vertices=self._known_vertices,
             fork=self._fork,
             read=self._read,
+            prove=lambda request, branch: proved(branch, self.ids(request.loop)),
             end=self._end,
             clock=self.clock,
         )
@@ -353,6 +355,8 @@ class QueryService:
         if request.vertices is not None:
             self.ids(request.loop).encode(request.vertices)
         check_parameters(loop.program, request.parameters, self.ids(request.loop))
+        if request.check:
+            require_checker(loop.program)
         awaited = self.served(loop).awaited.items()
         if request.mode is Mode.EXACT and request.at is None and awaited:
             wanted = request.min_offsets or {}
@@ -395,7 +399,10 @@ class QueryService:
         loop = self.loop(request.loop)
         parameters = parameters_inside(loop.program, request.parameters, self.ids(request.loop))
         branch: BranchView = loop.fork(
-            parameters=parameters or None, at=request.at, max_iterations=request.max_iterations
+            parameters=parameters or None,
+            at=request.at,
+            max_iterations=request.max_iterations,
+            reads_edges=request.check,
         )
         return branch
 

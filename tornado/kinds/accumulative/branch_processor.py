@@ -199,6 +199,15 @@ class AccumulativeBranch(AccumulativeProcessor):
         mass = self._instruction.mass
         return NormalisedValues(self.kernel, self.state, self.arguments, lambda: mass)
 
+    def free(self) -> None:
+        """See `AccumulativeProcessor`; the edges that were read are gone at once, too."""
+        super().free()
+        self.drop_edges()
+
+    def drop_edges(self) -> None:
+        """Let go of the edges that were read."""
+        self._pages = self._reader = None
+
     def read_edges(self) -> bool:
         """Read a stretch of the edges at this branch's version; return whether that was all."""
         if self._reader is None:

@@ -152,6 +152,15 @@ class BranchProcessor(SelectiveProcessor):
             )
         return self._pages
 
+    def free(self) -> None:
+        """See `SelectiveProcessor`; the edges that were read are gone at once, too."""
+        super().free()
+        self.drop_edges()
+
+    def drop_edges(self) -> None:
+        """Let go of the edges that were read."""
+        self._pages = self.reader = None
+
     def read_edges(self) -> bool:
         """Read a stretch of the edges at this branch's version; return whether that was all."""
         if self.reader is None:
