@@ -163,6 +163,7 @@ class RunPlan:
     output: str | None
     deadline_s: float
     max_iterations: int | None
+    adopts: bool
     quarantine: str | None
     as_json: bool
     checkpoint_every_s: float | None
@@ -246,6 +247,7 @@ class RunPlan:
             output=output,
             deadline_s=options["deadline_s"],
             max_iterations=options["max_iterations"],
+            adopts=options["adopt"],
             quarantine=options["quarantine"],
             as_json=options["as_json"],
             checkpoint_every_s=_checked_checkpoints(options["checkpoint_every"], options["store"]),

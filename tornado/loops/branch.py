@@ -15,6 +15,7 @@ from .part import BranchPartView
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress
 from .values import Values
+from .vertex_program import VertexProgram
 
 
 class Judge(Protocol):
@@ -32,6 +33,8 @@ class Branch:
     ----------
     id
         Its number.
+    program
+        With its parameters.
     error
         What went wrong, where the state is FAILED.
     """
@@ -40,6 +43,7 @@ class Branch:
         self,
         *,
         number: int,
+        program: VertexProgram,
         snapshot: Snapshot,
         workers: int,
         engine: Engine,
@@ -51,6 +55,7 @@ class Branch:
         on_release: Callable[[Branch], None],
     ) -> None:
         self.id = number
+        self.program = program
         self.error: BaseException | None = None
         self._snapshot = snapshot
         self._workers = workers

@@ -14,6 +14,7 @@ from ..errors import InvalidArgument, NotSupported, WorkerLost
 from ..graph import PartitionMap
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
+from .adoption import Adoption
 from .branch import Branch
 from .checkpoint import not_stored, store_checkpoint
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
@@ -64,6 +65,8 @@ class MainLoop:
         The name of the app by which it was started on the running stream, where it was.
     is_installed
         Whether all workers were told to make their parts: what is posted from then on comes behind that.
+    adoption
+        How it takes over what branches have found.
     restored
         What it began with, or None where it began with nothing.
     """
@@ -102,6 +105,7 @@ class MainLoop:
             program, delay_bound=delay_bound, hears_back=self.hears_back, commits=self.commits
         )
         self._parts = Parts(number, name, plan, stream, hosts, engine)
+        self.adoption = Adoption(number, name, program, self._parts)
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
@@ -227,6 +231,7 @@ class MainLoop:
     def _branch(self, program: VertexProgram, snapshot: Snapshot) -> Branch:
         return Branch(
             number=self._next_branch(),
+            program=program,
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
@@ -569,6 +574,7 @@ class MainLoop:
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it
+        self.adoption.consider(branch)
 
     def _limit(self, branch: Branch) -> None:
         self._parts.post(Limit(branch.id, branch.snapshot.iteration))

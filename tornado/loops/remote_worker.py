@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ..engine import Member, MemberConfig, WireType, described
 from ..errors import InvalidArgument
-from .host import Admit, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
+from .host import Admit, Adopt, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
 from .kind import Fields, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
 from .share import Share
@@ -72,6 +72,9 @@ class RemoteWorker:
                     part.free()
                 elif part is not None:
                     post(Release(loop, part.reusable))
+            case ("adopt", loop, number):
+                part = self._branches.get(number)
+                post(Adopt(loop, None if part is None else part.reusable))
             case ("free", number):
                 part = self._branches.pop(number, None)
                 if part is not None:
