@@ -190,8 +190,11 @@ class AccumulativeMain(AccumulativeProcessor):
         return bool(self.state.counters[names.FOLLOWING_ROW] != ANY_VERSION)
 
     def _aim(self) -> None:
-        """Keep the threshold where all that may wait comes to the accuracy: 2 * theta * edges / ((1 - d) * sum of x)."""
-        edges = self.stream.edge_count()
+        """Keep the threshold where all that may wait comes to the accuracy: 2 * theta * edges / ((1 - d) * sum of x).
+
+        Edges are those that begin at own vertices. So what waits on all workers together comes to it.
+        """
+        edges = int(self.state.counters[names.DEGREES])
         mass = float(self.state.totals[names.MASS])
         if not self._commits or self.holds or edges == 0 or not mass > 0:
             return
