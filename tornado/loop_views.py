@@ -81,6 +81,17 @@ class EdgeStreamView(Protocol):
     def offsets(self) -> dict[str, int]: ...
 
 
+class AdoptionView(Protocol):
+    """How a loop takes over what branches have found."""
+
+    takes_all: bool
+
+    @property
+    def is_supported(self) -> bool: ...
+    def require(self) -> None: ...
+    def adopt(self, branch: Any, /) -> None: ...
+
+
 class MainLoopView(Protocol):
     """The main loop, as far as questions and pushed edges need it."""
 
@@ -94,6 +105,8 @@ class MainLoopView(Protocol):
     def program(self) -> VertexProgram: ...
     @property
     def delay_bound(self) -> int | None: ...
+    @property
+    def adoption(self) -> AdoptionView: ...
     @property
     def restored(self) -> Restored | None: ...
     def admit(

@@ -18,6 +18,7 @@ from tests.end_to_end.running import CHECKOUT, NDJSON, environment_in
 from tests.kinds.accumulative.truth import Multigraph, distance, pagerank
 from tornado import EdgeBatch, InvalidArgument
 from tornado.engine import SimulationEngine
+from tornado.errors import NotSupported
 from tornado.loops import BranchState, Master
 from tornado.testing import rmat
 
@@ -201,6 +202,52 @@ def test_it_reads_a_stream_beside_others_and_goes_on_after_a_restart(tmp_path):
         ranks.remove([3], [4])
         expected = pagerank({(1, 2): [1.0], (2, 3): [1.0], (3, 1): [1.0]}, {1, 2, 3, 4}, 0.85)
         assert ranks.query().values == pytest.approx(expected, abs=2e-9)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_loop_that_adopts_a_branch_is_as_near_although_edges_came_since(workers):
+    edges, truth = rmat(9), Multigraph()
+    source, target = edges.src.astype(np.int64), edges.dst.astype(np.int64)
+    more = EdgeBatch.of([1, 2, 3], [4, 5, 6])
+    with Master(None, workers, SimulationEngine(workers, seed=workers)) as master:
+        loop = master.start(PageRank(accuracy=0.9, tolerance=1e-11), "ranks")
+        loop.admit(EdgeBatch.of(source, target), "edges", len(source))
+        branch = loop.fork()
+        assert branch.wait(WAIT_S)
+        loop.admit(more, "edges", len(source) + 3)
+        for batch in (EdgeBatch.of(source, target), more):
+            truth.apply(batch)
+
+        def bound():
+            now = loop.fork(max_iterations=0)
+            assert now.wait(WAIT_S)
+            expected = pagerank(truth.edges, truth.vertices, 0.85)
+            assert distance(values_of(now.values()), expected) <= now.certificate["bound"] + SOLVER
+            return now.certificate["bound"]
+
+        assert loop.wait_idle(WAIT_S)
+        before = bound()
+        loop.adoption.adopt(branch)
+        assert loop.wait_idle(WAIT_S)
+        assert bound() < before / 10
+        other = loop.fork({"damping": 0.5})
+        assert other.wait(WAIT_S)
+        with pytest.raises(InvalidArgument, match="cannot be adopted"):
+            loop.adoption.adopt(other)
+        loop.adoption.takes_all = True
+        assert loop.fork().wait(WAIT_S)
+        assert loop.wait_idle(WAIT_S)
+        assert bound() <= 1e-10
+
+
+def test_a_session_adopts_and_a_selective_loop_does_not():
+    with tornado.open("memory:", workers=2, engine="processes") as session:
+        ranks = session.start(PageRank(accuracy=0.5, tolerance=1e-10))
+        ranks.insert([1, 2, 3, 3, 4], [2, 3, 1, 4, 4])
+        assert ranks.adopt()["bound"] <= 1e-10
+        hops = session.start(BreadthFirstSearch(source=1))
+        with pytest.raises(NotSupported, match="a selective program, which adopts nothing"):
+            hops.adopt()
 
 
 EDGES = "src,dst,weight\n1,2,1\n2,3,2\n2,1,1\n3,1,5\n4,1,-3\n5,1,1\n"

@@ -80,6 +80,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
         files_first=bool(plan.edges or plan.vertices),
+        adopts=plan.adopts,
         engine=plan.engine,
         spark_master=plan.spark_master,
         undirected=plan.undirected,

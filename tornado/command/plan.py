@@ -173,6 +173,7 @@ class RunPlan:
     deadline_s: float
     max_iterations: int | None
     check: bool
+    adopts: bool
     quarantine: str | None
     as_json: bool
     checkpoint_every_s: float | None
@@ -262,6 +263,7 @@ class RunPlan:
             deadline_s=options["deadline_s"],
             max_iterations=options["max_iterations"],
             check=options["check"],
+            adopts=options["adopt"],
             quarantine=options["quarantine"],
             as_json=options["as_json"],
             checkpoint_every_s=_checked_checkpoints(options["checkpoint_every"], options["store"]),

@@ -103,6 +103,8 @@ class ProgramKind(Protocol[Program_contra]):
     shares_streams
         Whether its loops read a stream, and its graph, beside others; then the parts of its branches are `StorableBranch`, as
         the graph is looked at through them.
+    adopts
+        Whether its main loops take over what their branches have found; then their parts are `AdoptingMain`.
     is_stored
         Whether snapshots of its loops are stored; then their parts are `StorableMain`, and those of their branches
         `StorableBranch`.
@@ -111,6 +113,7 @@ class ProgramKind(Protocol[Program_contra]):
     name: str
     described: str
     shares_streams: bool
+    adopts: bool
     is_stored: bool
 
     def plan(

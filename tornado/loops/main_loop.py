@@ -12,6 +12,7 @@ from ..graph import PartitionMap
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
+from .adoption import Adoption
 from .branch import Branch
 from .branch_edges import edges_of_branch, edges_of_stored
 from .checkpoint import store_checkpoint
@@ -63,6 +64,8 @@ class MainLoop:
         Whether all workers were told to make their parts: what is posted from then on comes behind that.
     losses
         The engine's count when it was first installed.
+    adoption
+        How it takes over what branches have found.
     restored
         What it began with, or None where it began with nothing.
     """
@@ -101,6 +104,7 @@ class MainLoop:
             program, delay_bound=delay_bound, hears_back=self.hears_back, commits=self.commits
         )
         self._parts = Parts(number, name, plan, stream, hosts, engine)
+        self.adoption = Adoption(number, name, program, self._parts)
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
@@ -556,6 +560,7 @@ class MainLoop:
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it
+        self.adoption.consider(branch)
 
     def _limit(self, branch: Branch) -> None:
         self._parts.post(Limit(branch.id, branch.snapshot.iteration))

@@ -255,6 +255,17 @@ class MainPart(MainPartView, Protocol):
         ...
 
 
+class AdoptingMain(MainPart, Protocol):
+    """One worker's part of a main loop that can take over what a branch has found."""
+
+    def adopt(self, found: object | None) -> None:
+        """Begin to take over the values of a branch, its `reusable`, which is read now; None: they are gone here.
+
+        Every worker's part is told.
+        """
+        ...
+
+
 class StorableMain(MainPart, Protocol):
     """One worker's part of a main loop that can begin where a stored snapshot ended."""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..engine import ClusterEngine, error_of
 from ..errors import WorkerLost
 from ..value_types import Ids, Mask, ValueArray, Worst
-from .host import Admit, Cancel, Command, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop
+from .host import Admit, Adopt, Cancel, Command, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop
 from .kind import PartPlan
 from .part import PartStatistics, Traffic
 from .values import Floats
@@ -258,6 +258,8 @@ class RemoteHost:
                 self.send(("cancel", number))
             case Release(loop, state):
                 self.send(("release", loop, state))
+            case Adopt(loop, found):
+                self.send(("adopt", loop, found))
             case StartLoop(loop, stream, plan):
                 self._starts[loop] = command
                 self._applied[stream] = command.on_applied

@@ -12,7 +12,7 @@ from typing import Any, cast
 from ..engine import Member, MemberConfig, WireType, described
 from ..errors import InvalidArgument
 from ..records.edge_batch import EdgeBatch
-from .host import Admit, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
+from .host import Admit, Adopt, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
 from .kind import Fields, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
 from .share import Share
@@ -76,6 +76,9 @@ class RemoteWorker:
                 storable: Any = self._branches.get(number)
                 if storable is not None:
                     storable.drop_edges()
+            case ("adopt", loop, number):
+                part = self._branches.get(number)
+                post(Adopt(loop, None if part is None else part.reusable))
             case ("free", number):
                 part = self._branches.pop(number, None)
                 if part is not None:

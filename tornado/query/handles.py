@@ -335,6 +335,28 @@ class LoopHandle:
         )
         return QueryHandle(self._service, self._service.submit(request))
 
+    def adopt(self) -> Mapping[str, Any]:
+        """Have the loop take over the values of a branch that is forked now, although edges come meanwhile.
+
+        Returns
+        -------
+        mapping
+            The certificate of the branch.
+
+        Raises
+        ------
+        NotSupported
+            When the loop comes to the exact values by itself, as those of selective programs do.
+        """
+        self.loop.adoption.require()
+        branch = self.loop.fork()
+        try:
+            branch.wait()
+            self.loop.adoption.adopt(branch)
+            return dict(branch.certificate or {})
+        finally:
+            branch.release()
+
     def statistics(self) -> Any:
         """Return the loop's frozen record of counts."""
         return self.loop.statistics()

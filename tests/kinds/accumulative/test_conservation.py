@@ -6,7 +6,6 @@ a difference shows in one of them.
 """
 
 import math
-import os
 from random import Random
 
 import numpy as np
@@ -20,7 +19,6 @@ from tornado.loops import BranchState, Master
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.operations import INSERT, REMOVE, REPLACE
 
-SCHEDULES = int(os.environ.get("TORNADO_SCHEDULES", "120"))
 SOLVER = 1e-14
 
 
@@ -121,11 +119,20 @@ def run(seed, *, batches=8):
         assert distance(found, pagerank(truth.edges, truth.vertices, 0.85)) <= 2 * program.accuracy
 
 
-@pytest.mark.parametrize("group", range(6))
-def test_mass_is_conserved_at_cuts_and_bounds_hold_in_every_schedule(group):
-    for number in range(SCHEDULES // 6):
-        seed = group * 100_000 + number
+def run_all(seeds):
+    for seed in seeds:
         try:
             run(seed)
         except Exception as error:
             raise AssertionError(f"schedule {seed}") from error
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_mass_is_conserved_at_cuts_and_bounds_hold_in_every_schedule(group):
+    run_all(range(15 * group, 15 * (group + 1)))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("group", range(10))
+def test_they_are_in_a_thousand_schedules(group):
+    run_all(range(1000 + 100 * group, 1000 + 100 * (group + 1)))

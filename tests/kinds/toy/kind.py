@@ -83,6 +83,7 @@ class ToyKind:
     name = "toy"
     described = "a toy program"
     shares_streams = False
+    adopts = False
     is_stored = False
 
     def plan(

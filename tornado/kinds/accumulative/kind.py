@@ -113,6 +113,7 @@ class AccumulativeKind:
     name = "accumulative"
     described = "an accumulative program"
     shares_streams = True
+    adopts = True
     is_stored = True
 
     def plan(

@@ -172,7 +172,8 @@ class AccumulativeMain(AccumulativeProcessor):
             self.kernel.hear_rows(*self._loop, FUEL)
         more = self.stream.obey(self)
         self._aim()
-        if self._commits and self._has_to_announce and self.may_begin_turn():
+        goes_on = self._commits and not self.holds
+        if goes_on and self._has_to_announce and self.may_begin_turn():
             self._flush()
             self.operator.move_token(self.next_iteration, stays=True)
             # Branches go first, and records: what waits to be announced does no harm.
@@ -180,7 +181,7 @@ class AccumulativeMain(AccumulativeProcessor):
             self._add_up_sometimes()
         self._flush()
         self._tell_mass()
-        is_waiting = self._has_to_announce and self._commits
+        is_waiting = self._has_to_announce and goes_on
         least = self.next_iteration if is_waiting else NEVER
         self.operator.move_token(min(least, self._held_least()), stays=True)
         if more or self._is_taking_in or (is_waiting and self.may_begin_turn()):
@@ -191,8 +192,11 @@ class AccumulativeMain(AccumulativeProcessor):
         return bool(self.state.counters[names.FOLLOWING_ROW] != ANY_VERSION)
 
     def _aim(self) -> None:
-        """Keep the threshold where all that may wait comes to the accuracy: 2 * theta * edges / ((1 - d) * sum of x)."""
-        edges = self.stream.edge_count()
+        """Keep the threshold where all that may wait comes to the accuracy: 2 * theta * edges / ((1 - d) * sum of x).
+
+        Edges are those that begin at own vertices. So what waits on all workers together comes to it.
+        """
+        edges = int(self.state.counters[names.DEGREES])
         mass = float(self.state.totals[names.MASS])
         if not self._commits or self.holds or edges == 0 or not mass > 0:
             return

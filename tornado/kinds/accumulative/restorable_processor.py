@@ -1,4 +1,4 @@
-"""The main loop of an accumulative program on one worker, which can begin where a stored snapshot ended.
+"""The main loop of an accumulative program on one worker, which can begin where a stored snapshot ended, or a branch has.
 
 Nobody announces while the edges come. Then each vertex announces what it was worth, by the out-weight that it has now, and every part
 says to the others that it has. What the parts have heard of each other by then is the fixed point, and they go on from there.
@@ -7,13 +7,15 @@ says to the others that it has. What the parts have heard of each other by then 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import StoreCorrupt
+from . import loop_columns as names
 from .bundle import Settled, SumBundle
+from .loop_state import SumState
 from .main_processor import AccumulativeMain
 from .processor import FUEL
 
@@ -25,8 +27,10 @@ class RestorableMain(AccumulativeMain):
         super().__init__(**arguments)
         self._placing: NDArray[np.float64] | None = None  # by row
         self._following_placed = 0
-        self._has_placed = False
-        self._unplaced = set(range(self.workers)) - {self.worker}  # others that have not said that they have
+        self._placings = 0  # that have begun here
+        self._placed = np.zeros(
+            self.workers, np.int64
+        )  # of how many each part has said that it has placed all
 
     def place(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]] | None) -> None:
         """See `StorableMain`: with values to come, nobody announces until they are there.
@@ -59,8 +63,26 @@ class RestorableMain(AccumulativeMain):
         missing = np.flatnonzero(rows < 0)
         if missing.size:
             raise StoreCorrupt(f"vertex {ids[missing[0]]} of a stored snapshot is not in the graph")
-        self._placing = np.zeros(self.state.rows_seen)
-        self._placing[rows] = values
+        placed = np.zeros(self.state.rows_seen)
+        placed[rows] = values
+        self._begin_placing(placed)
+
+    def adopt(self, found: object | None) -> None:
+        """See `AdoptingMain`: as from a snapshot, but for the rows that have come since."""
+        values = np.empty(0)
+        if found is not None:
+            state = cast("SumState", found)
+            rows = np.arange(min(state.rows_seen, self.state.rows_seen))
+            values = np.zeros(len(rows))
+            self.kernel.read_values(state.addresses, self.arguments, rows, values)
+            values /= state.totals[names.BASE]
+        self._begin_placing(values)
+
+    def _begin_placing(self, values: NDArray[np.float64]) -> None:
+        self.finish_cursor()
+        self.holds = True
+        self._placing, self._following_placed = values, 0
+        self._placings += 1
         self.operator.activate()
 
     def _go_on_placing(self) -> None:
@@ -72,20 +94,24 @@ class RestorableMain(AccumulativeMain):
             if self._following_placed < len(self._placing) or self.is_telling:
                 self.operator.activate()
                 return
-            self._placing, self._has_placed = None, True
+            self._placing = None
+            self._placed[self.worker] = self._placings
             for target in range(self.workers):
                 if target != self.worker:
-                    self._send(target, SumBundle(self.worker, notices=(Settled(0),), mass=self._mass()))
-        if self._has_placed and not self._unplaced:
-            self._has_placed = self.holds = False
+                    notice = Settled(self._placings)
+                    self._send(target, SumBundle(self.worker, notices=(notice,), mass=self._mass()))
+        if self._placings and self._placed.min() >= self._placings:
+            self.holds = False
             self._add_up()
+            self._find_active()
             self.operator.activate()
 
     def _take_notices(self, bundle: SumBundle) -> None:
         super()._take_notices(bundle)
-        if bundle.notices:
-            self._unplaced.discard(bundle.sender)
-            self.operator.activate()
+        for notice in bundle.notices:
+            if isinstance(notice, Settled):
+                self._placed[bundle.sender] = notice.attempt
+                self.operator.activate()
 
     def _step(self) -> None:
         super()._step()
@@ -94,7 +120,7 @@ class RestorableMain(AccumulativeMain):
 
     @property
     def _is_at_work(self) -> bool:
-        return super()._is_at_work or self._placing is not None or self._has_placed
+        return super()._is_at_work or (self.holds and self._placings > 0)
 
     def drain(self) -> bool:
         """See `ReadingPart`: the values must have been placed."""

@@ -14,6 +14,7 @@ from .loop_columns import (
     ABSOLUTE,
     BASE,
     DEGREE,
+    DEGREES,
     DRIFT,
     FACTOR,
     HAS_BASES,
@@ -173,6 +174,7 @@ def touch_producer(graph, loop, parameters, row, change, edges):
     if loop.degree[row] == 0:
         if edges == 0:
             return  # the low part of a weight that is gone
+        loop.counters[DEGREES] += edges
         add_weight(loop, row, change, 0.0)
         loop.degree[row] = edges
         loop.share[row] = own_target(loop, row) / divisor(loop.weight[row], *parameters)
@@ -182,6 +184,7 @@ def touch_producer(graph, loop, parameters, row, change, edges):
     worth = announced(loop, parameters, row)
     old = target - worth
     loop.degree[row] += edges
+    loop.counters[DEGREES] += edges
     if loop.degree[row] == 0:
         totals[ABSOLUTE] -= abs(old)
         totals[SIGNED] -= old

@@ -96,6 +96,7 @@ class GeneralKind:
     name = "general"
     described = "a general program"
     shares_streams = False
+    adopts = False
     is_stored = False
 
     def plan(

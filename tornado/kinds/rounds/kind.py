@@ -110,6 +110,7 @@ class RoundsKind:
     name = "rounds"
     described = "a program of rounds"
     shares_streams = True
+    adopts = False
     is_stored = True
 
     def plan(

@@ -107,6 +107,7 @@ class SelectiveKind:
     name = "selective"
     described = "a selective program"
     shares_streams = True
+    adopts = False
     is_stored = True
 
     def plan(
