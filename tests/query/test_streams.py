@@ -139,6 +139,31 @@ def test_what_cannot_be_started_is_refused_and_nothing_is_there_afterwards(stand
     assert [loop["name"] for loop in standing.get("/v1/loops").json()["loops"]] == ["roads"]
 
 
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ([1], "a loop to start: Input should be an object"),
+        ({"program": "bfs"}, "a loop to start: stream: Field required"),
+        (
+            {"program": "bfs", "stream": "roads", "delay_bound": "endless"},
+            "a loop to start: delay_bound: Input should be a valid integer",
+        ),
+    ],
+)
+def test_a_loop_to_start_that_is_none_is_refused_with_the_field_that_is_wrong(standing, body, detail):
+    answer = standing.post("/v1/loops", json=body)
+    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
+
+
+@pytest.mark.parametrize("given", ["unbounded", None])
+def test_a_loop_without_a_bound_is_started_by_the_word_of_the_command_line_too(client, given):
+    body = {"program": "bfs", "stream": "roads", "parameters": {"source": 1}, "delay_bound": given}
+    started = client.post("/v1/loops", json=body)
+    assert (started.status_code, started.json().get("delay_bound")) == (201, None), started.text
+    client.post("/v1/loops/roads/edges", content=EDGES, headers=NDJSON)
+    assert asked(client, "bfs", 3) == 1.0
+
+
 def test_a_program_that_cannot_take_an_edge_is_refused_with_that_edge(session):
     hops = session.start(BreadthFirstSearch(source=1), "hops")
     hops.insert([1, 7], [7, 8], [1.0, -3.0])

@@ -282,8 +282,9 @@ def parse_body(model: type[Body], body: bytes, what: str, example: str) -> Body:
         if error.error_count() > MOST_FAULTS:
             raise _too_many(what, error) from None
         first = error.errors(include_url=False, include_context=False)[0]
+        place = [".".join(map(str, first["loc"]))] if first["loc"] else []  # none where all of it is wrong
         raise problems.invalid(
-            f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg']}", hint=f"It looks like {example}."
+            ": ".join([what, *place, first["msg"]]), hint=f"It looks like {example}."
         ) from None
 
 

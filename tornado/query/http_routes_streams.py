@@ -6,11 +6,11 @@ Over HTTP a program is the name of an app, never a file: whoever reaches the ser
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -29,6 +29,17 @@ from .programs import app_names, load_program
 from .service import QueryService
 
 _EXAMPLE = '{"program": "bfs", "stream": "roads", "parameters": {"source": 1}}'
+
+# The word of the command line; JSON's own is null.
+_UNBOUNDED = "unbounded"
+
+DelayBound = Annotated[
+    Annotated[int, Field(ge=1, le=INT64_MAX)] | None,
+    BeforeValidator(
+        lambda given: None if given == _UNBOUNDED else given,
+        json_schema_input_type=int | Literal["unbounded"] | None,
+    ),
+]
 
 StreamName = Annotated[str, PathParameter(description="Name of a stream: that of its first loop.")]
 
@@ -66,8 +77,8 @@ class StartBody(BaseModel):
     parameters: dict[str, Any] = Field(
         default_factory=dict, description="Fields of the program.", examples=[{"source": 1}]
     )
-    delay_bound: int | None = Field(
-        DEFAULT_DELAY_BOUND, description="1 is synchronous, null is unbounded.", ge=1, le=INT64_MAX
+    delay_bound: DelayBound = Field(
+        DEFAULT_DELAY_BOUND, description='1 is synchronous; null is unbounded, and so is "unbounded".'
     )
 
 
