@@ -294,10 +294,13 @@ class EdgeStream:
             When it was closed, or its last loop was removed.
         """
         if self._is_closed:
-            raise ConnectionLost(
-                f"stream {self.name} was closed with its session or its last loop; nothing was admitted",
-                hint="Open a session, or start a loop, again.",
-            )
+            raise self._closed()
+
+    def _closed(self) -> ConnectionLost:
+        return ConnectionLost(
+            f"stream {self.name} was closed with its session or its last loop; nothing was admitted",
+            hint="Open a session, or start a loop, again.",
+        )
 
     # Admission
 
@@ -403,7 +406,7 @@ class EdgeStream:
     def has_room(self) -> bool:
         """Whether `admit` would not wait: it has room, or raises at once."""
         room = not self._stands_still and self.backlog() <= BACKLOG_LIMIT_RECORDS
-        return room or self._has_failed() or self._is_closed
+        return room or _have_failed(self.loops) or self._is_closed
 
     def backlog(self) -> int:
         """How many records are posted and not applied."""
@@ -420,12 +423,9 @@ class EdgeStream:
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
-        if self._has_failed():
-            next(iter(self._loops.values())).raise_failure()
-
-    def _has_failed(self) -> bool:
-        loops = self.loops
-        return bool(loops) and all(loop.error is not None for loop in loops)
+        loops = self.loops  # of one look: the last one may leave meanwhile
+        if _have_failed(loops):
+            loops[0].raise_failure()
 
     def check(self, batch: EdgeBatch) -> Checked:
         """Which records some program on the stream cannot take, and why; `admit` is told who has looked."""
@@ -501,8 +501,16 @@ class EdgeStream:
     # Workers
 
     def shares(self, batch: EdgeBatch) -> list[Share]:
-        """What each worker gets of a batch."""
-        return next(iter(self._loops.values())).shares(batch)
+        """What each worker gets of a batch.
+
+        Raises
+        ------
+        ConnectionLost
+            When the last loop has left.
+        """
+        for loop in self.loops:
+            return loop.shares(batch)
+        raise self._closed()
 
     def post(self, command: Command) -> None:
         """Hand a command to every worker."""
@@ -538,3 +546,8 @@ class EdgeStream:
         """Forget, in the journal, what led to a version that was loaded; under the order."""
         assert self._journal is not None
         self._journal.forget(version)  # whoever wrote it may not have come to that
+
+
+def _have_failed(loops: Sequence[ReadingLoop]) -> bool:
+    """Whether there are loops, and none is left that has not failed."""
+    return bool(loops) and all(loop.error is not None for loop in loops)
