@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import httpx
 import numpy as np
@@ -241,6 +242,26 @@ def test_a_stream_is_fed_while_one_of_its_loops_is_removed(session, monkeypatch)
     roads.insert([1], [2])
     assert sorted(roads.loops) == ["a"]
     assert dict(session.loop("a").query().result(60).values) == {1: 0.0, 2: 1.0}
+
+
+def test_of_two_first_loops_that_are_started_at_once_the_second_one_joins_the_stream(session, monkeypatch):
+    start, is_beginning, goes_on = session.master.start, threading.Event(), threading.Event()
+
+    def held(*args, **options):
+        is_beginning.set()
+        assert goes_on.wait(60)
+        return start(*args, **options)
+
+    monkeypatch.setattr(session.master, "start", held)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(session.stream("roads").start, ShortestPaths(source=1), "a")
+        assert is_beginning.wait(60)
+        second = pool.submit(session.stream("roads").start, BreadthFirstSearch(source=1), "b")
+        wait([second], timeout=0.5)  # so long it has to be refused
+        goes_on.set()
+        first.result().insert([1], [2], [5.0])
+        assert dict(second.result().query().result(60).values) == {1: 0.0, 2: 1.0}
+    assert sorted(session.stream("roads").loops) == ["a", "b"]
 
 
 def test_a_query_on_a_loop_that_is_removed_comes_to_an_end(session):

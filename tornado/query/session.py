@@ -88,6 +88,7 @@ class Session:
         self.service = QueryService(master, limits=limits, pusher=pusher)
         self._started = StartedLoops(master.store)
         self._membership = Lock()  # what is stored of started loops says which of them run
+        self._beginnings: dict[str, Lock] = {}  # by stream, of those that handles were given of
         self._closing = ExitStack()
         if store is not None:
             self._closing.callback(store.close)
@@ -269,7 +270,8 @@ class Session:
             keep_snapshots=keep_snapshots,
             on_checkpoint_failure=on_checkpoint_failure,
         )
-        return StreamHandle(self, checked_loop_name(name), begin)
+        beginning = self._beginnings.setdefault(checked_loop_name(name), Lock())
+        return StreamHandle(self, name, begin, beginning=beginning)
 
     def remove(self, name: str) -> None:
         """Remove a loop: its queries are cancelled, and its memory is free again. What else reads its stream goes on.
