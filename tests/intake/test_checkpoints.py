@@ -165,7 +165,7 @@ def test_a_snapshot_that_a_query_under_way_names_is_not_forgotten(fake):
 def test_names_that_come_while_a_snapshot_is_computed_are_stored_with_it(store):
     with opened(store, workers=1) as session:
         paths = session.start(ShortestPaths(source="Rome"), "towns", ids="string")
-        interner, checkpoint = session.service.ids("towns").interner, paths.loop.checkpoint
+        interner, checkpoint = session.service.codec_of("towns").interner, paths.loop.checkpoint
 
         def late(**options):
             # A file's batch between the saving of names and the cut would have names that nobody saved.

@@ -306,7 +306,7 @@ def test_names_mean_the_same_vertices_after_a_restart(store):
     session, towns = started(store)
     with session:
         # Numbers are given in the order of arrival, and what a file names is in no log.
-        session.service.ids("towns").interner.intern(["Bonn", "Lyon", "Oslo"])
+        session.service.codec_of("towns").interner.intern(["Bonn", "Lyon", "Oslo"])
         towns.insert(["Rome", "Oslo"], ["Oslo", "Nice"], [2.0, 3.0])
         towns.insert(["Nice"], ["Bern"])
     session, towns = started(store)
@@ -328,7 +328,7 @@ def test_names_mean_the_same_vertices_after_a_restart(store):
 def test_a_checkpoint_has_the_names_that_its_vertices_need(store):
     session, towns = started(store)
     with session:
-        interner = session.service.ids("towns").interner
+        interner = session.service.codec_of("towns").interner
         interner.intern(["Bonn", "Lyon"])
         towns.checkpoint()
     assert StorePushLog(store).names("towns").load().find(["Rome", "Bonn", "Lyon"]) == [0, 1, 2]

@@ -372,6 +372,20 @@ def test_names_of_streams_and_loops_never_meet_and_a_refused_start_changes_nothi
         assert dict(again.query(["z"]).result(60).values) == {"z": 1.0}
 
 
+def test_an_answer_keeps_the_ids_of_its_stream_when_its_loop_is_removed():
+    with tornado.open("memory:", workers=1) as session:
+        session.start(ShortestPaths(source="x"), "towns", ids="string").insert(["x"], ["y"])
+        session.start(BreadthFirstSearch(source="x"), "hops", stream="towns")
+        with httpx.Client(base_url=session.serve().url, timeout=120) as client:
+            body = {"loop": "hops", "vertices": ["x", "y"]}
+            query = client.post("/v1/queries", json=body, params={"wait_s": 60}).json()
+            session.remove("hops")
+            answer = client.get(f"/v1/queries/{query['id']}/result", params={"vertices": "y"})
+            assert (answer.status_code, answer.json()["values"]) == (200, [{"vertex": "y", "value": 1.0}])
+        with pytest.raises(UnknownLoop):
+            session.service.stream_of("hops")
+
+
 def test_what_is_pushed_through_a_loop_that_was_removed_has_the_names_of_its_stream():
     with tornado.open("memory:", workers=1) as session:
         first = session.start(ShortestPaths(source="x"), "first", ids="string")

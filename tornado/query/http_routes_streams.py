@@ -180,7 +180,7 @@ def _start(service: QueryService, loops: LoopControl, wanted: StartBody) -> dict
         )
     _any_loop(service, wanted.stream)
     kind = load_program(wanted.program).kind
-    program = program_with(kind, wanted.parameters, service.ids(wanted.stream))
+    program = program_with(kind, wanted.parameters, service.codec_of(wanted.stream))
     handle = loops.start(
         program,
         wanted.name or wanted.program,

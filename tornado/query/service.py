@@ -109,9 +109,14 @@ class QueryService:
         return loop
 
     def stream_of(self, loop: str) -> str:
-        """Return the name of the stream that a loop reads; of one that is not there yet, its own."""
-        running = self.master.loops.get(loop)
-        return loop if running is None else str(running.stream_name)
+        """Return the name of the stream that a loop reads.
+
+        Raises
+        ------
+        UnknownLoop
+            When no loop of that name runs.
+        """
+        return self.loop(loop).stream_name
 
     def add_stream(self, served: ServedStream) -> None:
         """Serve a stream that is about to begin, before its loops can be asked or fed.
@@ -188,9 +193,9 @@ class QueryService:
             for name, (known, question) in asked.items()
         }
 
-    def ids(self, loop: str) -> IdCodec:
-        """Return the codec of a loop's ids."""
-        served = self._streams.get(self.stream_of(loop))
+    def codec_of(self, stream: str) -> IdCodec:
+        """Return the codec of a stream's ids, which are numbers unless it was begun with another one (`add_stream`)."""
+        served = self._streams.get(stream)
         return _INT_IDS if served is None else served.codec
 
     def sources(self, loop: str) -> list[IngesterStatistics]:
@@ -219,10 +224,11 @@ class QueryService:
 
     def form(self, loop: str) -> AnswerForm:
         """Return how the values of a loop are ranked, read and written."""
-        program = self.loop(loop).program
+        found = self.loop(loop)
+        program = found.program
         return AnswerForm(
             rank=self.rank(loop),
-            codec=self.ids(loop),
+            codec=self.codec_of(found.stream_name),
             worst=getattr(program, "worst", math.inf),
             values_are_ids=getattr(program, "values_are_ids", False),
         )
@@ -296,15 +302,13 @@ class QueryService:
             self._keep(query)
         return ended
 
-    def versions_in_use(self, loop: str) -> list[int]:
-        """Return the versions of stored snapshots that queries under way name, of all loops on the stream of this one."""
-        stream = self.stream_of(loop)
+    def versions_in_use(self, stream: str) -> list[int]:
+        """Return the versions of stored snapshots that queries under way name, of all loops on a stream."""
+        on_it = {name for name, loop in list(self.master.loops.items()) if loop.stream_name == stream}
         return [
             query.request.at
             for query in self.queries()
-            if query.request.at is not None
-            and self.stream_of(query.request.loop) == stream
-            and not query.state.is_final
+            if query.request.at is not None and query.request.loop in on_it and not query.state.is_final
         ]
 
     def add_listener(self, listener: Callable[[Query], None]) -> None:
@@ -350,9 +354,10 @@ class QueryService:
     def _submit(self, request: QueryRequest) -> Query:
         deadline_s = request.checked(self.limits)
         loop = self.loop(request.loop)
+        codec = self.codec_of(loop.stream_name)
         if request.vertices is not None:
-            self.ids(request.loop).encode(request.vertices)
-        check_parameters(loop.program, request.parameters, self.ids(request.loop))
+            codec.encode(request.vertices)
+        check_parameters(loop.program, request.parameters, codec)
         awaited = self.served(loop).awaited.items()
         if request.mode is Mode.EXACT and request.at is None and awaited:
             wanted = request.min_offsets or {}
@@ -393,7 +398,7 @@ class QueryService:
     def _fork(self, request: QueryRequest) -> BranchView:
         # Vertices are looked up only now: while a question waits for offsets, its vertex may be seen for the first time.
         loop = self.loop(request.loop)
-        parameters = parameters_inside(loop.program, request.parameters, self.ids(request.loop))
+        parameters = parameters_inside(loop.program, request.parameters, self.codec_of(loop.stream_name))
         branch: BranchView = loop.fork(
             parameters=parameters or None, at=request.at, max_iterations=request.max_iterations
         )

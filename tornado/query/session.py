@@ -313,7 +313,7 @@ class Session:
         self, stream: str, program: Any, name: str, delay_bound: int | None, app: str | None
     ) -> LoopHandle:
         started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
-        program = _with_numbers(program, self.service.ids(stream))
+        program = _with_numbers(program, self.service.codec_of(stream))
         loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
         if started is not None:
             try:
