@@ -12,6 +12,7 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
 from tests.loops.lowest import Lowest
+from tests.query.conftest import eventually
 from tornado.errors import (
     InvalidArgument,
     NameTaken,
@@ -283,6 +284,18 @@ def test_a_query_on_a_loop_that_is_removed_comes_to_an_end(session):
     assert ended.wait(60)
     with pytest.raises(UnknownLoop):
         session.loop("hops")
+
+
+def test_who_waits_for_an_answer_of_all_vertices_hears_that_its_loop_was_removed(session):
+    session.start(ShortestPaths(source=1), "roads").insert([1], [2], [1.0])
+    hops = session.start(BreadthFirstSearch(source=1), "hops", stream="roads")
+    whole, small = hops.query(), hops.query([2])
+    for query in (whole, small):
+        eventually(lambda query=query: query.state.is_final)
+    session.remove("hops")
+    with pytest.raises(ResultUnavailable, match="no longer kept: loop 'hops' was removed"):
+        whole.result(60)
+    assert small.result(60).values == {2: 1.0}
 
 
 def test_a_stream_ends_with_its_last_loop_and_what_was_acknowledged_is_there_when_it_begins_again(tmp_path):

@@ -172,7 +172,8 @@ class QueryService:
         with self._lock:
             self._known.pop(name, None)
         self._forget(
-            [query.id for query in self.queries() if query.request.loop == name and query.request.is_whole]
+            [query.id for query in self.queries() if query.request.loop == name and query.request.is_whole],
+            f"loop {name!r} was removed",
         )
         for listener in self._loop_listeners:
             listener(name)
@@ -463,7 +464,7 @@ class QueryService:
             self._queries[query.id] = query
             self._submitted += 1
 
-    def _forget(self, ids: list[str]) -> None:
+    def _forget(self, ids: list[str], why: str | None = None) -> None:
         answers: list[Answer] = []
         with self._lock:
             for name in ids:
@@ -472,7 +473,7 @@ class QueryService:
                 if query is not None and query.answer is not None:
                     answers.append(query.answer)
         for answer in answers:
-            answer.drop()
+            answer.drop(why)
 
 
 _INT_IDS = IntIds()
