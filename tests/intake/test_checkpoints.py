@@ -218,13 +218,13 @@ def test_metrics_say_how_checkpoints_go(fake):
     with Session(fake) as session:
         roads = session.start(fake_loops.Fastest(1), "roads")
         metrics = Metrics(session.service, dict)
-        assert 'tornado_checkpoint_age_seconds{loop="roads"} NaN' in metrics.text().decode()
+        assert 'tornado_checkpoint_age_seconds{stream="roads"} NaN' in metrics.text().decode()
         roads.insert([1], [2])
         version = roads.checkpoint()
         lines = metrics.text().decode().splitlines()
-        assert f'tornado_checkpoint_version{{loop="roads"}} {version}.0' in lines
-        assert 'tornado_checkpoints_total{loop="roads"} 1.0' in lines
-        assert 'tornado_checkpoint_failures_total{loop="roads"} 0.0' in lines
+        assert f'tornado_checkpoint_version{{stream="roads"}} {version}.0' in lines
+        assert 'tornado_checkpoints_total{stream="roads"} 1.0' in lines
+        assert 'tornado_checkpoint_failures_total{stream="roads"} 0.0' in lines
 
 
 def test_what_a_pipe_gave_is_in_the_log_before_it_is_admitted(fake, store):

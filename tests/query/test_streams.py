@@ -192,7 +192,7 @@ def test_a_stream_is_shown_though_one_of_its_loops_has_failed(session, client):
 
 
 @pytest.mark.parametrize("path", ["/v1/loops", "/v1/streams", "/metrics"])
-@pytest.mark.parametrize("asked", ["_last_known", "sources"])
+@pytest.mark.parametrize("asked", ["_last_known", "sources", "served"])
 def test_what_lists_all_loops_leaves_out_one_that_is_removed_meanwhile(
     session, client, monkeypatch, path, asked
 ):
