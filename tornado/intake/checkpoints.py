@@ -140,7 +140,9 @@ class Checkpoints:
     def pass_refused(self, program: VertexProgram) -> None:
         """Write a snapshot if the log has an edge behind the newest one that a program cannot take, which reads the stream by now.
 
-        Such an edge is gone from the graph. A restart would give it to the program again, unless a snapshot has both.
+        Such an edge is gone from the graph. A restart would give it to the program again, unless a snapshot has both. What is in
+        the log of pushes that are under way, and will be refused, would come again too, so these are waited for: when this
+        returns, the log has nothing that the program refuses, and never will.
 
         Raises
         ------
@@ -151,6 +153,7 @@ class Checkpoints:
 
         if type(program).check is VertexProgram.check:
             return
+        self._intake.await_pushes()
         with self._taking:  # nobody trims the log meanwhile
             newest = max(self._loop.snapshots(), key=lambda snapshot: snapshot.version, default=None)
             offsets = {} if newest is None else newest.offsets

@@ -340,7 +340,7 @@ class EdgeStream:
             When no number can be reserved for the version; nothing was admitted.
         """
         self.require_open()
-        checked = self._refuse_impossible(batch, source, checked)
+        checked = self.refuse_impossible(batch, source, checked)
         until_s = after(self._engine.clock, timeout_s)
         while (version := self._post(batch, source, offset, checked, until_s)) is None:
             pass  # the stream was about to stand still
@@ -371,7 +371,7 @@ class EdgeStream:
             self.require_open()
             if self._stands_still or is_both_ways != self.is_both_ways:
                 return None
-            self._refuse_impossible(batch, source, checked)  # by a loop that has joined since, if one has
+            self.refuse_impossible(batch, source, checked)  # by a loop that has joined since, if one has
             version = self.numbers.take()
             with self._counting:
                 self._version = version
@@ -443,8 +443,14 @@ class EdgeStream:
         programs = [*self._expected, *(loop.program for loop in self.loops if loop.error is None)]
         return [program for program in programs if can_refuse(program)]
 
-    def _refuse_impossible(self, batch: EdgeBatch, source: str, checked: CheckedBy) -> CheckedBy:
-        """Refuse a batch that a program cannot take which has not looked at it; return who has, then."""
+    def refuse_impossible(self, batch: EdgeBatch, source: str, checked: CheckedBy) -> CheckedBy:
+        """Refuse a batch that a program cannot take which has not looked at it; return who has, then.
+
+        Raises
+        ------
+        InvalidArgument
+            With the first record that it cannot take.
+        """
         programs = [program for program in self._programs() if program not in checked]
         for program in programs:
             found = first_refused(program, batch)
