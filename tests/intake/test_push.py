@@ -205,7 +205,7 @@ def test_a_second_restart_goes_on_where_the_first_one_was(fake, store, log):
 def test_the_log_lets_go_of_what_the_oldest_snapshot_kept_has_and_of_nothing_else(fake, store, log):
     loop = start_roads(fake)
     intake = intake_of(loop, log=log)
-    checkpoints = Checkpoints(loop, intake, keep=2, clock=SYSTEM_CLOCK)
+    checkpoints = Checkpoints(intake, keep=2, clock=SYSTEM_CLOCK)
     for vertex in range(9):
         intake.insert("http", EdgeBatch.of([1], [vertex]))
         if vertex in {2, 4, 6}:

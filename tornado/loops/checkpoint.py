@@ -39,6 +39,8 @@ def store_checkpoint(stream: EdgeStream, *, before_write: Callable[[], None] | N
     ------
     StoreFull
         When there is no room; what was stored is as it was.
+    NotSupported
+        When of the kind of a loop's program nothing is stored.
     ConnectionLost, InvalidArgument
         When the last loop was removed, or the first is not there yet.
     TornadoError, RuntimeError
@@ -50,6 +52,8 @@ def store_checkpoint(stream: EdgeStream, *, before_write: Callable[[], None] | N
         if not loops:
             stream.require_open()
             raise InvalidArgument(f"stream {stream.name!r} has no loop yet that could be stored")
+        for loop in loops:
+            loop.require_stored()
         wanted = _numbers(loops)
         version, _, _ = stream.counts()
         before = stream.checkpointed

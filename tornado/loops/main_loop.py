@@ -13,7 +13,7 @@ from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
 from .branch import Branch
-from .checkpoint import not_stored, store_checkpoint
+from .checkpoint import not_stored
 from .edge_shares import reverse_shares_of
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
@@ -167,24 +167,6 @@ class MainLoop:
         """Which worker a vertex belongs to."""
         return self.stream.partition
 
-    @property
-    def on_full_journal(self) -> Callable[[], object]:
-        """See `EdgeStream`."""
-        return self.stream.on_full_journal
-
-    @on_full_journal.setter
-    def on_full_journal(self, store: Callable[[], object]) -> None:
-        self.stream.on_full_journal = store
-
-    @property
-    def versions_in_use(self) -> Callable[[], Collection[int]]:
-        """See `EdgeStream`."""
-        return self.stream.versions_in_use
-
-    @versions_in_use.setter
-    def versions_in_use(self, named: Callable[[], Collection[int]]) -> None:
-        self.stream.versions_in_use = named
-
     # Reading
 
     def approximation(self) -> Values:
@@ -223,7 +205,7 @@ class MainLoop:
         return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)
 
     def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
-        self._require_stored()
+        self.require_stored()
         with self.stream.stored.reading(at):
             stored = self.stream.stored.find(at)
             point = stored.fixed_point(self.kind.identity(program), self.name)
@@ -315,10 +297,9 @@ class MainLoop:
         NotSupported
             When of its kind of programs nothing is stored.
         """
-        self._require_stored()
         if not self.stream.running:
             self._parts.raise_failure()
-        return store_checkpoint(self.stream, before_write=before_write)
+        return self.stream.checkpoint(before_write=before_write)
 
     def fork_to_store(self, *, reads_edges: bool) -> Branch:
         """Fork with its own parameters, and with the edges or without; under the order."""
@@ -383,7 +364,7 @@ class MainLoop:
         -------
         The oldest one that is left, or None where none is stored.
         """
-        return self.stream.stored.forget(keep=keep, in_use=in_use)
+        return self.stream.trim_snapshots(keep=keep, in_use=in_use)
 
     def check_stored(self, stored: StoredSnapshot) -> None:
         """Refuse to go on from a snapshot where of the kind of the program nothing is stored.
@@ -559,14 +540,15 @@ class MainLoop:
         """A branch that runs."""
         return self._branches.get(number)
 
-    # Private
-
-    def _require_stored(self) -> None:
+    def require_stored(self) -> None:
+        """Raise `NotSupported` where of its kind of programs nothing is stored."""
         if not self.kind.is_stored:
             raise NotSupported(
                 f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no snapshots are stored",
                 hint=f"Fork without `at`; stored are loops of kinds that can be: {_stored_kinds()}.",
             )
+
+    # Private
 
     def _values(self, parts: Sequence[PartView]) -> Values:
         """The values that these parts hold, of all workers."""

@@ -34,6 +34,9 @@ from .vertex_program import VertexProgram, can_refuse, first_refused
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
 
+# `store_checkpoint`, which is written on streams, and so is handed to them.
+StoreCheckpoint = Callable[..., int]
+
 
 class Checkpointed(NamedTuple):
     """What is stored: the version, and the numbers of the loops of which its snapshot was taken."""
@@ -100,6 +103,10 @@ class ReadingLoop(Protocol):
         """The numbers of its branches that run."""
         ...
 
+    def require_stored(self) -> None:
+        """Raise `NotSupported` where of its kind of programs nothing is stored."""
+        ...
+
     def fork_to_store(self, *, reads_edges: bool) -> Branch:
         """Fork with its own parameters, and with the edges or without; under the order."""
         ...
@@ -156,6 +163,7 @@ class EdgeStream:
         engine: Engine,
         order: AdmissionOrder,
         store: VersionedStore,
+        store_checkpoint: StoreCheckpoint,
     ) -> None:
         self.number = number
         self.name = name
@@ -172,6 +180,7 @@ class EdgeStream:
         self.is_whole = True
         self.on_full_journal: Callable[[], object] = lambda: None
         self.versions_in_use: Callable[[], Collection[int]] = tuple
+        self._store_checkpoint = store_checkpoint
         self._hosts = hosts
         self._engine = engine
         self._loops: dict[int, ReadingLoop] = {}
@@ -474,6 +483,18 @@ class EdgeStream:
         self.post(command)
 
     # Snapshots
+
+    def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
+        """Write a snapshot of now, through whichever loops run; see `MainLoop.checkpoint`."""
+        return self._store_checkpoint(self, before_write=before_write)
+
+    def snapshots(self) -> list[Snapshot]:
+        """The stored snapshots, oldest first."""
+        return self.stored.all()
+
+    def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
+        """Keep the newest stored snapshots and forget those before them; see `StoredSnapshots.forget`."""
+        return self.stored.forget(keep=keep, in_use=in_use)
 
     def begin(self, version: int, offsets: dict[str, int]) -> None:
         """Set the version and the offsets to those of a snapshot that was loaded."""

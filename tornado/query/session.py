@@ -229,14 +229,14 @@ class Session:
         served.intake.restore()
         versions_in_use = partial(self.service.versions_in_use, stream)
         served.checkpoints = Checkpoints(
-            loop,
             served.intake,
+            version=None if loop.restored is None else int(loop.restored.snapshot.version),
             keep=keep_snapshots,
             in_use=versions_in_use,
             on_failure=on_checkpoint_failure,
             clock=self.service.clock,
         )
-        loop.on_full_journal, loop.versions_in_use = served.checkpoints.take, versions_in_use
+        loop.stream.on_full_journal, loop.stream.versions_in_use = served.checkpoints.take, versions_in_use
         if checkpoint_every_s is not None:
             served.checkpoints.start(checkpoint_every_s)
         return LoopHandle(self.service, loop)
@@ -317,7 +317,7 @@ class Session:
         loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
         if started is not None:
             try:
-                self.service.served(loop).checkpoints_of(loop, self.service.clock).pass_refused(program)
+                self.service.served(loop).checkpoints_by(self.service.clock).pass_refused(program)
                 with self._membership:
                     if self.master.loops.get(name) is loop:  # otherwise it was removed meanwhile
                         self._started.add(stream, started)
