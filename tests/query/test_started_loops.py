@@ -181,6 +181,24 @@ def test_what_a_loop_refuses_that_began_since_it_was_checked_never_comes_into_th
         assert appended == []
 
 
+def test_a_loop_that_refuses_what_waits_for_files_is_not_started_before_these_are_read():
+    store = MemoryStore()
+    with opened(store) as session:
+        session.start(HOPS, "roads").insert([1, 2], [2, 3], [5.0, -1.0])
+    with opened(store) as session:
+        roads = session.start(HOPS, "roads", files_first=True)
+        with pytest.raises(InvalidArgument, match="waits for the files that come before it"):
+            session.start(PATHS, "paths", stream="roads", app="sssp")
+        session.start(HOPS, "far", stream="roads", app="bfs")
+        assert session.service.served(roads.loop).intake.release() == 2
+        assert values(roads) == {1: 0.0, 2: 1.0, 3: 2.0}
+        roads.remove([2], [3])
+        session.start(PATHS, "paths", stream="roads", app="sssp")
+    with opened(store) as session:
+        session.start(HOPS, "roads")
+        assert values(session.loop("paths")) == {1: 0.0, 2: 5.0, 3: float("inf")}
+
+
 def test_a_loop_that_is_removed_before_it_is_remembered_is_not_there_again(monkeypatch):
     store = MemoryStore()
     with opened(store) as session:

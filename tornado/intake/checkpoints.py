@@ -160,6 +160,25 @@ class Checkpoints:
         if is_needed:
             self.take()
 
+    def refuse_held(self, program: VertexProgram) -> None:
+        """Refuse a program that cannot take what the log has and the stream not yet (`StreamIntake.hold`): it was acknowledged.
+
+        Raises
+        ------
+        InvalidArgument
+            When there is such an edge.
+        """
+        with self._taking:  # nobody trims the log meanwhile
+            is_refused = self._intake.is_held and self._intake.has_logged(
+                lambda batch: program.check(batch)[0], after=self._intake.offsets()
+            )
+        if is_refused:
+            raise InvalidArgument(
+                f"{type(program).__name__} cannot be started on stream {self._intake.name!r} yet: it cannot take an edge that was "
+                "pushed before the restart, which waits for the files that come before it",
+                hint="Start it when the files are read, and such edges are removed.",
+            )
+
     def start(self, every_s: float) -> None:
         """Take one every so many seconds from now on, on a thread; one that takes longer delays the next."""
         if self._thread is None:

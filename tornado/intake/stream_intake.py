@@ -149,6 +149,11 @@ class StreamIntake:
         self._is_held = bool(reached)
         return reached
 
+    @property
+    def is_held(self) -> bool:
+        """Whether what the log has waits for `release`."""
+        return self._is_held
+
     def begin(self, stream: EdgeStreamView) -> None:
         """Take into this stream from now on, which has begun; a second call changes nothing.
 

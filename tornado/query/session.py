@@ -314,6 +314,9 @@ class Session:
     ) -> LoopHandle:
         started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
         program = _with_numbers(program, self.service.codec_of(stream))
+        for served in self.service.streams():
+            if served.name == stream and served.checkpoints is not None:
+                served.checkpoints.refuse_held(program)
         loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
         if started is not None:
             try:
