@@ -207,6 +207,9 @@ class MainLoop:
     def check(self, batch):
         return Checked(*self.program.check(batch))
 
+    def refuse_impossible(self, batch, source, checked):
+        return checked
+
     def admit(self, batch, source, offset, timeout_s=None, *, checked=()):
         self.master.answers.wait()
         if self.master.lagging:

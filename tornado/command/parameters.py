@@ -276,7 +276,9 @@ def _one_of(spellings: dict[str, Any]) -> Callable[[str], Any]:
 
 def _several(item: Callable[[str], Any], container: type) -> Callable[[str], Any]:
     def values(word: str) -> Any:
-        parts = [part.strip() for part in word.split(",") if part.strip()]
+        parts = [part.strip() for part in word.split(",")]
+        if not all(parts):
+            raise click.BadParameter(f"{word!r} has an empty part; separate values by single commas")
         try:
             return container(item(part) for part in parts)
         except ValueError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from ..errors import InvalidArgument
 from ..records.edge_batch import EdgeBatch
@@ -11,8 +12,29 @@ from .checkpoint import not_stored
 from .edge_shares import reverse_shares_of
 from .main_loop import MainLoop
 from .statistics import BranchState
-from .stream import BACKLOG_LIMIT_RECORDS
+from .stream import BACKLOG_LIMIT_RECORDS, EdgeStream
 from .vertex_program import VertexProgram, can_refuse, first_refused
+
+_Found = TypeVar("_Found")
+
+
+def through_keeper(stream: EdgeStream, look: Callable[[MainLoop], _Found]) -> _Found:
+    """Return what `look` returns of the loop through which a graph is looked at, or of the next where that is removed or fails meanwhile.
+
+    Raises
+    ------
+    InvalidArgument
+        When all loops have failed, or were removed.
+    """
+    while isinstance(keeper := stream.keeper(), MainLoop):
+        try:
+            return look(keeper)
+        except Exception:
+            if keeper.error is None or stream.keeper() is None:
+                raise
+    raise InvalidArgument(
+        f"the loops on stream {stream.name!r} have failed or were removed", hint="Start a stream again."
+    )
 
 
 def require_possible(keeper: MainLoop, program: VertexProgram) -> None:

@@ -15,7 +15,6 @@ from ..value_types import shown
 from .adoption import Adoption
 from .branch import Branch
 from .branch_edges import edges_of_branch, edges_of_stored
-from .checkpoint import store_checkpoint
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
 from .kind import kind_of_program, kinds
@@ -169,24 +168,6 @@ class MainLoop:
         """Which worker a vertex belongs to."""
         return self.stream.partition
 
-    @property
-    def on_full_journal(self) -> Callable[[], object]:
-        """See `EdgeStream`."""
-        return self.stream.on_full_journal
-
-    @on_full_journal.setter
-    def on_full_journal(self, store: Callable[[], object]) -> None:
-        self.stream.on_full_journal = store
-
-    @property
-    def versions_in_use(self) -> Callable[[], Collection[int]]:
-        """See `EdgeStream`."""
-        return self.stream.versions_in_use
-
-    @versions_in_use.setter
-    def versions_in_use(self, named: Callable[[], Collection[int]]) -> None:
-        self.stream.versions_in_use = named
-
     # Reading
 
     def approximation(self) -> Values:
@@ -235,12 +216,12 @@ class MainLoop:
                 branch.read_edges_by(partial(edges_of_stored, self.stream.stored, at))
             return branch
         if reads_edges:
-            self._require_stored("edges are read", hint="Ask without a check")
+            self.require_stored("edges are read", hint="Ask without a check")
         fresh = program.begins_anew(self.program)
         return self._fork(program, fresh=fresh, max_iterations=max_iterations, reads_edges=reads_edges)
 
     def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
-        self._require_stored()
+        self.require_stored()
         with self.stream.stored.reading(at):
             stored = self.stream.stored.find(at)
             point = stored.fixed_point(self.kind.identity(program), self.name)
@@ -336,10 +317,9 @@ class MainLoop:
         NotSupported
             When of its kind of programs nothing is stored.
         """
-        self._require_stored()
         if not self.stream.running:
             self._parts.raise_failure()
-        return store_checkpoint(self.stream, before_write=before_write)
+        return self.stream.checkpoint(before_write=before_write)
 
     def fork_to_store(self, *, reads_edges: bool) -> Branch:
         """Fork with its own parameters, and with the edges or without; under the order."""
@@ -359,7 +339,7 @@ class MainLoop:
         -------
         The oldest one that is left, or None where none is stored.
         """
-        return self.stream.stored.forget(keep=keep, in_use=in_use)
+        return self.stream.trim_snapshots(keep=keep, in_use=in_use)
 
     def check_stored(self, stored: StoredSnapshot) -> None:
         """Refuse to go on from a snapshot where of the kind of the program nothing is stored.
@@ -539,14 +519,15 @@ class MainLoop:
         """A branch that runs."""
         return self._branches.get(number)
 
-    # Private
-
-    def _require_stored(self, what: str = "snapshots are stored", hint: str = "Fork without `at`") -> None:
+    def require_stored(self, what: str = "snapshots are stored", hint: str = "Fork without `at`") -> None:
+        """Raise `NotSupported` where of its kind of programs nothing is stored."""
         if not self.kind.is_stored:
             raise NotSupported(
                 f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no {what}",
                 hint=f"{hint}; stored are loops of kinds that can be: {_stored_kinds()}.",
             )
+
+    # Private
 
     def _values(self, parts: Sequence[PartView]) -> Values:
         """The values that these parts hold, of all workers."""

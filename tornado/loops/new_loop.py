@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..errors import CallerError
 from .vertex_program import VertexProgram
+
+Started = TypeVar("Started")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +54,14 @@ class NewLoop:
         if self.on_refused is None:
             raise error
         self.on_refused(error)
+
+
+def not_refused(wanted: Sequence[NewLoop], start: Callable[[NewLoop], Started]) -> list[Started]:
+    """Start loops one after another; one that is refused is told why, and the others go on."""
+    started = []
+    for other in wanted:
+        try:
+            started.append(start(other))
+        except CallerError as error:
+            other.refuse(error)
+    return started

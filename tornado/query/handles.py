@@ -370,10 +370,10 @@ class LoopHandle:
 
         A later start on the same store goes on from it, where the store is durable.
         """
-        return self._served.checkpoints_of(self.loop, self._service.clock).take()
+        return self._served.checkpoints_by(self._service.clock).take()
 
     def checkpoints(self) -> CheckpointStatistics | None:
-        """Return how the checkpoints of this loop went, or None for a loop that the session did not start."""
+        """Return how the checkpoints of its stream went, or None for a loop that the session did not start."""
         found = self._served.checkpoints
         return None if found is None else found.statistics()
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..certificate import Kind, Side
 from . import problems
 from .ids import INT64_MAX, INT64_MIN
-from .request import Mode, QueryRequest
+from .request import MOST_VERTICES, Mode, QueryRequest
 
 DEADLINE_S = 30.0
 # Of all objects in a body. The parser holds the interpreter for a microsecond an entry, and health waits for that.
@@ -39,6 +39,7 @@ class QueryBody(BaseModel):
     vertices: list[int | str] | None = Field(
         None,
         fail_fast=True,
+        max_length=MOST_VERTICES,
         description="Only these; strings where the loop has such ids, and with `?ids=string`. With neither this nor `top`, "
         "all vertices.",
         examples=[[4, 5]],
@@ -306,8 +307,9 @@ def parse_body(model: type[Body], body: bytes, what: str, example: str) -> Body:
         if error.error_count() > MOST_FAULTS:
             raise _too_many(what, error) from None
         first = error.errors(include_url=False, include_context=False)[0]
+        place = [".".join(map(str, first["loc"]))] if first["loc"] else []  # none where all of it is wrong
         raise problems.invalid(
-            f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg']}", hint=f"It looks like {example}."
+            ": ".join([what, *place, first["msg"]]), hint=f"It looks like {example}."
         ) from None
 
 
@@ -334,6 +336,12 @@ def _too_many(what: str, error: ValidationError) -> problems.ProblemError:
 def _problem(error: ValidationError) -> problems.ProblemError:
     if error.error_count() > MOST_FAULTS:
         return _too_many("the question", error)
+    if any(fault["type"] == "too_long" for fault in error.errors(include_url=False, include_input=False)):
+        # Without what was given: the list is the longest part of the body.
+        return problems.invalid(
+            f"vertices has more than the {MOST_VERTICES} entries that are taken at once",
+            hint="Ask in parts, or for all of them.",
+        )
     faults = error.errors(include_url=False, include_context=False)
     first = faults[0]
     if first["type"] == "json_invalid":

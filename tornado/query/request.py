@@ -18,6 +18,8 @@ import numpy as np
 from ..config import Settings
 from ..errors import InvalidArgument
 
+MOST_VERTICES = 100_000
+
 
 class Mode(Enum):
     """Exact answers fork a branch; approximate ones read the main loop as it is."""
@@ -43,8 +45,8 @@ class ServiceLimits:
     deadline_s, max_deadline_s : float
         The deadline when none is given, and the greatest that may be asked for.
     vertices, sources, top, page : int
-        The longest list of vertices, the most sources that `min_offsets` names, the greatest `top` and the greatest `limit` of one
-        request.
+        The longest list of vertices (over HTTP never above `MOST_VERTICES`), the most sources that `min_offsets` names, the greatest
+        `top` and the greatest `limit` of one request.
     """
 
     branches: int = 16
@@ -54,7 +56,7 @@ class ServiceLimits:
     retained_size_bytes: int = 1 << 30
     deadline_s: float = 300.0
     max_deadline_s: float = 86_400.0
-    vertices: int = 100_000
+    vertices: int = MOST_VERTICES
     sources: int = 10_000
     top: int = 1_000_000
     page: int = 1_000_000

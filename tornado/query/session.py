@@ -89,6 +89,7 @@ class Session:
         self.service = QueryService(master, limits=limits, pusher=pusher)
         self._started = StartedLoops(master.store)
         self._membership = Lock()  # what is stored of started loops says which of them run
+        self._beginnings: dict[str, Lock] = {}  # by stream, of those that handles were given of
         self._closing = ExitStack()
         if store is not None:
             self._closing.callback(store.close)
@@ -229,14 +230,14 @@ class Session:
         served.intake.restore()
         versions_in_use = partial(self.service.versions_in_use, stream)
         served.checkpoints = Checkpoints(
-            loop,
             served.intake,
+            version=None if loop.restored is None else int(loop.restored.snapshot.version),
             keep=keep_snapshots,
             in_use=versions_in_use,
             on_failure=on_checkpoint_failure,
             clock=self.service.clock,
         )
-        loop.on_full_journal, loop.versions_in_use = served.checkpoints.take, versions_in_use
+        loop.stream.on_full_journal, loop.stream.versions_in_use = served.checkpoints.take, versions_in_use
         if checkpoint_every_s is not None:
             served.checkpoints.start(checkpoint_every_s)
         return LoopHandle(self.service, loop)
@@ -270,7 +271,8 @@ class Session:
             keep_snapshots=keep_snapshots,
             on_checkpoint_failure=on_checkpoint_failure,
         )
-        return StreamHandle(self, checked_loop_name(name), begin)
+        beginning = self._beginnings.setdefault(checked_loop_name(name), Lock())
+        return StreamHandle(self, name, begin, beginning=beginning)
 
     def remove(self, name: str) -> None:
         """Remove a loop: its queries are cancelled, and its memory is free again. What else reads its stream goes on.
@@ -313,11 +315,14 @@ class Session:
     ) -> LoopHandle:
         bound = program.bound_of(delay_bound)
         started = None if app is None else StartedLoop.of(name, app, program, bound)
-        program = _with_numbers(program, self.service.ids(stream))
+        program = _with_numbers(program, self.service.codec_of(stream))
+        for served in self.service.streams():
+            if served.name == stream and served.checkpoints is not None:
+                served.checkpoints.refuse_held(program)
         loop = self.master.start(program, name=name, delay_bound=bound, stream=stream, app=app)
         if started is not None:
             try:
-                self.service.served(loop).checkpoints_of(loop, self.service.clock).pass_refused(program)
+                self.service.served(loop).checkpoints_by(self.service.clock).pass_refused(program)
                 with self._membership:
                     if self.master.loops.get(name) is loop:  # otherwise it was removed meanwhile
                         self._started.add(stream, started)
