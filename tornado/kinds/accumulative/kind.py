@@ -13,9 +13,10 @@ from ...certificate import Certificate
 from ...engine import WireType
 from ...graph import PartitionMap
 from ...kernel_modules import load_module
+from ...loops.edge_shares import shares_of
 from ...loops.kind import Fields, PartPlan, PlanReader
 from ...loops.part import StreamView
-from ...loops.share import Share, shares_of
+from ...loops.share import Share
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
 from ..compiled_functions import program_source

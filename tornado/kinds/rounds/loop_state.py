@@ -161,7 +161,8 @@ class RoundsState:
 
     def values_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """See `RowValues`."""
-        return self.values[rows]
+        values: NDArray[Any] = self.values[rows]
+        return values
 
     def stored_columns(self, rows: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
         """Return what is stored of some rows: all rounds, and the values at the last one for whoever reads answers."""

@@ -267,7 +267,8 @@ class LoopState:
 
     def values_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """See `RowValues`."""
-        return self.values[rows]
+        values: NDArray[Any] = self.values[rows]
+        return values
 
     def stored_columns(self, rows: NDArray[np.int32], ids: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return what is stored of some rows: values, and the ids of parents (their own without one).
