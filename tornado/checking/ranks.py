@@ -73,9 +73,10 @@ class RanksCheck:
             fault = Fault(int(graph.ids[bad[0]]), "has no rank")
             return Verdict(self.method, len(graph.ids), graph.edges, fault)
         values = np.ascontiguousarray(answer.values, np.float64)
-        residual = np.abs(self._taken_on(values, graph) - values)
-        total = _sum(residual) + ROUNDING * max(1.0, _sum(np.abs(values)))
-        within = total / (1.0 - self.damping)
+        begins = self._begins(graph)
+        residual = np.abs(self._taken_on(values, begins, graph) - values)
+        total = _sum(residual) + ROUNDING * max(_sum(begins), _sum(np.abs(values)))
+        within = min(total / (1.0 - self.damping), _furthest(values))
         found: Fault | None = None
         if not within <= answer.bound:
             row = int(np.argmax(residual))
@@ -92,7 +93,7 @@ class RanksCheck:
             measured=(("residual", float(total)), ("within", float(within))),
         )
 
-    def _taken_on(self, values: Floats, graph: NumberedGraph) -> Floats:
+    def _taken_on(self, values: Floats, begins: Floats, graph: NumberedGraph) -> Floats:
         """Return the right side of the equation."""
         count = len(values)
         weights, errors = np.zeros(count), np.zeros(count)
@@ -106,7 +107,6 @@ class RanksCheck:
             edges = page.sources, page.targets, page.weights
             kernel.add_shares(*edges, per_weight, brought, errors)
         brought += errors
-        begins = self._begins(graph)
         lost = _sum(values[~has_edges])
         taken_on: Floats = self.damping * brought + (1.0 - self.damping + self.damping * lost) * begins
         return taken_on
@@ -125,6 +125,12 @@ class RanksCheck:
                 begins[row] += share
         total = begins.sum()
         return begins / total if total > 0.0 else begins
+
+
+def _furthest(values: Floats) -> float:
+    """Return how far from the ranks these values can be at all: where both are shares of 1, no further than 2."""
+    are_shares = (values >= 0.0).all() and abs(_sum(values) - 1.0) <= ROUNDING
+    return 2.0 if are_shares else np.inf
 
 
 def _sum(numbers: Floats) -> float:
