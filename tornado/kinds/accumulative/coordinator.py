@@ -90,7 +90,8 @@ class Coordinator:
         # Those that have nothing to do say so once; what they said counts until they go on.
         self._reports = {worker: report for worker, report in self._reports.items() if report.is_idle}
         bases = math.fsum(report.bases for report in reports)
-        if bases > 0.0:
+        # A part that does not sweep has the base with which it began, and totals that are only kept up.
+        if bases > 0.0 and len(sweeping) == len(reports):
             flow = math.fsum(report.flow for report in reports)
             self._base = (mass - self._factor * flow) / bases
         return Instruction(Phase.AIM, self._attempt, self._base)

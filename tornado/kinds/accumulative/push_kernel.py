@@ -75,6 +75,8 @@ def run_cursor(graph, loop, parameters, fuel):
     row = loop.counters[CURSOR_ROW] - 1
     if row < 0:
         return fuel
+    if fuel <= 0:
+        return np.int64(0)
     change = loop.totals[CURSOR_CHANGE]
     version = loop.counters[VERSION]
     latest = version == ANY_VERSION or loop.changed[row] & OUT_LIST == 0
