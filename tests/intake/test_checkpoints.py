@@ -1,9 +1,7 @@
 """Checkpoints of a loop: in the right order, every so often, counted where they fail, and no more of them than wanted."""
 
 import contextlib
-import gc
 import threading
-import weakref
 
 import pytest
 
@@ -113,23 +111,6 @@ def test_a_checkpoint_is_taken_when_it_is_due_and_the_next_one_so_long_after_it_
     assert began == [60, 120, 210, 270]  # the third at once: it was due while the second was under way
     statistics = checkpoints.statistics()
     assert (statistics.stored, statistics.age_s, statistics.duration_s) == (4, 10, 10)
-
-
-@pytest.mark.usefixtures("compiled_paths")
-def test_checkpoints_are_those_of_a_stream_and_hold_no_loop_that_was_removed():
-    with open_store("memory:") as memory, opened(memory, workers=1) as session:
-        first = session.start(ShortestPaths(source=1), "roads", keep_snapshots=1)
-        far = session.start(ShortestPaths(source=2), "far", stream="roads")
-        first.insert([1], [2])
-        first.checkpoint()
-        removed = weakref.ref(first.loop)
-        del first
-        session.remove("roads")
-        far.insert([2], [3])
-        version = far.checkpoint()
-        assert [snapshot.version for snapshot in far.snapshots()] == [version]
-        assert far.checkpoints().stored == 2
-        eventually(lambda: gc.collect() >= 0 and removed() is None)
 
 
 def test_a_failure_without_a_listener_is_a_warning(fake, monkeypatch, caplog):
