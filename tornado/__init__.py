@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import TornadoError
+    from .errors import InvalidArgument, TornadoError
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
     from .kinds.general.program import GeneralProgram
@@ -31,6 +31,7 @@ __version__ = "0.1.0"
 __all__ = [
     "EdgeBatch",
     "GeneralProgram",
+    "InvalidArgument",
     "RoundsProgram",
     "SelectiveProgram",
     "TornadoError",
@@ -46,6 +47,7 @@ __all__ = [
 _HOMES = {
     "EdgeBatch": ".records.edge_batch",
     "GeneralProgram": ".kinds.general.program",
+    "InvalidArgument": ".errors",
     "RoundsProgram": ".kinds.rounds.program",
     "SelectiveProgram": ".kinds.selective.program",
     "TornadoError": ".errors",

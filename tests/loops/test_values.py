@@ -56,7 +56,9 @@ def local(table):
         are_known=lambda found, _: found % 2 == 0,
         known_rows=lambda count: np.arange(0, 2 * count, 2),
     )
-    state = SimpleNamespace(columns=SimpleNamespace(value=pairs), values=pairs, rows_seen=len(ids))
+    state = SimpleNamespace(
+        columns=SimpleNamespace(value=pairs), values=pairs, values_of=pairs.__getitem__, rows_seen=len(ids)
+    )
     return LocalValues(graph, state, len(table))
 
 

@@ -20,6 +20,10 @@ class RowState(Protocol):
         """What every row has: float64[rows], int64[rows], or int64[rows, 2]; not a copy."""
         ...
 
+    def values_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """What rows are worth, of the type that `values` are."""
+        ...
+
     @property
     def rows_seen(self) -> int:
         """How many rows of the graph it has columns for."""
@@ -77,4 +81,4 @@ class LocalValues:
 
 def _shown_of(state: RowState, rows: Ids) -> ValueArray:
     """What is shown of the values in these rows."""
-    return shown(state.values[rows])
+    return shown(state.values_of(rows))

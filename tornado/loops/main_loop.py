@@ -201,13 +201,15 @@ class MainLoop:
         ------
         InvalidArgument
             When no snapshot of version `at` is stored; the message lists those that are.
-            Or a parameter is fixed where the loop is started.
+            Or a parameter is fixed where the loop is started, or not what its field is declared to be.
         UnknownField
             For a parameter that the program does not have.
         """
         self._parts.raise_failure()
         self.program.require_free(parameters or {})
         program = self.program.with_parameters(parameters or {})
+        if parameters:
+            program.check_parameters()
         if at is not None:
             return self._fork_at(at, program, max_iterations)
         return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)

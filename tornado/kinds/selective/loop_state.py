@@ -213,6 +213,11 @@ class LoopState:
         self.values[rows] = values
         self.columns.candidate[rows] = values
 
+    def values_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """The values of rows."""
+        found: NDArray[Any] = self.values[rows]
+        return found
+
     def stored_columns(self, rows: NDArray[np.int32], ids: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """See `StoredState`: values, and the ids of parents (their own without one)."""
         parents = self.columns.parent[rows]
