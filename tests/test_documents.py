@@ -205,6 +205,6 @@ def test_the_programs_of_the_document_give_the_answers_of_the_document(tornado_p
     for file, program in re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         (tmp_path / file).write_text(program)
     sessions = sessions_of(name)
-    assert len(sessions) == 2
+    assert len(sessions) == 3
     for session in sessions:
         assert performed(session, tornado_process, tmp_path) == session

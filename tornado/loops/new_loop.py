@@ -36,7 +36,9 @@ class NewLoop:
     @property
     def bound(self) -> int | None:
         """The delay bound that it gets."""
-        return self.program.bound_of(self.delay_bound)
+        if self.delay_bound == USUAL_DELAY_BOUND:
+            return self.program.usual_delay_bound
+        return self.delay_bound
 
     def check(self) -> None:
         """Refuse parameters that are none of the program, and a delay bound that it does not converge for.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Side
-from ..config import DEFAULT_DELAY_BOUND, USUAL_DELAY_BOUND, DelayBound
+from ..config import DEFAULT_DELAY_BOUND
 from ..errors import InvalidArgument, UnknownField
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
@@ -136,16 +136,9 @@ class VertexProgram:
             if declared == "float" and (is_bool or not isinstance(value, int | float | np.number)):
                 raise InvalidArgument(f"{type(self).__name__}.{field.name} is {value!r} but must be a number")
 
-    def bound_of(self, delay_bound: DelayBound) -> int | None:
-        """Return the delay bound of a loop for which this one was named.
-
-        Parameters
-        ----------
-        delay_bound
-            `USUAL_DELAY_BOUND` where none was: the general one then, as far as `delay_bounds` allow it.
-        """
-        if delay_bound != USUAL_DELAY_BOUND:
-            return delay_bound
+    @property
+    def usual_delay_bound(self) -> int | None:
+        """The delay bound of a loop for which none is named: the general one, as far as `delay_bounds` allow it."""
         least, greatest = self.delay_bounds
         return max(least, DEFAULT_DELAY_BOUND if greatest is None else min(DEFAULT_DELAY_BOUND, greatest))
 

@@ -41,7 +41,9 @@ def check_parameters(program: Any, given: Mapping[str, Any], codec: IdCodec) -> 
         For a value of another type than its field, naming both; or a parameter that is fixed where the loop is started.
     """
     _converted(program, given, codec, look_up=False)
-    program.require_free(given)
+    fixed: frozenset[str] = getattr(program, "fixed_parameters", frozenset())
+    if not fixed.isdisjoint(given):
+        program.require_free(given)
 
 
 def parameters_inside(program: Any, given: Mapping[str, Any], codec: IdCodec) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from ..config import (
+    DEFAULT_DELAY_BOUND,
     DEFAULT_HTTP_HOST,
     DEFAULT_KEPT_SNAPSHOTS,
     USUAL_DELAY_BOUND,
@@ -218,7 +219,7 @@ class Session:
             loop = self.master.start(
                 program,
                 name=name,
-                delay_bound=delay_bound,
+                delay_bound=_bound_of(program, delay_bound),
                 new_stream=stream,
                 is_undirected=undirected,
                 beside=self._beside(served, name, beside),
@@ -313,7 +314,7 @@ class Session:
     def _start_beside(
         self, stream: str, program: Any, name: str, delay_bound: DelayBound, app: str | None
     ) -> LoopHandle:
-        bound = program.bound_of(delay_bound)
+        bound = _bound_of(program, delay_bound)
         started = None if app is None else StartedLoop.of(name, app, program, bound)
         program = _with_numbers(program, self.service.codec_of(stream))
         for served in self.service.streams():
@@ -531,6 +532,14 @@ def loop_name(class_name: str) -> str:
     'shortest_paths'
     """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+
+
+def _bound_of(program: Any, delay_bound: DelayBound) -> int | None:
+    """Return the delay bound that a loop gets: where none was named, what is usual for its program."""
+    if delay_bound != USUAL_DELAY_BOUND:
+        return delay_bound
+    usual: int | None = getattr(program, "usual_delay_bound", DEFAULT_DELAY_BOUND)
+    return usual
 
 
 def _with_numbers(program: Any, codec: IdCodec) -> Any:

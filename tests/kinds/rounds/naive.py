@@ -1,5 +1,6 @@
 """What programs of rounds compute, as plainly as their definitions are written (LDBC Graphalytics, CDLP): no state, no queue."""
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -63,3 +64,30 @@ def propagated_by_arrays(src, dst, ids, rounds):
         labels = labels.copy()
         labels[who] = pairs[order, 1][first]
     return labels
+
+
+def pageranks(edges, vertices, rounds, damping=0.85):
+    """PageRank after so many rounds, as LDBC Graphalytics writes it down (PR)."""
+    out = {vertex: [] for vertex in vertices}
+    for (source, target), weights in edges.items():
+        out[source] += [target] * len(weights)
+    ranks = dict.fromkeys(vertices, 1.0 / max(1, len(vertices)))
+    for _ in range(rounds):
+        dangling = math.fsum(ranks[vertex] for vertex in vertices if not out[vertex])
+        before, count = ranks, len(vertices)
+        ranks = dict.fromkeys(vertices, (1.0 - damping) / count + damping * dangling / count)
+        for vertex, targets in out.items():
+            for target in targets:
+                ranks[target] += damping * before[vertex] / len(targets)
+    return ranks
+
+
+def pageranks_by_arrays(src, dst, ids, rounds, damping=0.85):
+    """The same for graphs that are too large for the above: float64[n], a rank for each of `ids`."""
+    sources, targets, count = np.searchsorted(ids, src), np.searchsorted(ids, dst), len(ids)
+    degrees = np.bincount(sources, minlength=count)
+    ranks = np.full(count, 1.0 / count)
+    for _ in range(rounds):
+        shares = np.bincount(targets, weights=ranks[sources] / degrees[sources], minlength=count)
+        ranks = (1.0 - damping) / count + damping * (shares + ranks[degrees == 0].sum() / count)
+    return ranks

@@ -2,6 +2,7 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from apps.connected_components import ConnectedComponents
@@ -10,16 +11,18 @@ from apps.sssp import ShortestPaths
 from tests.kinds import conformance
 from tests.kinds.conformance import WAIT_S, Prefix, values_of
 from tests.kinds.rounds.changes import batch_of, changes
-from tests.kinds.rounds.naive import labels_after, neighbours, propagated
+from tests.kinds.rounds.naive import labels_after, neighbours, propagated, propagated_by_arrays
 from tests.kinds.rounds.programs import Colours, Downstream
 from tests.kinds.samples import SAMPLES
 from tornado.engine import SimulationEngine
-from tornado.errors import InvalidArgument
+from tornado.errors import InvalidArgument, TornadoError
 from tornado.kinds.rounds import branch_processor, main_processor, processor
 from tornado.kinds.rounds import loop_columns as names
-from tornado.loops import BranchState, Master
+from tornado.loops import BranchState, Master, stream_part
+from tornado.records.edge_batch import EdgeBatch
 from tornado.records.operations import INSERT, REMOVE
 from tornado.storage import MemoryStore
+from tornado.testing import rmat
 
 
 class Fed:
@@ -135,6 +138,39 @@ def test_a_removal_costs_what_is_near_it_and_a_branch_behind_it_no_more(workers)
 
 def cells_computed_of(branch):
     return sum(int(part.state.counters[names.EDGES_VISITED]) for part in branch.processors)
+
+
+def test_reading_a_graph_in_costs_so_much_an_edge_however_often_much_of_it_is_dirty(monkeypatch):
+    monkeypatch.setattr(main_processor, "_PENDING_LIMIT", 64)
+    monkeypatch.setattr(stream_part, "_RECORDS_ALONE", 256)
+    monkeypatch.setattr(main_processor, "FUEL", 1024)
+    records = rmat(11, seed=4).records()
+    rounds, batch = 10, 1 << 10
+    with Master(None, 1, SimulationEngine(1, seed=1)) as master:
+        loop = master.start(LabelPropagation(rounds=rounds), "labels")
+        for first in range(0, len(records), batch):
+            loop.admit(records.slice(first, first + batch), "records", first + 1)
+        assert loop.wait_idle(WAIT_S)
+        # Each end is heard and spread in each round once all is there; what was computed before is paid for by records, or was
+        # done beside them: in each step, and in those in which no records were left.
+        once = rounds * 4
+        beside = main_processor._VISITS_A_RECORD + 1024 // 256
+        assert once // 2 * len(records) < cells_computed(loop) <= (2 * once + 2 * beside) * len(records)
+
+
+def test_a_round_may_say_more_than_is_sent_at_once():
+    vertices, rounds = 150_000, 3
+    ids = np.arange(vertices)
+    with Master(workers=2) as master:
+        loop = master.start(LabelPropagation(rounds=rounds), "ring")
+        # In an order in which hardly any vertex can be done with before all edges are there.
+        for first in (0, 1, 2):
+            src = ids[first::3]
+            loop.admit(EdgeBatch.of(src, (src + 1) % vertices), "records", first + 1)
+        assert loop.wait_idle(WAIT_S)
+        found, labels = loop.approximation().arrays()
+        assert np.array_equal(found, ids)
+        assert np.array_equal(labels, propagated_by_arrays(ids, (ids + 1) % vertices, ids, rounds))
 
 
 def test_one_program_beside_others_on_a_stream_that_runs():
@@ -269,3 +305,16 @@ def test_columns_of_a_branch_that_was_given_up_in_a_hub_are_used_again(monkeypat
             expected = propagated(fed.prefix.edges, fed.prefix.vertices, 3, initial=first)
             assert values_of(again.values()) == expected
             again.release()
+
+
+def test_a_graph_that_is_too_large_for_so_many_rounds_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr(main_processor, "MOST_CELLS", 60)
+    with Master() as master:
+        loop = master.start(LabelPropagation(rounds=5), "labels")
+        loop.admit(batch_of([(number, number + 1, 1.0, INSERT) for number in range(9)]), "records", 9)
+        assert loop.wait_idle(WAIT_S)
+        loop.admit(batch_of([(100, 101, 1.0, INSERT)]), "records", 10)
+        with pytest.raises(
+            TornadoError, match=r"12 vertices and ghosts are more than .* with 5 rounds each \(10\)"
+        ):
+            loop.wait_idle(WAIT_S)

@@ -17,6 +17,8 @@ from .bundle import RoundsBundle
 from .loop_state import RoundsState
 from .processor import FUEL, RoundsProcessor, TakenBundle
 
+_END = 1 << 60  # the iteration behind all others, at which workers say what answers need of everybody
+
 
 class RoundsBranch(RoundsProcessor):
     """See the module.
@@ -63,6 +65,7 @@ class RoundsBranch(RoundsProcessor):
         self._begins_at = 0  # the iteration of its token when it starts
         self._awaits_limit = False
         self._has_cut = False
+        self._has_told = False
 
     @property
     def is_converged(self) -> bool:
@@ -192,6 +195,17 @@ class RoundsBranch(RoundsProcessor):
         self._receive()
         finished = self._advance(FUEL)
         self._flush()
-        self._move_token(stays=bool(self._arrived))
+        if self.kept.are_wanted and not self._has_told:
+            self._tell_at_the_end()
+        else:
+            self._move_token(stays=bool(self._arrived))
         if not finished:
             self.operator.activate()
+
+    def _tell_at_the_end(self) -> None:
+        """Wait with the token until nobody has anything left to compute, and then say what is kept."""
+        self._move_token(stays=True, last=_END)
+        if self.operator.timestamp == _END and self.operator.arriving() > _END:
+            self._tell_kept(self.vertices)
+            self._has_told = True
+            self.operator.move_token(NEVER, stays=False)

@@ -52,11 +52,15 @@ class RoundsBundle:
         In the order in which they were made.
     marker
         The number of the fork whose snapshot it delimits: everything after it comes from after the sender's record. -1: none.
+    kept
+        Of the sender's vertices, for `RoundsProgram.coefficients`: how many there are, and what those at which no edge begins
+        have at each round. None: it says nothing of that.
     """
 
     sender: int
     messages: RoundsMessages = NO_MESSAGES
     marker: int = -1
+    kept: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.messages.kinds)

@@ -120,7 +120,7 @@ class RoundsKind:
         del delay_bound  # the program allows 1 only
         kernel, arguments = program.kernel(), program.arguments()
         warm(kernel, arguments, program.worst)
-        return RoundsPlan(kernel, arguments, program.rounds, program.worst, hears_back, commits)
+        return RoundsPlan(kernel, arguments, program.kept_rounds, program.worst, hears_back, commits)
 
     def fork_arguments(self, program: RoundsProgram) -> tuple[object, ...]:
         """See `ProgramKind`."""
@@ -135,7 +135,8 @@ class RoundsKind:
 
     def identity(self, program: RoundsProgram) -> str:
         """See `ProgramKind`."""
-        parts = [program_source("initial", program.initial), repr(program.worst), repr(program.arguments())]
+        parts = [program_source(name, function) for name, function in program.functions().items()]
+        parts += [repr(program.worst), repr(program.arguments())]
         parts += [f"{program.rounds} rounds", *(["both ways"] if program.both_ways else [])]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -151,8 +152,8 @@ class RoundsKind:
         return (
             WireType(
                 RoundsBundle,
-                lambda bundle: (bundle.sender, *bundle.messages, bundle.marker),
-                lambda fields: RoundsBundle(fields[0], RoundsMessages.of(fields[1:5]), fields[5]),
+                lambda bundle: (bundle.sender, *bundle.messages, bundle.marker, bundle.kept),
+                lambda fields: RoundsBundle(fields[0], RoundsMessages.of(fields[1:5]), *fields[5:]),
             ),
         )
 

@@ -52,6 +52,7 @@ POSITION = 25  # the iteration at which a round was computed last
 LOOP_COUNTERS = 32
 
 MOST_ROUNDS = 1_000
+MOST_CELLS = 1 << 35  # of a main loop, that there is address space for: 400 GB would be written then
 MOST_TALLIED = 1 << 32  # entries that a tally has address space for
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
 HISTORY = 1 << 10  # iterations whose statistics are kept
@@ -66,6 +67,7 @@ class RoundsColumns(NamedTuple):
     dirty: Uint64s  # uint64[rows * words], bit set of the rounds at which the vertex may have another value
     flags: Uint8s  # uint8[rows]
     subscribers: Uint64s  # uint64[rows], bit set of the other workers that hold a ghost of this vertex
+    degree: Int32s  # int32[rows], of own vertices: how many edges begin there, where the program shares among them
     queue_row: Int32s  # int32[(rounds + 1) * rows], rows of the dirty cells of each round
     queue_length: Int64s  # int64[rounds + 1]
 

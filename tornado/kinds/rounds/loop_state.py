@@ -66,6 +66,7 @@ class RoundsState:
             dirty=reserve(rows * words, np.uint64),
             flags=reserve(rows, np.uint8),
             subscribers=reserve(rows, np.uint64),
+            degree=reserve(rows, np.int32),
             queue_row=reserve(cells, np.int32),
             queue_length=np.zeros(rounds + 1, np.int64),
             every_round=every_round,
@@ -82,6 +83,7 @@ class RoundsState:
             out_least=np.full(workers, NEVER, np.int64),
             counters=np.zeros(LOOP_COUNTERS, np.int64),
         )
+        self.coefficients: NDArray[np.float64] | None = None  # of rounds 0, 1 and so on, where vertices share
         self._reset_counters(worker, workers)
         self.addresses = addresses_of(self.columns)
 
@@ -103,6 +105,7 @@ class RoundsState:
         counters = self.columns.counters
         if counters[names.CURSOR_KIND] == SCAN_GATHER:  # it was given up in the middle of a hub
             self.columns.tally_count[: counters[names.TALLY_MASK] + 1] = 0
+        self.coefficients = None
         self.columns.queue_length[:] = 0
         self.columns.history_iteration[:] = -1
         self.columns.out_length[:] = 0
@@ -138,13 +141,29 @@ class RoundsState:
     def size_bytes(self) -> int:
         """Bytes of the columns by row that are in use."""
         of_cells = (self.rounds + 1) * (self.columns.value.itemsize + self.columns.queue_row.itemsize)
-        of_row = int(self.counters[names.WORDS]) * 8 + 1 + 8 * int(self.counters[names.WORKERS] > 1)
+        of_row = int(self.counters[names.WORDS]) * 8 + 1 + 4 + 8 * int(self.counters[names.WORKERS] > 1)
         return self.rows_seen * (of_cells + of_row)
 
     @property
     def values(self) -> NDArray[Any]:
         """What every row has at the last round: one number a row."""
         return self.of_round(self.rounds)
+
+    def values_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """What rows are worth: the values of the last round, or where vertices share a sum over all rounds."""
+        found: NDArray[Any] = self.values[rows]
+        if self.coefficients is not None:
+            found = np.zeros(len(rows))
+            for number, coefficient in enumerate(self.coefficients.tolist()):
+                found += coefficient * self.of_round(number + 1)[rows]
+            found *= np.maximum(1, self.columns.degree[rows])
+        return found
+
+    def kept_by(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How many rows these are, and what those of them at which no edge begins have at each round."""
+        keeping = rows[self.columns.degree[rows] == 0]
+        kept = [self.of_round(number)[keeping].sum() for number in range(1, self.rounds + 1)]
+        return np.array([len(rows), *kept], np.float64)
 
     def of_round(self, number: int) -> NDArray[Any]:
         """What every row has at a round; not a copy."""
@@ -159,15 +178,10 @@ class RoundsState:
         self.columns.queue_length[:] = 0
         counters[names.PENDING] = 0
 
-    def values_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        """See `RowValues`."""
-        values: NDArray[Any] = self.values[rows]
-        return values
-
     def stored_columns(self, rows: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
         """Return what is stored of some rows: all rounds, and the values at the last one for whoever reads answers."""
         rounds = np.column_stack([self.of_round(number)[rows] for number in range(1, self.rounds + 1)])
-        return {"values": self.values[rows], "rounds": rounds}
+        return {"values": self.values_of(rows), "rounds": rounds}
 
     def outbox(self, worker: int) -> RoundsMessages:
         """What there is for another worker: copies."""

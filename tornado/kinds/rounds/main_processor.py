@@ -19,8 +19,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import StoreCorrupt
+from ...errors import GraphTooLarge, StoreCorrupt
 from ...graph import PartitionMap
+from ...graph.evolving_graph import MOST_ROWS
 from ...loops.forks import Forks
 from ...loops.part import BranchPart, Traffic
 from ...loops.stream_part import StreamPart
@@ -29,13 +30,14 @@ from ...value_types import Worst
 from . import loop_columns as names
 from .branch_processor import RoundsBranch
 from .bundle import RoundsBundle
+from .loop_columns import MOST_CELLS
 from .loop_state import RoundsState
 from .processor import FUEL, RoundsProcessor
 
 # Dirty cells a round beyond which records wait.
 _PENDING_LIMIT = 1 << 12
 _PENDING_SHARE = 64  # one in so many of all cells may be dirty in any case
-_VISITS_A_RECORD = 64  # of edges, while records wait: some hundred nanoseconds
+_VISITS_A_RECORD = 16  # of edges, while records wait: about what applying one costs
 _SPARE_STATES = 4
 
 
@@ -81,7 +83,12 @@ class RoundsMain(RoundsProcessor):
         )
         self.hears_back = hears_back
         self.state = RoundsState(
-            worker=worker, workers=workers, rounds=rounds, hears_back=hears_back > 0, worst=worst
+            worker=worker,
+            workers=workers,
+            rounds=rounds,
+            hears_back=hears_back > 0,
+            worst=worst,
+            rows=min(MOST_ROWS, MOST_CELLS // (rounds + 1)),
         )
         self.branches: list[RoundsBranch] = []
         self._worst = worst
@@ -96,6 +103,7 @@ class RoundsMain(RoundsProcessor):
         self._failure: Exception | None = None
         # The first row of the graph, as the loop finds it, that was not taken in yet; None where there is none.
         self._following_row: int | None = 0 if self.graph.rows else None
+        self._told_at = (0, 0, 0)  # records, vertices and updates when it was said what is kept
         self._rested_at = self.graph.sequence, 0  # records and visits of edges when nothing was dirty last
 
     def build(self, scope: Scope) -> None:
@@ -156,6 +164,8 @@ class RoundsMain(RoundsProcessor):
         if not self.state.counters[names.PENDING]:
             self._rested_at = self.graph.sequence, int(self.state.counters[names.EDGES_VISITED])
         self._flush()
+        if self.kept.are_wanted and self._commits:
+            self._keep_others_told()
         self._move_token(stays=True)
         # A stream that is behind and can do nothing now waits for another worker, and is called when that has come further.
         if (
@@ -164,6 +174,14 @@ class RoundsMain(RoundsProcessor):
             or (more and (self.workers == 1 or not self.stream.is_behind()))
         ):
             self.operator.activate()
+
+    def _keep_others_told(self) -> None:
+        """Say what is kept whenever this worker is at rest and it may be something else than it said before."""
+        counters = self.state.counters
+        now = self.graph.sequence, self.graph.vertices, int(counters[names.UPDATES])
+        if now != self._told_at and (not counters[names.PENDING] or self.state.coefficients is None):
+            self._told_at = now
+            self._tell_kept(self.graph.vertices)
 
     # The stream
 
@@ -192,8 +210,27 @@ class RoundsMain(RoundsProcessor):
     def hear(self) -> None:
         """Take in the rows and edges that the last records changed."""
         self._set_floor()
+        self._require_room(self.graph.rows)
         self.state.expect(self.graph.rows)
         self.kernel.hear_edges(self.graph.addresses, self.state.addresses, self.arguments)
+
+    def _require_room(self, rows: int) -> None:
+        """Refuse more rows than there is address space for.
+
+        Raises
+        ------
+        GraphTooLarge
+            When there are.
+        """
+        if rows > self.state.rows:
+            raise GraphTooLarge(
+                f"{rows} vertices and ghosts are more than one worker can hold with {self.state.rounds} rounds each "
+                f"({self.state.rows}); start with more workers, or fewer rounds"
+            )
+
+    def _receive(self) -> None:
+        self._require_room(self.graph.rows + sum(len(arrived.bundle) for arrived in self._arrived))
+        super()._receive()
 
     def fail(self, error: Exception) -> None:
         """Raise this in the next step."""

@@ -21,6 +21,7 @@ from ..compiled_functions import compiled_arguments
 from ..local_values import LocalValues
 from . import loop_columns as names
 from .bundle import RoundsBundle
+from .kept_sums import KeptSums
 from .loop_state import RoundsState
 
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
@@ -55,6 +56,7 @@ class RoundsProcessor:
         self.operator: LoopOperator[RoundsBundle] = LoopOperator(worker, workers)
         self.bundles_sent = 0  # those with messages
         self.bundles_received = 0
+        self.kept = KeptSums(kernel, self.arguments, worker, workers)
         self.state: RoundsState
         self._arrived: deque[TakenBundle] = deque()
 
@@ -100,7 +102,10 @@ class RoundsProcessor:
 
     def _accept(self, bundle: RoundsBundle, iteration: int) -> None:
         """Take a bundle off the input, for `_receive`."""
-        if len(bundle):
+        if bundle.kept is not None:
+            self.bundles_received += 1
+            self.kept.hear(bundle.sender, bundle.kept, self.state)
+        elif len(bundle):
             self.bundles_received += 1
             self._arrived.append(TakenBundle(bundle, iteration))
 
@@ -180,11 +185,21 @@ class RoundsProcessor:
                 columns.out_least[target] = NEVER
         self.state.counters[names.SENT_LEAST] = NEVER
 
+    def _tell_kept(self, vertices: int) -> None:
+        """Tell all others what those of this worker's vertices keep at which no edge begins."""
+        own = self.kept.sum_own(self.graph, self.state, vertices)
+        if self.workers > 1:
+            self.operator.send_to_others(RoundsBundle(self.worker, kept=own))
+            self.bundles_sent += self.workers - 1
+
     # The token
 
-    def _move_token(self, *, stays: bool) -> None:
-        """Downgrade the token to the least iteration that work is pending at; without work, see `LoopOperator.move_token`."""
+    def _move_token(self, *, stays: bool, last: int = NEVER) -> None:
+        """Downgrade the token to the least iteration that work is pending at, or to `last` where that is before.
+
+        Without work, see `LoopOperator.move_token`.
+        """
         least = self.pending_least()
         if least > self.state.counters[names.CAP]:
             least = NEVER
-        self.operator.move_token(min(least, self._held_least()), stays=stays)
+        self.operator.move_token(min(least, self._held_least(), last), stays=stays)

@@ -9,6 +9,7 @@ from ...graph.rows_kernel import find_row, reverse_of, row_of
 from .loop_columns import (
     CAPACITY,
     FLOOR,
+    HEARS_BACK,
     IMPOSSIBLE,
     OWN,
     RESTORING,
@@ -25,7 +26,7 @@ from .loop_columns import (
 )
 from .queue_kernel import mark_every_round, outbox_is_full, send
 from .scan_kernel import consumers_here, hears_back, run_cursor, set_cursor
-from .stand_in import initial
+from .stand_in import COUNTS_OUT, initial
 
 _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
 _RECORD_COST = 8  # fuel for a message, beside the edges it makes the loop visit
@@ -37,6 +38,25 @@ def put_initial(graph, loop, row, parameters):
     value = initial(graph.ids[row], *parameters)
     for number in range(loop.counters[ROUNDS] + 1):
         loop.value[number * loop.counters[CAPACITY] + row] = value
+
+
+@nb.njit(cache=True)
+def count_out(graph, loop, row):
+    """Count the edges that begin at an own vertex; where there are no reverse lists, as many end there."""
+    if loop.counters[HEARS_BACK]:
+        loop.degree[row] = reverse_of(graph).in_length[row]
+    else:
+        loop.degree[row] = graph.in_length[row]
+
+
+@nb.njit(cache=True)
+def count_deltas(graph, lists, loop):
+    """Count the edges anew that begin at vertices where one came or went: what these share is another amount."""
+    for i in range(lists.counters[DELTAS]):
+        row = np.int64(lists.delta_consumer[i])
+        count_out(graph, loop, row)
+        if loop.counters[RESTORING] == 0:
+            mark_every_round(loop, row)
 
 
 @nb.njit(cache=True)
@@ -52,6 +72,8 @@ def admit_rows(graph, loop, parameters):
         if graph.owner[row] == loop.counters[WORKER]:
             loop.flags[row] = OWN
             mark_every_round(loop, row)
+            if COUNTS_OUT:
+                count_out(graph, loop, row)
 
 
 @nb.njit(cache=True)
@@ -91,6 +113,8 @@ def hear_edges(graph, loop, parameters):
     hear_deltas(graph, graph, loop)
     if hears_back(loop):
         hear_deltas(graph, reverse_of(graph), loop)
+    if COUNTS_OUT:
+        count_deltas(graph, reverse_of(graph) if loop.counters[HEARS_BACK] else graph, loop)
 
 
 @nb.njit(cache=True, nogil=True)

@@ -30,7 +30,7 @@ from .loop_columns import (
 )
 from .queue_kernel import mark_dirty, note_update, send_all
 from .stand_in import BOTH_WAYS
-from .tally_kernel import begin_tally, finish_tally, hear_value
+from .tally_kernel import begin_hearing, finish_hearing, hear_value
 
 _EDGES_AHEAD = 8  # edges that memory is asked for before their turn
 
@@ -84,7 +84,7 @@ def begin_gather(graph, loop, row, number, iteration):
     if hears_back(loop):
         reverse = reverse_of(graph)
         most += np.int64(reverse.in_length[row]) + buried_producers(reverse, loop, row)
-    begin_tally(loop, most)
+    begin_hearing(loop, most)
     set_cursor(loop, SCAN_GATHER, row, number, iteration)
 
 
@@ -163,7 +163,7 @@ def finish_gather(graph, loop):
     row, number = loop.counters[CURSOR_ROW], loop.counters[CURSOR_ROUND]
     iteration = loop.counters[CURSOR_ITERATION]
     capacity = loop.counters[CAPACITY]
-    value = finish_tally(loop, loop.value[(number - 1) * capacity + row])
+    value = finish_hearing(loop, row, number)
     loop.counters[CURSOR_KIND] = IDLE
     place = number * capacity + row
     if value == loop.value[place]:

@@ -52,12 +52,10 @@ def advance(graph, loop, horizon, fuel):
         if number == 0:
             return fuel
         iteration = due(loop, number)
-        if (
-            iteration >= min(horizon, loop.counters[SENT_LEAST])
-            or iteration > loop.counters[CAP]
-            or outbox_is_full(loop)
-        ):
+        if iteration >= min(horizon, loop.counters[SENT_LEAST]) or iteration > loop.counters[CAP]:
             return fuel
+        if outbox_is_full(loop):
+            break
         loop.counters[POSITION] = iteration
         # None of this round becomes dirty meanwhile, so it is not asked again which one is the least.
         while fuel > 0 and loop.queue_length[number] > 0 and not outbox_is_full(loop):
@@ -92,6 +90,7 @@ def copy_who_hears(loop, branch):
     branch.counters[ROWS_SEEN] = rows
     for row in range(rows):
         branch.flags[row] = loop.flags[row]
+        branch.degree[row] = loop.degree[row]
     for row in range(rows):
         branch.subscribers[row] = loop.subscribers[row] if loop.counters[WORKERS] > 1 else np.uint64(0)
 

@@ -8,11 +8,11 @@ import numba as nb
 import numpy as np
 
 from ...graph.rows_kernel import hash_id
-from .loop_columns import TALLY_MASK, TALLY_MOST
+from .loop_columns import CAPACITY, TALLY_MASK, TALLY_MOST
 
 
 @nb.njit(cache=True)
-def begin_tally(loop, most):
+def begin_hearing(loop, most):
     """Begin with nothing heard; at most so many values are going to be."""
     size = np.int64(4)
     while size < 2 * most:
@@ -40,8 +40,10 @@ def hear_value(loop, value):
 
 
 @nb.njit(cache=True)
-def finish_tally(loop, before):
-    """What the vertex has now: without neighbours what it had a round before. Leaves the table empty."""
+def finish_hearing(loop, row, number):
+    """What the vertex has at a round: without neighbours what it had a round before. Leaves the table empty."""
     for place in range(loop.counters[TALLY_MASK] + 1):
         loop.tally_count[place] = 0
-    return loop.gathered[0] if loop.counters[TALLY_MOST] > 0 else before
+    if loop.counters[TALLY_MOST] > 0:
+        return loop.gathered[0]
+    return loop.value[(number - 1) * loop.counters[CAPACITY] + row]
