@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tornado import SelectiveProgram
+from tornado import PathsCheck, SelectiveProgram
 
 
 @dataclass(frozen=True)
@@ -35,3 +35,7 @@ class BreadthFirstSearch(SelectiveProgram):
     def better(value: float, other: float) -> bool:
         """Fewer hops."""
         return value < other
+
+    def checker(self) -> PathsCheck:
+        """By a walk over edges that bring what is there, none of which may bring more."""
+        return PathsCheck((self.source,), "hops")

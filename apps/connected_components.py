@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tornado import SelectiveProgram
+from tornado import ComponentsCheck, SelectiveProgram
 
 
 @dataclass(frozen=True)
@@ -39,3 +39,7 @@ class ConnectedComponents(SelectiveProgram):
     def priority(value: tuple[int, int]) -> float:
         """The least label first, and near before far. Where labels are too large for both, some change places."""
         return value[0] * 4096.0 + min(value[1], 4095)
+
+    def checker(self) -> ComponentsCheck:
+        """By a spanning forest."""
+        return ComponentsCheck()

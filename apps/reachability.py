@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tornado import SelectiveProgram
+from tornado import PathsCheck, SelectiveProgram
 
 
 @dataclass(frozen=True)
@@ -50,3 +50,7 @@ class Reachability(SelectiveProgram):
     def priority(value: tuple[float, float]) -> float:
         """The nearest first."""
         return value[1]
+
+    def checker(self) -> PathsCheck:
+        """By a walk over edges that bring what is there, none of which may bring more."""
+        return PathsCheck(self.sources, "reachable")

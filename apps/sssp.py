@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tornado import EdgeBatch, SelectiveProgram
+from tornado import EdgeBatch, PathsCheck, SelectiveProgram
 
 
 @dataclass(frozen=True)
@@ -42,3 +42,7 @@ class ShortestPaths(SelectiveProgram):
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
         """Refuse negative weights: a cycle of them would have no shortest path."""
         return batch.weight < 0, "weight is negative; shortest paths need weights of at least 0"
+
+    def checker(self) -> PathsCheck:
+        """By a walk over edges that bring what is there, none of which may bring more."""
+        return PathsCheck((self.source,), "shortest")

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tornado import SelectiveProgram
+from tornado import PathsCheck, SelectiveProgram
 
 
 @dataclass(frozen=True)
@@ -42,3 +42,7 @@ class WidestPath(SelectiveProgram):
     def priority(value: float) -> float:
         """The widest first."""
         return -value
+
+    def checker(self) -> PathsCheck:
+        """By a walk over edges that bring what is there, none of which may bring more."""
+        return PathsCheck((self.source,), "widest")

@@ -183,12 +183,28 @@ def test_the_file_of_the_readme_gives_the_answer_of_the_readme(compiled_paths, t
     assert [quarantine.read_text()] == said
 
 
+def test_the_program_of_the_document_whose_answer_has_a_bound_is_as_near_as_that(tornado_process, tmp_path):
+    text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"`trust\.py`:\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    blocks = [block for language, block in blocks_of("docs/extending.md") if language is None]
+    place = next(index for index, block in enumerate(blocks) if block.startswith("1,2,0.25\n"))
+    (tmp_path / "trust.py").write_text(program)
+    (tmp_path / "trusts.csv").write_text(blocks[place])
+    done = tornado_process("run", "trust.py:Trust", "--edges", "trusts.csv", "--output", "-", timeout_s=600)
+    assert done.code == 0, done.err
+
+    def values(lines):
+        return {vertex: float(value) for vertex, value in (line.split(",") for line in lines.split()[1:])}
+
+    assert values(done.out) == pytest.approx(values(blocks[place + 1]), abs=1e-6)
+
+
 def test_the_programs_of_the_document_give_the_answers_of_the_document(tornado_process, tmp_path):
     name = "docs/extending.md"
     text = (ROOT / name).read_text(encoding="utf-8")
     for file, program in re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         (tmp_path / file).write_text(program)
     sessions = sessions_of(name)
-    assert len(sessions) == 2
+    assert len(sessions) == 3
     for session in sessions:
         assert performed(session, tornado_process, tmp_path) == session

@@ -23,6 +23,7 @@ LAYERS = {
     "certificate": 1,
     "clock": 1,
     "columns": 1,
+    "checking": 1,
     "inner_functions": 1,
     "value_types": 1,
     "records": 2,

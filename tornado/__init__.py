@@ -16,10 +16,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import TornadoError
+    from .checking import (
+        AnswerToCheck,
+        Checker,
+        ComponentsCheck,
+        EdgePage,
+        Fault,
+        LabelsCheck,
+        PathsCheck,
+        RanksCheck,
+        Verdict,
+    )
+    from .errors import InvalidArgument, TornadoError
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
+    from .kinds.accumulative.program import AccumulativeProgram
     from .kinds.general.program import GeneralProgram
+    from .kinds.rounds.program import RoundsProgram
     from .kinds.selective.program import SelectiveProgram
     from .loops.vertex_program import VertexProgram
     from .query.session import open
@@ -28,10 +41,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccumulativeProgram",
+    "AnswerToCheck",
+    "Checker",
+    "ComponentsCheck",
     "EdgeBatch",
+    "EdgePage",
+    "Fault",
     "GeneralProgram",
+    "InvalidArgument",
+    "LabelsCheck",
+    "PathsCheck",
+    "RanksCheck",
+    "RoundsProgram",
     "SelectiveProgram",
     "TornadoError",
+    "Verdict",
     "VertexProgram",
     "__version__",
     "open",
@@ -42,10 +67,22 @@ __all__ = [
 
 # Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
 _HOMES = {
+    "AccumulativeProgram": ".kinds.accumulative.program",
+    "AnswerToCheck": ".checking",
+    "Checker": ".checking",
+    "ComponentsCheck": ".checking",
     "EdgeBatch": ".records.edge_batch",
+    "EdgePage": ".checking",
+    "Fault": ".checking",
     "GeneralProgram": ".kinds.general.program",
+    "InvalidArgument": ".errors",
+    "LabelsCheck": ".checking",
+    "PathsCheck": ".checking",
+    "RanksCheck": ".checking",
+    "RoundsProgram": ".kinds.rounds.program",
     "SelectiveProgram": ".kinds.selective.program",
     "TornadoError": ".errors",
+    "Verdict": ".checking",
     "VertexProgram": ".loops.vertex_program",
     "open": ".query.session",
     "register_spark": ".ingest.spark",

@@ -8,6 +8,9 @@
 | stationary | where the method stays, though others may be better | |
 | none | not known to be near the fixed point | side, where that is known |
 
+Where the question asked for a check, `checked` says whether an independent checker has verified the values (`tornado.checking`), and
+`check` what it looked at. What was stopped claims nothing that could be verified, so it is not checked.
+
 *Sides.* A selective branch that was stopped commits no more, but it ends only when every invalidation is worked off on every
 worker: those of its cut, and those that they led to. So each value is one that some path of the snapshot's graph has, whatever
 was removed before: never one of a path that is gone, and maybe not one of the best path. The exact value is the best of them.
@@ -20,7 +23,7 @@ removal is on its way, and values of two vertices may come from different prefix
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal, Required, TypedDict
+from typing import Any, Final, Literal, Required, TypedDict
 
 Kind = Literal["exact", "bound", "gap", "stationary", "none"]
 Side = Literal["upper", "lower"]
@@ -35,6 +38,8 @@ class Certificate(TypedDict, total=False):
     primal: float
     dual: float
     side: Side
+    checked: bool
+    check: dict[str, Any]
 
 
 EXACT: Final[Certificate] = {"kind": "exact"}
@@ -53,6 +58,17 @@ def stopped(side: Side | None) -> Certificate:
     ({'kind': 'none', 'side': 'upper'}, {'kind': 'none'})
     """
     return NONE if side is None else {"kind": "none", "side": side}
+
+
+def fixed_point(side: Side | None, *, is_converged: bool) -> Certificate:
+    """Return the certificate of a branch whose values are exact once it has converged, and on some side before.
+
+    Examples
+    --------
+    >>> fixed_point("upper", is_converged=True), fixed_point("upper", is_converged=False)
+    ({'kind': 'exact'}, {'kind': 'none', 'side': 'upper'})
+    """
+    return EXACT if is_converged else stopped(side)
 
 
 def side_of(better: Callable[[float, float], bool]) -> Side | None:

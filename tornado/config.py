@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
 
 import platformdirs
 
@@ -24,6 +25,9 @@ CACHE_DIR_VARIABLE = "TORNADO_LOOPS_CACHE_DIR"
 
 DEFAULT_CHECKPOINT_EVERY_S = 60.0
 DEFAULT_DELAY_BOUND = 64
+USUAL_DELAY_BOUND: Final = "usual"
+"""In place of a delay bound that nobody named: the one above, as far as the program allows it (`VertexProgram.usual_delay_bound`)."""
+DelayBound = int | Literal["usual"] | None
 DEFAULT_HTTP_HOST = "127.0.0.1"
 DEFAULT_HTTP_PORT = 8080
 DEFAULT_KEPT_SNAPSHOTS = 3

@@ -32,6 +32,7 @@
     │   └── AddressSpaceExhausted           the system refuses to reserve address space
     └── InternalError                       a bug of ours
         ├── ProtocolViolation               a session message that the legality table forbids
+        ├── CheckFailed                     an answer that its checker found to be wrong
         ├── LawBroken                       a simulation found a run that breaks a law
         └── TokenMisuse                     a timestamp token dropped twice, leaked, or moved back in time
 
@@ -308,6 +309,23 @@ class ProtocolViolation(InternalError):
     """A session message that the legality table forbids; the session did not change."""
 
     code = "protocol-violation"
+
+
+class CheckFailed(InternalError):
+    """An answer that an independent checker found to be wrong; nothing of it is given out.
+
+    Parameters
+    ----------
+    vertex : int or str, optional
+        The first wrong vertex.
+    """
+
+    code = "check-failed"
+    default_hint = "This is a bug in tornado-loops: please report it with this message. Nothing of the answer was given out."
+
+    def __init__(self, message: str, *, hint: str | None = None, vertex: int | str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.vertex = vertex
 
 
 class LawBroken(InternalError):

@@ -69,7 +69,7 @@ def test_a_checkpoint_that_fails_is_told_and_counted_and_the_next_one_tries_agai
 
     monkeypatch.setattr(loop, "checkpoint", checkpoint)
     clock = ManualClock()
-    checkpoints = Checkpoints(loop, intake_of(loop), keep=3, on_failure=told.append, clock=clock)
+    checkpoints = Checkpoints(intake_of(loop), keep=3, on_failure=told.append, clock=clock)
     checkpoints.start(60)
     for number in range(1, 5):
         clock.advance(60)
@@ -99,7 +99,7 @@ def test_a_checkpoint_is_taken_when_it_is_due_and_the_next_one_so_long_after_it_
 
     whole = loop.checkpoint
     monkeypatch.setattr(loop, "checkpoint", checkpoint)
-    checkpoints = Checkpoints(loop, intake_of(loop), clock=clock)
+    checkpoints = Checkpoints(intake_of(loop), clock=clock)
     checkpoints.start(60)
     for number, wait_s in enumerate((60, 50, 0, 50), 1):
         clock.advance(max(0, wait_s - 1))
@@ -117,13 +117,13 @@ def test_a_failure_without_a_listener_is_a_warning(fake, monkeypatch, caplog):
     loop = start_roads(fake)
     monkeypatch.setattr(loop, "checkpoint", lambda **_: 1 / 0)
     clock = ManualClock()
-    checkpoints = Checkpoints(loop, intake_of(loop), clock=clock)
+    checkpoints = Checkpoints(intake_of(loop), clock=clock)
     checkpoints.start(60)
     clock.advance(60)
     eventually(lambda: checkpoints.statistics().failed > 0)
     checkpoints.stop()
     checkpoints.join()
-    assert "no checkpoint of loop roads was stored, and the loop goes on: division by zero" in caplog.text
+    assert "no checkpoint of stream roads was stored, and its loops go on: division by zero" in caplog.text
     assert checkpoints.statistics().last_error == "division by zero"
     with pytest.raises(ZeroDivisionError):
         checkpoints.take()
@@ -136,7 +136,7 @@ def test_what_cannot_be_forgotten_for_lack_of_room_leaves_the_snapshot_stored(fa
         raise StoreFull("no room")
 
     monkeypatch.setattr(loop, "trim_snapshots", full)
-    checkpoints = Checkpoints(loop, intake_of(loop), keep=1, on_failure=told.append, clock=SYSTEM_CLOCK)
+    checkpoints = Checkpoints(intake_of(loop), keep=1, on_failure=told.append, clock=SYSTEM_CLOCK)
     assert checkpoints.take() == 1
     assert [type(error) for error in told] == [StoreFull]
     assert (checkpoints.statistics().stored, checkpoints.statistics().failed) == (1, 1)
@@ -165,7 +165,7 @@ def test_a_snapshot_that_a_query_under_way_names_is_not_forgotten(fake):
 def test_names_that_come_while_a_snapshot_is_computed_are_stored_with_it(store):
     with opened(store, workers=1) as session:
         paths = session.start(ShortestPaths(source="Rome"), "towns", ids="string")
-        interner, checkpoint = session.service.ids("towns").interner, paths.loop.checkpoint
+        interner, checkpoint = session.service.codec_of("towns").interner, paths.loop.stream.checkpoint
 
         def late(**options):
             # A file's batch between the saving of names and the cut would have names that nobody saved.
@@ -173,7 +173,7 @@ def test_names_that_come_while_a_snapshot_is_computed_are_stored_with_it(store):
             paths.loop.admit(EdgeBatch.of(src, dst, [2.0]), "edges.csv", 1)
             return checkpoint(**options)
 
-        paths.loop.checkpoint = late
+        paths.loop.stream.checkpoint = late
         paths.checkpoint()
     with opened(store) as session:
         paths = session.start(ShortestPaths(source="Rome"), "towns", ids="string")
@@ -218,13 +218,13 @@ def test_metrics_say_how_checkpoints_go(fake):
     with Session(fake) as session:
         roads = session.start(fake_loops.Fastest(1), "roads")
         metrics = Metrics(session.service, dict)
-        assert 'tornado_checkpoint_age_seconds{loop="roads"} NaN' in metrics.text().decode()
+        assert 'tornado_checkpoint_age_seconds{stream="roads"} NaN' in metrics.text().decode()
         roads.insert([1], [2])
         version = roads.checkpoint()
         lines = metrics.text().decode().splitlines()
-        assert f'tornado_checkpoint_version{{loop="roads"}} {version}.0' in lines
-        assert 'tornado_checkpoints_total{loop="roads"} 1.0' in lines
-        assert 'tornado_checkpoint_failures_total{loop="roads"} 0.0' in lines
+        assert f'tornado_checkpoint_version{{stream="roads"}} {version}.0' in lines
+        assert 'tornado_checkpoints_total{stream="roads"} 1.0' in lines
+        assert 'tornado_checkpoint_failures_total{stream="roads"} 0.0' in lines
 
 
 def test_what_a_pipe_gave_is_in_the_log_before_it_is_admitted(fake, store):

@@ -205,7 +205,7 @@ def test_a_second_restart_goes_on_where_the_first_one_was(fake, store, log):
 def test_the_log_lets_go_of_what_the_oldest_snapshot_kept_has_and_of_nothing_else(fake, store, log):
     loop = start_roads(fake)
     intake = intake_of(loop, log=log)
-    checkpoints = Checkpoints(loop, intake, keep=2, clock=SYSTEM_CLOCK)
+    checkpoints = Checkpoints(intake, keep=2, clock=SYSTEM_CLOCK)
     for vertex in range(9):
         intake.insert("http", EdgeBatch.of([1], [vertex]))
         if vertex in {2, 4, 6}:
@@ -306,7 +306,7 @@ def test_names_mean_the_same_vertices_after_a_restart(store):
     session, towns = started(store)
     with session:
         # Numbers are given in the order of arrival, and what a file names is in no log.
-        session.service.ids("towns").interner.intern(["Bonn", "Lyon", "Oslo"])
+        session.service.codec_of("towns").interner.intern(["Bonn", "Lyon", "Oslo"])
         towns.insert(["Rome", "Oslo"], ["Oslo", "Nice"], [2.0, 3.0])
         towns.insert(["Nice"], ["Bern"])
     session, towns = started(store)
@@ -328,7 +328,7 @@ def test_names_mean_the_same_vertices_after_a_restart(store):
 def test_a_checkpoint_has_the_names_that_its_vertices_need(store):
     session, towns = started(store)
     with session:
-        interner = session.service.ids("towns").interner
+        interner = session.service.codec_of("towns").interner
         interner.intern(["Bonn", "Lyon"])
         towns.checkpoint()
     assert StorePushLog(store).names("towns").load().find(["Rome", "Bonn", "Lyon"]) == [0, 1, 2]

@@ -138,7 +138,7 @@ def test_a_service_shows_of_each_source_where_it_is_and_what_is_wrong(broker, to
             (sample.name, sample.labels["source"]): sample.value
             for family in text_string_to_metric_families(service.client.get("/metrics").text)
             for sample in family.samples
-            if "source" in sample.labels and "loop" in sample.labels
+            if "source" in sample.labels and "stream" in sample.labels
         }
         for source, one in found.items():
             for field, metric in SIX.items():

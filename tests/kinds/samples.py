@@ -7,10 +7,17 @@ import math
 from dataclasses import dataclass
 
 import networkx as nx
+import numpy as np
 
+from apps.pagerank import PageRank
 from apps.sssp import ShortestPaths
+from tests.kinds.accumulative.truth import distance, pagerank
+from tests.kinds.rounds.naive import propagated
+from tests.kinds.rounds.programs import Colours
 from tests.kinds.toy.program import InWeights
 from tests.loops.general_programs import Paths
+from tornado.certificate import EXACT, stopped
+from tornado.records.edge_batch import EdgeBatch
 
 
 @dataclass(frozen=True)
@@ -27,10 +34,54 @@ class Sample:
     other: dict
     oracle: object
 
+    def chain(self, edges):
+        """One edge after another, longer than any kind goes in one iteration."""
+        return EdgeBatch.of(range(edges), range(1, edges + 1), np.arange(1.0, edges + 1))
+
+    def check_answer(self, found, certificate, expected, said=""):
+        """Of a branch that has converged."""
+        assert certificate == EXACT
+        assert found == expected, said
+
+    def check_stopped(self, found, certificate, expected, program):
+        """Of a branch that came to an early end."""
+        assert certificate == stopped(program.stopped_side)
+        if program.stopped_side == "upper":
+            assert all(expected[vertex] <= value for vertex, value in found.items())
+        if program.stopped_side == "lower":
+            assert all(expected[vertex] >= value for vertex, value in found.items())
+
+    def check_main(self, found, expected):
+        """Of a main loop that is idle."""
+        assert found == expected, "the main loop"
+
     def expected(self, prefix, parameters=None):
         """The value of every vertex after a prefix of the records."""
         program = self.program.with_parameters(parameters or {})
         return self.oracle(prefix.edges, prefix.vertices, program)
+
+
+class BoundedSample(Sample):
+    """Of a kind whose answers are as near as their certificate says."""
+
+    def chain(self, edges):
+        # Rows are in the order in which they are named, and values go along them in one iteration.
+        return EdgeBatch.of(range(1, edges + 1), range(edges), np.arange(1.0, edges + 1))
+
+    def check_answer(self, found, certificate, expected, said=""):
+        assert certificate["bound"] <= self.program.tolerance, said
+        self.check_stopped(found, certificate, expected, self.program)
+
+    def check_stopped(self, found, certificate, expected, program):
+        assert certificate == {"kind": "bound", "norm": "l1", "bound": certificate["bound"]}
+        assert distance(found, expected) <= certificate["bound"] + 1e-14  # of the solver
+
+    def check_main(self, found, expected):
+        assert distance(found, expected) <= 2 * self.program.accuracy
+
+
+def ranks(edges, vertices, program):
+    return pagerank(edges, vertices, program.damping, program.personalisation)
 
 
 def distances(edges, vertices, program):
@@ -49,9 +100,18 @@ def in_weights(edges, vertices, program):
     return sums
 
 
+def colours(edges, vertices, program):
+    first = {vertex: program.initial(vertex, program.colours) for vertex in vertices}
+    return propagated(edges, vertices, program.rounds, both_ways=program.both_ways, initial=first)
+
+
 SAMPLES = {
     "selective": Sample(ShortestPaths(source=0), {"source": 3}, distances),
     "general": Sample(Paths(0, hops=1000), {"source": 3}, distances),
+    "accumulative": BoundedSample(
+        PageRank(tolerance=1e-11, accuracy=1e-8), {"damping": 0.5, "personalisation": (3, 1, 3)}, ranks
+    ),
+    "rounds": Sample(Colours(rounds=5, colours=7), {"colours": 3}, colours),
     "toy": Sample(InWeights(2.0), {"factor": -3.0}, in_weights),
 }
 """By kind."""

@@ -133,10 +133,10 @@ def test_a_program_of_no_kind_is_refused_in_words_and_costs_nothing(program, sai
         for stream in (None, "fed"):
             with pytest.raises(NotSupported, match=said):
                 master.start(program, "refused", stream=stream)
-        fed.admit(conformance.chain(9))
+        fed.admit(sample.chain(9))
         fed.check_branch(*fed.fork())
         again = conformance.Fed(sample, master, "refused")
-        again.admit(conformance.chain(9))
+        again.admit(sample.chain(9))
         again.check_main()
 
 

@@ -13,7 +13,8 @@ import pytest
 from apps.sssp import ShortestPaths
 from tests.promised import within
 from tornado.errors import InvalidArgument
-from tornado.kinds.selective.compile import generated_source, program_source
+from tornado.kinds.compiled_functions import program_source
+from tornado.kinds.selective.compile import generated_source
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTED_WITHIN_S = 3.0

@@ -16,10 +16,9 @@ from tornado.engine import SimulationEngine
 from tornado.errors import UnknownField
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.kinds.selective.kind import SelectiveKind
-from tornado.loops import BranchState, Master
+from tornado.loops import BranchState, Master, graph_of_now
 from tornado.loops.edge_shares import shares_of
 from tornado.loops.journal import Journal
-from tornado.loops.main_loop import MainLoop
 from tornado.loops.new_loop import NewLoop
 from tornado.loops.share import batch_of
 from tornado.loops.stream_part import StreamPart
@@ -167,7 +166,7 @@ def test_it_joins_a_stream_that_runs_and_leaves_it_again(workers):
 
 
 def test_a_snapshot_that_is_wanted_meanwhile_has_it_with_all_edges_or_not_at_all(monkeypatch):
-    filled = MainLoop.fill_reverse
+    filled = graph_of_now.fill_reverse
     records = sparse(seed=12)
     with Master(workers=2) as master, ThreadPoolExecutor() as threads:
         hops = master.start(BreadthFirstSearch(source=1), "hops")
@@ -179,7 +178,7 @@ def test_a_snapshot_that_is_wanted_meanwhile_has_it_with_all_edges_or_not_at_all
             wait(stored, 0.5)
             filled(keeper, losses)
 
-        monkeypatch.setattr(MainLoop, "fill_reverse", fill)
+        monkeypatch.setattr(graph_of_now, "fill_reverse", fill)
         components = master.start(COMPONENTS, "components", stream="hops")
         branch = components.fork(at=stored[0].result(TIMEOUT_S))
         assert branch.wait(TIMEOUT_S)
@@ -218,7 +217,7 @@ def test_it_has_reverse_lists_of_its_own_where_those_it_was_to_hear_along_end(mo
 def test_it_begins_also_where_the_loop_that_the_edges_are_read_through_is_removed_meanwhile(
     monkeypatch, workers, after
 ):
-    read = MainLoop._edges_of_now
+    read = graph_of_now.edges_of_now
     records = sparse(seed=14)
     history = EdgeHistory.of(records)
     half = len(records) // 2
@@ -234,7 +233,7 @@ def test_it_begins_also_where_the_loop_that_the_edges_are_read_through_is_remove
                     keeper.raise_failure()
                 yield edges
 
-        monkeypatch.setattr(MainLoop, "_edges_of_now", read_until_it_is_removed)
+        monkeypatch.setattr(graph_of_now, "edges_of_now", read_until_it_is_removed)
         components = master.start(COMPONENTS, "components", stream="first")
         judge(components, history)
         feed(hops, records, half, len(records))

@@ -19,7 +19,7 @@ from tornado.errors import (
 )
 from tornado.graph import EvolvingGraph
 from tornado.kinds.selective import main_processor, processor
-from tornado.loops import BranchState, Master
+from tornado.loops import BranchState, Master, graph_of_now
 from tornado.loops.main_loop import MainLoop
 from tornado.testing import EdgeHistory, EdgeList, exact_distances, mixed, random_multigraph
 
@@ -357,7 +357,7 @@ def test_a_fork_that_waited_while_its_loop_was_removed_is_refused_and_harms_nobo
 
 
 def test_a_loop_begins_where_the_one_that_the_graph_is_looked_at_through_is_removed_meanwhile(monkeypatch):
-    looked = MainLoop.require_possible
+    looked = graph_of_now.require_possible
     with Master(workers=2) as master:
         hops = master.start(HOPS, "hops")
         far = master.start(BreadthFirstSearch(source=7), "far", stream="hops")
@@ -368,7 +368,7 @@ def test_a_loop_begins_where_the_one_that_the_graph_is_looked_at_through_is_remo
                 master.remove("hops")
             looked(keeper, program)
 
-        monkeypatch.setattr(MainLoop, "require_possible", look)
+        monkeypatch.setattr(graph_of_now, "require_possible", look)
         paths = master.start(PATHS, "paths", stream="hops")
         assert paths.wait_idle(TIMEOUT_S)
         with pytest.raises(InvalidArgument, match="negative"):
@@ -439,3 +439,36 @@ def test_nothing_is_admitted_to_a_stream_whose_last_loop_was_removed():
             hops.statistics()
         with pytest.raises(UnknownStream):
             master.start(PATHS, "paths", stream="hops")
+
+
+def test_a_batch_that_is_shared_out_as_the_last_loop_leaves_is_told_that_the_stream_has_ended(monkeypatch):
+    with Master() as master:
+        hops = master.start(HOPS, "hops")
+        stream, looks, look = hops.stream, [], hops.stream.require_open
+
+        def left_meanwhile():
+            look()
+            looks.append(stream.loops)
+            if len(looks) == 2:  # the batch has room, and comes to be shared out
+                master.remove("hops")
+
+        monkeypatch.setattr(stream, "require_open", left_meanwhile)
+        with pytest.raises(ConnectionLost, match="its last loop"):
+            hops.admit(EdgeBatch.of([1], [2]), "edges", 1)
+        assert len(looks) == 2
+
+
+def test_what_made_the_last_loop_fail_is_said_though_it_leaves_at_that_moment(monkeypatch):
+    with Master() as master:
+        hops = master.start(HOPS, "hops")
+        hops.fail(ZeroDivisionError("broken on purpose"))
+        error = MainLoop.error.fget
+
+        def left_meanwhile(loop):
+            loop.stream.leave(loop)
+            return error(loop)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(MainLoop, "error", property(left_meanwhile))
+            with pytest.raises(RuntimeError, match=r"loop hops failed.*broken on purpose"):
+                hops.stream.raise_failure()

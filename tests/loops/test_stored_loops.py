@@ -15,6 +15,7 @@ from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, NameTaken, StoreFull
 from tornado.kinds.selective.branch_processor import BranchProcessor
 from tornado.loops import BranchState, Master, stored_snapshot
+from tornado.loops.branch import Branch
 from tornado.loops.new_loop import NewLoop
 from tornado.loops.stored_snapshot import StoredSnapshots
 from tornado.loops.stream import EdgeStream
@@ -287,6 +288,43 @@ def test_where_every_branch_fails_nothing_is_stored_and_it_is_said(monkeypatch):
                 hops.checkpoint()
         assert paths.snapshots() == []
         assert hops.checkpoint() == paths.snapshots()[0].version
+
+
+@pytest.mark.parametrize("is_forked", [False, True])
+def test_where_all_loops_are_removed_that_a_checkpoint_began_with_it_goes_on_with_those_that_joined(
+    is_forked, monkeypatch
+):
+    step, wait, are_removed = BranchProcessor.step, Branch.wait, threading.Event()
+    with Master() as master:
+        paths = master.start(PATHS, NAME)
+        paths.admit(EdgeBatch.of([1], [2]), "edges", 1)
+        numbers = paths.stream.numbers
+        prepare = numbers.prepare
+
+        def joined():  # it has looked which loops there are
+            monkeypatch.setattr(numbers, "prepare", prepare)
+            master.start(HOPS, "hops", stream=NAME)
+            if not is_forked:
+                master.remove(NAME)
+
+        def removed(branch, timeout_s=None):
+            if NAME in master.loops:
+                master.remove(NAME)
+            are_removed.set()
+            return wait(branch, timeout_s)
+
+        def held(part):
+            are_removed.wait(WAIT_S)
+            step(part)
+
+        monkeypatch.setattr(numbers, "prepare", joined)
+        monkeypatch.setattr(Branch, "wait", removed)
+        monkeypatch.setattr(BranchProcessor, "step", held)
+        version = paths.checkpoint()
+        stored = StoredSnapshots(master.store, NAME).find(version)
+        assert [point.loop for point in stored.fixed_points] == ["hops"]
+        assert len(stored.edges().sources) == 1
+        assert master.loops["hops"].checkpoint() == version
 
 
 def test_a_full_store_leaves_all_loops_and_what_was_stored():

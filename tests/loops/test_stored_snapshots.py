@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,9 @@ from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
 from tornado.graph import EdgeReader, edge_reader, pages_of
-from tornado.kinds.selective import snapshot_pages
+from tornado.kinds import snapshot_pages
 from tornado.kinds.selective.kind import KIND
-from tornado.kinds.selective.snapshot_pages import SnapshotPages
+from tornado.kinds.snapshot_pages import SnapshotPages
 from tornado.loops import BranchState, Master, stored_snapshot
 from tornado.loops import master as master_module
 from tornado.loops.stored_loop import StoredLoop
@@ -482,7 +483,13 @@ def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pa
     reader = EdgeReader(graph, version)
     while not reader.step():
         pass
-    arranged = SnapshotPages(graph, state, graph.vertices, reader)
+    arranged = SnapshotPages(
+        graph,
+        rows=state.rows_seen,
+        columns_of=partial(state.stored_columns, ids=graph.columns.ids),
+        vertices=graph.vertices,
+        reader=reader,
+    )
     while not arranged.arrange(pages):
         pass
     ids = graph.columns.ids[: graph.rows]

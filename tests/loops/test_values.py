@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.loops.general_programs import LeastId
 from tornado.engine.wire import Wire
-from tornado.kinds.selective.part_values import LocalValues
+from tornado.kinds.local_values import LocalValues
 from tornado.loops import Master
 from tornado.loops.remote_host import RemoteValues
 from tornado.loops.values import ColumnValues, Values
@@ -57,8 +57,8 @@ def local(table):
         are_known=lambda found, _: found % 2 == 0,
         known_rows=lambda count: np.arange(0, 2 * count, 2),
     )
-    state = SimpleNamespace(columns=SimpleNamespace(value=pairs), values=pairs, rows_seen=len(ids))
-    return LocalValues(graph, state, len(table))
+    held = SimpleNamespace(values_of=lambda rows: pairs[rows], rows_seen=len(ids))
+    return LocalValues(graph, held, len(table))
 
 
 def split(table, parts):

@@ -207,6 +207,9 @@ class MainLoop:
     def check(self, batch):
         return Checked(*self.program.check(batch))
 
+    def refuse_impossible(self, batch, source, checked):
+        return checked
+
     def admit(self, batch, source, offset, timeout_s=None, *, checked=()):
         self.master.answers.wait()
         if self.master.lagging:
@@ -270,7 +273,7 @@ class MainLoop:
             edges, vertices = self._copy()
         return self.master.values_of(dijkstra(edges, self.program.source), vertices)
 
-    def fork(self, parameters=None, at=None, max_iterations=None):
+    def fork(self, parameters=None, at=None, max_iterations=None, *, reads_edges=False):
         self.master.answers.wait()
         if self.master.fork_error is not None:
             raise self.master.fork_error

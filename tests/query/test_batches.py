@@ -377,11 +377,11 @@ def test_the_number_outlives_what_a_snapshot_lets_the_log_forget(store):
 
 @pytest.mark.parametrize("after", [[], [3], [3, 4]], ids=["nothing", "an empty one", "one more"])
 def test_a_checkpoint_that_cuts_the_log_leaves_the_number_of_each_newest_batch(store, after):
-    loop, intake = restarted(store)
+    _, intake = restarted(store)
     for number in range(3):
         intake.push_batch(SOURCE, number, EdgeBatch.of([1], [8]))
     intake.push_batch("spark:empty", 0, EdgeBatch.empty())
-    Checkpoints(loop, intake, keep=1, clock=SYSTEM_CLOCK).take()
+    Checkpoints(intake, keep=1, clock=SYSTEM_CLOCK).take()
     for number in after:
         intake.push_batch(SOURCE, number, EdgeBatch.of([1], [9]) if number > 3 else EdgeBatch.empty())
     log = StorePushLog(store)

@@ -196,6 +196,29 @@ def test_a_loop_that_has_never_answered_is_listed_as_unresponsive_beside_the_oth
         never.set()
 
 
+def test_a_stream_whose_loop_does_not_answer_hides_no_other_and_is_shown_as_it_was_last(fake, served):
+    client = served(SHORT | {"look_timeout_s": 1.0})
+    start_roads(fake, name="lanes")
+    roads, answers = client.service.loop("roads"), threading.Event()
+    says, roads.offsets = roads.statistics, lambda: {"edges.csv": 4}
+    roads.statistics = lambda: answers.wait() and says()
+    try:
+        lanes, hanging = client.get("/v1/streams").json()["streams"]
+        assert (lanes["name"], lanes["edges"], lanes["statistics_age_s"]) == ("lanes", 4, 0.0)
+        assert (hanging["name"], hanging["edges"], hanging["statistics_age_s"]) == ("roads", None, None)
+        assert (hanging["offsets"], list(hanging["sources"])) == ({"edges.csv": 4}, ["edges.csv"])
+        answer = client.get("/v1/streams/roads")
+        assert (answer.status_code, answer.json()["code"]) == (503, "unresponsive")
+        answers.set()
+        assert client.get("/v1/streams/roads").json()["statistics_age_s"] == 0.0
+        answers.clear()
+        known = client.get("/v1/streams/roads").json()
+        assert (known["edges"], known["statistics_age_s"] > 0) == (4, True)
+        assert client.get("/v1/streams/lanes").json()["statistics_age_s"] == 0.0
+    finally:
+        answers.set()
+
+
 def test_a_loop_that_failed_is_listed_with_what_it_said_last_and_hides_no_other(fake, served):
     client = served(LONG | {"look_timeout_s": 1.0})
     start_roads(fake, name="lanes")

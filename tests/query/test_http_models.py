@@ -7,6 +7,7 @@ import pytest
 from tornado.query.http_models import MOST_ENTRIES, parse_body, parse_query
 from tornado.query.http_routes_batches import MOST_PARTS, CommitBody
 from tornado.query.problems import ProblemError
+from tornado.query.request import MOST_VERTICES
 
 
 def question(entries, **fields):
@@ -38,6 +39,13 @@ def test_a_colon_in_a_string_is_no_entry():
     for body in (b'{"loop": "' + b":" * (MOST_ENTRIES + 1), b'{"loop": "' + b'\\":' * (MOST_ENTRIES + 1)):
         with pytest.raises(ProblemError, match="no JSON"):
             parse_query(body)
+
+
+def test_a_question_names_as_many_vertices_as_are_taken_at_once_and_a_longer_list_is_not_looked_through():
+    assert len(parse_query(question(2, vertices=list(range(MOST_VERTICES)))).vertices) == MOST_VERTICES
+    body = question(2, vertices=[*range(MOST_VERTICES + 1), None])  # the last one is not looked at
+    with pytest.raises(ProblemError, match=f"vertices has more than the {MOST_VERTICES} entries"):
+        parse_query(body)
 
 
 def test_a_batch_may_have_as_many_parts_as_it_says():

@@ -3,6 +3,9 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+import tornado
+from apps.bfs import BreadthFirstSearch
+from apps.sssp import ShortestPaths
 from tests.query.conftest import eventually, start_roads
 from tornado.ingest.ingester import IngesterState, IngesterStatistics
 from tornado.ingest.parsed import Rejection
@@ -54,8 +57,8 @@ def test_what_was_wrong_with_a_source_is_a_number_and_no_label(scraped):
         source("topic:1"),
     ]
     samples = scraped()
-    assert samples["tornado_source_last_error", "roads", "topic:0"] == 1
-    assert samples["tornado_source_last_error", "roads", "topic:1"] == 0
+    assert samples["tornado_source_last_error", "topic:0", "roads"] == 1
+    assert samples["tornado_source_last_error", "topic:1", "roads"] == 0
     before = set(samples)
     scraped.sources[0] = source("topic:0", error="2026-01-01T00:00:09+00:00 the client ended again")
     assert set(scraped()) == before
@@ -66,7 +69,7 @@ def test_names_of_clients_make_only_so_many_time_series_and_nothing_is_left_out(
     scraped.sources[:] = [source(name, records=2) for name in names]
     scraped.rejected.update(dict.fromkeys(names, 3))
     samples = scraped()
-    records = {key[2]: value for key, value in samples.items() if key[0] == "tornado_source_records_total"}
+    records = {key[1]: value for key, value in samples.items() if key[0] == "tornado_source_records_total"}
     assert len(records) == LABELLED_SOURCES + 1
     assert records[names[0]] == 2
     # `edges.csv` has one of the labels: its offset is known, though nothing came of it in this run.
@@ -77,7 +80,7 @@ def test_names_of_clients_make_only_so_many_time_series_and_nothing_is_left_out(
     # A source keeps its label, or counters would seem to fall.
     scraped.sources[:0] = [source("a new one", records=5)]
     later = scraped()
-    assert later["tornado_source_records_total", "roads", OTHER_SOURCES] == records[OTHER_SOURCES] + 5
+    assert later["tornado_source_records_total", OTHER_SOURCES, "roads"] == records[OTHER_SOURCES] + 5
     assert {key[:3] for key in later} == {key[:3] for key in samples}
 
 
@@ -123,6 +126,35 @@ def test_a_loop_that_is_removed_takes_its_time_series_along(fake, open_service):
         )
         remove(fake, service, name)
     assert series(metrics) == before
+
+
+def test_sources_and_checkpoints_are_counted_once_however_many_loops_read_their_stream():
+    with tornado.open("memory:", workers=1) as session:
+        metrics = Metrics(session.service, dict, within_s=60.0)
+
+        def of_streams():
+            return [
+                (sample.name, sample.labels, sample.value)
+                for family in text_string_to_metric_families(metrics.text().decode())
+                for sample in family.samples
+                if sample.name.startswith(("tornado_source", "tornado_checkpoint"))
+            ]
+
+        roads = session.stream("roads")
+        paths = roads.start(ShortestPaths(source=1), "paths")
+        roads.start(BreadthFirstSearch(source=1), "hops")
+        paths.insert([1, 2], [2, 3])
+        paths.checkpoint()
+        found = of_streams()
+        assert sum(value for name, _, value in found if name == "tornado_source_records_total") == 2
+        assert sum(value for name, _, value in found if name == "tornado_source_offset") == 2
+        assert sum(value for name, _, value in found if name == "tornado_checkpoints_total") == 1
+        assert all(labels.pop("source", "insert") == "insert" for _, labels, _ in found)
+        assert [labels for _, labels, _ in found] == [{"stream": "roads"}] * len(found)
+        session.remove("paths")  # what it was first counted through
+        assert [name for name, _, _ in of_streams()] == [name for name, _, _ in found]
+        session.remove("hops")
+        assert of_streams() == []
 
 
 def test_a_query_that_ends_behind_its_loop_leaves_no_time_series(fake, open_service):

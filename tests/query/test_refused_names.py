@@ -25,7 +25,7 @@ def towns(fake):
 
 @pytest.fixture
 def interner(towns):
-    return towns._service.ids("towns").interner
+    return towns._service.codec_of("towns").interner
 
 
 @pytest.fixture

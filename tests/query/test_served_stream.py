@@ -101,7 +101,7 @@ def test_parts_that_were_brought_for_a_stream_that_has_ended_are_not_committed_t
 
 def test_an_answer_that_is_kept_has_its_names_whatever_its_loop_is_called(session, store):
     towns = session.stream("towns", ids="string").start(ShortestPaths(source="Rome"), "paths")
-    interner = session.service.ids("paths").interner
+    interner = session.service.codec_of("towns").interner
     # What a file names is in no log: until something counts on it, nobody makes it durable.
     towns.loop.admit(EdgeBatch.of(interner.intern(["Rome"]), interner.intern(["Oslo"])), "edges.csv", 1)
     query = towns.query()

@@ -1,5 +1,8 @@
 """Loops that were started on a stream by the name of an app are there again with it, and those that were removed are not."""
 
+import shutil
+from concurrent.futures import ThreadPoolExecutor, wait
+
 import httpx
 import pytest
 
@@ -7,6 +10,7 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
+from tests.query.conftest import eventually
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull, UnknownLoop
 from tornado.intake.push import Pusher
 from tornado.intake.push_log import StorePushLog
@@ -128,6 +132,71 @@ def test_a_program_that_cannot_take_what_was_pushed_before_a_restart_is_told_wha
         session.start(PATHS, "roads")
     assert "2 -> 3, weight -1.0" in refused.value.message
     assert "without that program" in refused.value.hint
+
+
+def test_a_start_is_remembered_when_the_log_has_nothing_more_that_the_loop_refuses(tmp_path, monkeypatch):
+    url, copied = f"lmdb://{tmp_path}/store", tmp_path / "copy"
+    append, starting = StorePushLog.append, []
+    with tornado.open(url, workers=1) as session, ThreadPoolExecutor(1) as pool:
+        roads = session.start(HOPS, "roads")
+        roads.insert([1], [2], [5.0])
+
+        def began_meanwhile(log, *arguments, **options):
+            append(log, *arguments, **options)
+            # What is pushed was looked at by the loops there were; another begins, and refuses it when it is admitted.
+            starting.append(pool.submit(session.start, PATHS, "paths", stream="roads", app="sssp"))
+            eventually(lambda: "paths" in session.master.loops)
+            wait(starting, timeout=1)
+            shutil.copytree(tmp_path / "store", copied)  # what a kill leaves
+
+        with monkeypatch.context() as patched:
+            patched.setattr(StorePushLog, "append", began_meanwhile)
+            with pytest.raises(InvalidArgument, match="negative"):
+                roads.insert([2], [3], [-1.0])
+        starting[0].result(60)
+        assert values(session.loop("paths")) == {1: 0.0, 2: 5.0}
+    with tornado.open(f"lmdb://{copied}", workers=1) as session:
+        assert values(session.start(HOPS, "roads"))[2] == 1.0
+    with tornado.open(url, workers=1) as session:
+        session.start(HOPS, "roads")
+        assert values(session.loop("paths")) == {1: 0.0, 2: 5.0}
+
+
+def test_what_a_loop_refuses_that_began_since_it_was_checked_never_comes_into_the_log(monkeypatch):
+    store, appended = MemoryStore(), []
+    with opened(store) as session:
+        roads = session.start(HOPS, "roads")
+        intake = session.service.served(roads.loop).intake
+        noting = intake.reports.noting
+
+        def began_meanwhile(source):  # it has been checked, and nobody else can know of it yet
+            if "paths" not in session.master.loops:
+                session.start(PATHS, "paths", stream="roads", app="sssp")
+            return noting(source)
+
+        monkeypatch.setattr(intake.reports, "noting", began_meanwhile)
+        monkeypatch.setattr(StorePushLog, "append", lambda *_, **__: appended.append(True))
+        with pytest.raises(InvalidArgument, match="negative"):
+            roads.insert([2], [3], [-1.0])
+        assert appended == []
+
+
+def test_a_loop_that_refuses_what_waits_for_files_is_not_started_before_these_are_read():
+    store = MemoryStore()
+    with opened(store) as session:
+        session.start(HOPS, "roads").insert([1, 2], [2, 3], [5.0, -1.0])
+    with opened(store) as session:
+        roads = session.start(HOPS, "roads", files_first=True)
+        with pytest.raises(InvalidArgument, match="waits for the files that come before it"):
+            session.start(PATHS, "paths", stream="roads", app="sssp")
+        session.start(HOPS, "far", stream="roads", app="bfs")
+        assert session.service.served(roads.loop).intake.release() == 2
+        assert values(roads) == {1: 0.0, 2: 1.0, 3: 2.0}
+        roads.remove([2], [3])
+        session.start(PATHS, "paths", stream="roads", app="sssp")
+    with opened(store) as session:
+        session.start(HOPS, "roads")
+        assert values(session.loop("paths")) == {1: 0.0, 2: 5.0, 3: float("inf")}
 
 
 def test_a_loop_that_is_removed_before_it_is_remembered_is_not_there_again(monkeypatch):

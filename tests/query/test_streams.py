@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import httpx
 import numpy as np
@@ -11,6 +12,7 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
 from tests.loops.lowest import Lowest
+from tests.query.conftest import eventually
 from tornado.errors import (
     InvalidArgument,
     NameTaken,
@@ -139,6 +141,31 @@ def test_what_cannot_be_started_is_refused_and_nothing_is_there_afterwards(stand
     assert [loop["name"] for loop in standing.get("/v1/loops").json()["loops"]] == ["roads"]
 
 
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ([1], "a loop to start: Input should be an object"),
+        ({"program": "bfs"}, "a loop to start: stream: Field required"),
+        (
+            {"program": "bfs", "stream": "roads", "delay_bound": "endless"},
+            "a loop to start: delay_bound: Input should be a valid integer",
+        ),
+    ],
+)
+def test_a_loop_to_start_that_is_none_is_refused_with_the_field_that_is_wrong(standing, body, detail):
+    answer = standing.post("/v1/loops", json=body)
+    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
+
+
+@pytest.mark.parametrize("given", ["unbounded", None])
+def test_a_loop_without_a_bound_is_started_by_the_word_of_the_command_line_too(client, given):
+    body = {"program": "bfs", "stream": "roads", "parameters": {"source": 1}, "delay_bound": given}
+    started = client.post("/v1/loops", json=body)
+    assert (started.status_code, started.json().get("delay_bound")) == (201, None), started.text
+    client.post("/v1/loops/roads/edges", content=EDGES, headers=NDJSON)
+    assert asked(client, "bfs", 3) == 1.0
+
+
 def test_a_program_that_cannot_take_an_edge_is_refused_with_that_edge(session):
     hops = session.start(BreadthFirstSearch(source=1), "hops")
     hops.insert([1, 7], [7, 8], [1.0, -3.0])
@@ -165,7 +192,7 @@ def test_a_stream_is_shown_though_one_of_its_loops_has_failed(session, client):
 
 
 @pytest.mark.parametrize("path", ["/v1/loops", "/v1/streams", "/metrics"])
-@pytest.mark.parametrize("asked", ["_last_known", "sources"])
+@pytest.mark.parametrize("asked", ["_last_known", "sources", "served"])
 def test_what_lists_all_loops_leaves_out_one_that_is_removed_meanwhile(
     session, client, monkeypatch, path, asked
 ):
@@ -218,6 +245,26 @@ def test_a_stream_is_fed_while_one_of_its_loops_is_removed(session, monkeypatch)
     assert dict(session.loop("a").query().result(60).values) == {1: 0.0, 2: 1.0}
 
 
+def test_of_two_first_loops_that_are_started_at_once_the_second_one_joins_the_stream(session, monkeypatch):
+    start, is_beginning, goes_on = session.master.start, threading.Event(), threading.Event()
+
+    def held(*args, **options):
+        is_beginning.set()
+        assert goes_on.wait(60)
+        return start(*args, **options)
+
+    monkeypatch.setattr(session.master, "start", held)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(session.stream("roads").start, ShortestPaths(source=1), "a")
+        assert is_beginning.wait(60)
+        second = pool.submit(session.stream("roads").start, BreadthFirstSearch(source=1), "b")
+        wait([second], timeout=0.5)  # so long it has to be refused
+        goes_on.set()
+        first.result().insert([1], [2], [5.0])
+        assert dict(second.result().query().result(60).values) == {1: 0.0, 2: 1.0}
+    assert sorted(session.stream("roads").loops) == ["a", "b"]
+
+
 def test_a_query_on_a_loop_that_is_removed_comes_to_an_end(session):
     session.start(ShortestPaths(source=1), "roads").insert([1], [2], [1.0])
     hops = session.start(BreadthFirstSearch(source=1), "hops", stream="roads")
@@ -237,6 +284,18 @@ def test_a_query_on_a_loop_that_is_removed_comes_to_an_end(session):
     assert ended.wait(60)
     with pytest.raises(UnknownLoop):
         session.loop("hops")
+
+
+def test_who_waits_for_an_answer_of_all_vertices_hears_that_its_loop_was_removed(session):
+    session.start(ShortestPaths(source=1), "roads").insert([1], [2], [1.0])
+    hops = session.start(BreadthFirstSearch(source=1), "hops", stream="roads")
+    whole, small = hops.query(), hops.query([2])
+    for query in (whole, small):
+        eventually(lambda query=query: query.state.is_final)
+    session.remove("hops")
+    with pytest.raises(ResultUnavailable, match="no longer kept: loop 'hops' was removed"):
+        whole.result(60)
+    assert small.result(60).values == {2: 1.0}
 
 
 def test_a_stream_ends_with_its_last_loop_and_what_was_acknowledged_is_there_when_it_begins_again(tmp_path):
@@ -324,6 +383,20 @@ def test_names_of_streams_and_loops_never_meet_and_a_refused_start_changes_nothi
         assert dict(session.loop("hops").query().result(60).values) == {"x": 0.0, "y": 1.0, "z": 2.0}
         again = session.start(ShortestPaths(source="y"), "first", stream="first")
         assert dict(again.query(["z"]).result(60).values) == {"z": 1.0}
+
+
+def test_an_answer_keeps_the_ids_of_its_stream_when_its_loop_is_removed():
+    with tornado.open("memory:", workers=1) as session:
+        session.start(ShortestPaths(source="x"), "towns", ids="string").insert(["x"], ["y"])
+        session.start(BreadthFirstSearch(source="x"), "hops", stream="towns")
+        with httpx.Client(base_url=session.serve().url, timeout=120) as client:
+            body = {"loop": "hops", "vertices": ["x", "y"]}
+            query = client.post("/v1/queries", json=body, params={"wait_s": 60}).json()
+            session.remove("hops")
+            answer = client.get(f"/v1/queries/{query['id']}/result", params={"vertices": "y"})
+            assert (answer.status_code, answer.json()["values"]) == (200, [{"vertex": "y", "value": 1.0}])
+        with pytest.raises(UnknownLoop):
+            session.service.stream_of("hops")
 
 
 def test_what_is_pushed_through_a_loop_that_was_removed_has_the_names_of_its_stream():

@@ -141,8 +141,8 @@ def test_a_run_with_its_pipeline_fills_in_the_past_and_goes_on_though_it_is_kill
         wait_until(lambda: told(service, source)["rejected"] == len(BAD), period_s=PAUSE_S)
         assert (told(service, source)["state"], told(service, source)["lag_records"]) == ("running", 0)
         assert told(service, source)["rows_per_s"] > 0
-        assert f'tornado_source_lag_records{{loop="sssp",source="{source}"}} 0.0' in metrics(service)
-        assert f'tornado_source_rejected_total{{loop="sssp",source="{source}"}} {len(BAD)}.0' in metrics(
+        assert f'tornado_source_lag_records{{source="{source}",stream="sssp"}} 0.0' in metrics(service)
+        assert f'tornado_source_rejected_total{{source="{source}",stream="sssp"}} {len(BAD)}.0' in metrics(
             service
         )
         assert service.signal(signal.SIGTERM) == 130

@@ -38,6 +38,9 @@ BAD = {
     road(9, "Bern", None, 1): "dst is missing",
     road(10, "Bern", "Thun", -1): "weight is negative",
     road(11, "Bern", "Thun", None): "weight is missing",
+    road(14, "Bern", "Thun", 1).replace('"weight": 1', '"weight": 1e400'): "weight is not finite",
+    road(15, "Bern", "Thun", float("-inf")): "weight is not finite",
+    road(16, "Bern", "Thun", float("nan")): "weight is NaN",
     road(12, "Bern", "Thun", 1, op="?"): "op is unknown: ?",
     json.dumps({"id": "r13", "src": "Bern", "dst": "Thun", "weight": 1}): "time is missing",
 }

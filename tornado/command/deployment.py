@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS
+from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS, DelayBound
 from ..errors import InvalidArgument, StoreLocked
 from ..ingest.interner import Interner
 from ..ingest.known_files import KnownFiles
@@ -71,13 +71,15 @@ class Placement:
         Whether what was pushed to an earlier run waits for `Deployment.restore`.
     undirected : bool
         Whether each record is an edge in both directions.
+    adopts : bool
+        Whether the loops take over what each converged branch with their own parameters has found.
     check_times : bool
         Whether what is pushed is rejected where its time is none.
     """
 
     loop: str
     workers: int
-    delay_bound: int | None
+    delay_bound: DelayBound
     store: str | None
     string_ids: bool = False
     quarantine: str | None = None
@@ -88,6 +90,7 @@ class Placement:
     engine: str = "threads"
     spark_master: str | None = None
     undirected: bool = False
+    adopts: bool = False
     check_times: bool = False
     stream: str | None = None
 
@@ -195,6 +198,11 @@ class Deployment:
         self.served = self.service.served(self.loop)
         named = [placement.loop, *(other.name for other in self._beside)]
         self.loops = [session.loop(name).loop for name in named]
+        if placement.adopts:
+            adopting = [loop for loop in self.loops if loop.adoption.is_supported] or self.loops[:1]
+            for loop in adopting:
+                loop.adoption.require()
+                loop.adoption.takes_all = True
         self.returned = [handle.loop for name, handle in session.loops.items() if name not in named]
         # Last: what an earlier run had acknowledged is in the loop, or held, before anybody can push more.
         self.server = None

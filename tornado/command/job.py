@@ -25,6 +25,7 @@ from ..ingest.source import open_sources
 from ..loop_views import MainLoopView, ValuesView
 from ..loops.vertex_program import VertexProgram
 from ..query.formats import snapshot_dict
+from ..query.proofs import proved, require_checker
 from ..query.query import NamedSnapshot
 from ..value_types import Ids, reached_of
 from .deployment import Deployment, Placement
@@ -63,6 +64,9 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
     TornadoError
         What made the run fail.
     """
+    if plan.check:
+        for one in (program, *(other.program for other in beside)):
+            require_checker(one)
     as_json = plan.as_json or not sys.stderr.isatty()
     placement = Placement(
         loop=plan.loop,
@@ -76,6 +80,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
         files_first=bool(plan.edges or plan.vertices),
+        adopts=plan.adopts,
         engine=plan.engine,
         spark_master=plan.spark_master,
         undirected=plan.undirected,
@@ -306,7 +311,8 @@ class _Job:
                 _say_error(error, as_json=self._as_json)
 
     def _write_result(self, reporter: Reporter, output: str, loop: MainLoopView | None = None) -> ExitCode:
-        branch = (loop or self._loop).fork(max_iterations=self._plan.max_iterations)
+        checks = self._plan.check
+        branch = (loop or self._loop).fork(max_iterations=self._plan.max_iterations, reads_edges=checks)
         started_s = time.monotonic()
         try:
             with reporter:
@@ -314,9 +320,12 @@ class _Job:
             if branch.error is not None:
                 raise branch.error
             converged = branch.state.name == "CONVERGED"
+            certificate = branch.certificate
+            if checks:
+                certificate = proved(branch, self._deployment.served.codec)
             ids = self._write(output, loop or self._loop, branch.values())
             say_note(
-                f"{in_words(branch.certificate)}: {len(ids):,} vertices written to {output} "
+                f"{in_words(certificate)}: {len(ids):,} vertices written to {output} "
                 f"({time.monotonic() - started_s:.3f} s)",
                 as_json=self._as_json,
                 event="result",
@@ -326,7 +335,7 @@ class _Job:
                 stopped_by=None if converged else stopped_by,
                 snapshot=snapshot_dict(NamedSnapshot.of(branch.snapshot)),
                 elapsed_s=round(time.monotonic() - started_s, 6),
-                certificate=branch.certificate,
+                certificate=certificate,
             )
         finally:
             branch.release()

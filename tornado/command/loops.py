@@ -35,8 +35,9 @@ def start_command(**options: Any) -> int:
         "stream": options["stream"],
         "name": options["name"],
         "parameters": given_parameters(options),
-        "delay_bound": parse_delay_bound(options["delay_bound"]),
     }
+    if options["delay_bound"] is not None:
+        wanted["delay_bound"] = parse_delay_bound(options["delay_bound"])
     with ServiceClient(options["url"]) as client:
         started = client.start(wanted)
     if options["as_json"]:

@@ -31,9 +31,8 @@ name_option = click.option("--name", metavar="LOOP", help="What the loop is call
 delay_bound_option = click.option(
     "--delay-bound",
     metavar="N|unbounded",
-    default=str(DEFAULT_DELAY_BOUND),
-    show_default=True,
-    help="B of the paper; 1 is synchronous.",
+    show_default=str(DEFAULT_DELAY_BOUND),
+    help="B of the paper; 1 is synchronous, and all that a program of rounds takes.",
 )
 
 
@@ -277,7 +276,9 @@ def _one_of(spellings: dict[str, Any]) -> Callable[[str], Any]:
 
 def _several(item: Callable[[str], Any], container: type) -> Callable[[str], Any]:
     def values(word: str) -> Any:
-        parts = [part.strip() for part in word.split(",") if part.strip()]
+        parts = [part.strip() for part in word.split(",")]
+        if not all(parts):
+            raise click.BadParameter(f"{word!r} has an empty part; separate values by single commas")
         try:
             return container(item(part) for part in parts)
         except ValueError as error:

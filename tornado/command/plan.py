@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote, unquote
 
-from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT, data_dir, default_workers
+from ..config import (
+    DEFAULT_HTTP_HOST,
+    DEFAULT_HTTP_PORT,
+    USUAL_DELAY_BOUND,
+    DelayBound,
+    data_dir,
+    default_workers,
+)
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.kafka.settings import (
     DEFAULT_DEDUP_WINDOW,
@@ -99,7 +106,7 @@ class LoopBeside:
     """
 
     name: str
-    delay_bound: int | None
+    delay_bound: DelayBound
     program: VertexProgram
 
 
@@ -137,6 +144,8 @@ class RunPlan:
         What fills the loop from a process of its own.
     output : str or None
         Where the result goes when the input ends.
+    check : bool
+        Whether it is verified before it is written.
     checkpoint_every_s : float or None
         Seconds between two snapshots; 0 is never, None was not said.
     keep_snapshots : int
@@ -156,13 +165,15 @@ class RunPlan:
     workers: int
     engine: str
     spark_master: str | None
-    delay_bound: int | None
+    delay_bound: DelayBound
     store: str | None
     address: Address | None
     pipeline: PipelineSettings | None
     output: str | None
     deadline_s: float
     max_iterations: int | None
+    check: bool
+    adopts: bool
     quarantine: str | None
     as_json: bool
     checkpoint_every_s: float | None
@@ -223,6 +234,11 @@ class RunPlan:
             )
         if output is not None:
             check_output(output)
+        elif options["check"]:
+            raise InvalidArgument(
+                "--check verifies what --output writes, and there is none",
+                hint="Add --output, or ask the service: tornado query --check.",
+            )
         if not math.isfinite(options["deadline_s"]):
             raise InvalidArgument(f"--deadline-s {options['deadline_s']} is not a number of seconds")
         return cls(
@@ -246,6 +262,8 @@ class RunPlan:
             output=output,
             deadline_s=options["deadline_s"],
             max_iterations=options["max_iterations"],
+            check=options["check"],
+            adopts=options["adopt"],
             quarantine=options["quarantine"],
             as_json=options["as_json"],
             checkpoint_every_s=_checked_checkpoints(options["checkpoint_every"], options["store"]),
@@ -268,14 +286,16 @@ class RunPlan:
         return self.output == STANDARD_OUTPUT
 
 
-def parse_delay_bound(text: str) -> int | None:
-    """Parse `N` or `unbounded` (None).
+def parse_delay_bound(text: str | None) -> DelayBound:
+    """Parse `N` or `unbounded` (None); None is what was not given.
 
     Examples
     --------
-    >>> parse_delay_bound("64"), parse_delay_bound("unbounded")
-    (64, None)
+    >>> parse_delay_bound("64"), parse_delay_bound("unbounded"), parse_delay_bound(None)
+    (64, None, 'usual')
     """
+    if text is None:
+        return USUAL_DELAY_BOUND
     if text == "unbounded":
         return None
     if text.isascii() and text.isdigit() and int(text) >= 1:

@@ -115,8 +115,19 @@ def in_words(certificate: Mapping[str, Any] | None) -> str:
     ('exact', 'within 3.2e-10 (l1)')
     >>> in_words({"kind": "none", "side": "upper"})
     'not exact (upper bounds)'
+    >>> in_words({"kind": "exact", "checked": True, "check": {"vertices": 8, "edges": 5}})
+    'exact, checked (8 vertices, 5 edges)'
     """
-    match dict(certificate or {"kind": "none"}):
+    found = dict(certificate or {"kind": "none"})
+    worth = _worth(found)
+    if not found.get("checked"):
+        return worth
+    check = found["check"]
+    return f"{worth}, checked ({check['vertices']:,} vertices, {check['edges']:,} edges)"
+
+
+def _worth(certificate: Mapping[str, Any]) -> str:
+    match certificate:
         case {"kind": "bound", "norm": norm, "bound": bound}:
             return f"within {bound:.3g} ({norm})"
         case {"kind": "gap", "bound": bound}:

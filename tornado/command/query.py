@@ -37,6 +37,11 @@ _EXIT_CODES = {"converged": ExitCode.DONE, "deadline": ExitCode.LIMIT}
 @click.option("--deadline-s", type=float, help="Answer with the best value so far after S seconds.")
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Stop after N iterations.")
 @click.option(
+    "--check",
+    is_flag=True,
+    help="Have an independent checker verify the answer on its own version of the graph, before it is given out.",
+)
+@click.option(
     "--watch", is_flag=True, help="Ask again and again, until Ctrl-C, and show the progress of each."
 )
 @click.option(
@@ -54,6 +59,7 @@ def query_command(
     at: int | None,
     deadline_s: float | None,
     max_iterations: int | None,
+    check: bool,
     watch: bool,
     interval_s: float,
     times: int | None,
@@ -71,6 +77,7 @@ def query_command(
             "at": at,
             "deadline_s": deadline_s,
             "max_iterations": max_iterations,
+            "check": check or None,
         }
         question = {name: value for name, value in question.items() if value is not None}
         code = _ask(client, question, value_type, follow=watch, as_json=as_json)

@@ -164,6 +164,11 @@ class RunCommand(ProgramCommand):
     help="How many snapshots stay in the store; one that a query names is kept meanwhile.",
 )
 @click.option(
+    "--adopt",
+    is_flag=True,
+    help="Have the loops take over what each converged branch with their own parameters has found.",
+)
+@click.option(
     "--http",
     metavar="HOST:PORT",
     help="Serve the HTTP interface, and stay up when the files end; port 0 takes a free one.",
@@ -187,6 +192,11 @@ class RunCommand(ProgramCommand):
     help="Limit of the branch for --output.",
 )
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Limit of the branch for --output.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Have an independent checker verify the result for --output before it is written.",
+)
 @click.option(
     "--quarantine",
     metavar="PATH",

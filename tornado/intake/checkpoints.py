@@ -1,11 +1,11 @@
-"""Checkpoints of one loop: a snapshot with all it counts on, every so often, without stopping the loop.
+"""Checkpoints of a stream: a snapshot of all its loops with all it counts on, every so often, without stopping them.
 
 Source: Tornado (SIGMOD 2016), section 5.3. What makes a restart lose nothing is an order: names of vertices are durable before
 the snapshot that counts on them, the snapshot (with the offsets of all sources, in one write of the store) before older ones
 are forgotten, and those before the log of pushed edges lets go of what the oldest one left has. A crash between any two of
 these leaves more than is needed, never less.
 
-A checkpoint that fails (a full disk) is counted and reported; the loop goes on, and the next one tries again.
+A checkpoint that fails (a full disk) is counted and reported; the loops go on, and the next one tries again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..clock import Clock, wait_until
 from ..errors import InvalidArgument, NotSupported, StoreError
-from ..loop_views import MainLoopView
 from .stream_intake import StreamIntake
 
 if TYPE_CHECKING:
@@ -30,14 +29,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CheckpointStatistics:
-    """The checkpoints of one loop since it was started.
+    """The checkpoints of a stream since it began.
 
     Attributes
     ----------
     stored, failed : int
         How many were written, or found nothing new, and how many could not be, or could not forget older ones.
     version : int or None
-        Of the newest stored snapshot; after a restart the one that the loop began with.
+        Of the newest stored snapshot; after a restart the one that the stream began with.
     age_s : float or None
         Since the cut of the last one that succeeded here.
     duration_s : float or None
@@ -55,13 +54,14 @@ class CheckpointStatistics:
 
 
 class Checkpoints:
-    """Takes the checkpoints of one loop.
+    """Takes the checkpoints of a stream, whichever loops read it.
 
     Parameters
     ----------
-    loop : MainLoop
     intake : StreamIntake
-        Of its stream: names are saved there, and its log is trimmed.
+        Of the stream, which has begun: names are saved there, and its log is trimmed.
+    version : int, optional
+        Of the snapshot that the stream began with.
     keep : int, optional
         How many snapshots are left in the store, see `check_kept`; None forgets none.
     in_use : callable, optional
@@ -75,15 +75,15 @@ class Checkpoints:
 
     def __init__(
         self,
-        loop: MainLoopView,
         intake: StreamIntake,
         *,
+        version: int | None = None,
         keep: int | None = None,
         in_use: Callable[[], Collection[int]] = tuple,
         on_failure: Callable[[Exception], None] | None = None,
         clock: Clock,
     ) -> None:
-        self._loop = loop
+        self._stream = intake.stream
         self._intake = intake
         self._keep = keep
         self._in_use = in_use
@@ -95,8 +95,7 @@ class Checkpoints:
         self._is_stopped = False
         self._thread: Thread | None = None
         self._stored = self._failed = 0
-        restored = loop.restored
-        self._version: int | None = None if restored is None else int(restored.snapshot.version)
+        self._version = version
         self._cut_at_s: float | None = None
         self._duration_s: float | None = None
         self._last_error: str | None = None
@@ -122,7 +121,7 @@ class Checkpoints:
                 self._intake.save_names()
 
             try:
-                version = self._loop.checkpoint(before_write=before_write)
+                version = self._stream.checkpoint(before_write=before_write)
             except NotSupported:
                 raise
             except Exception as error:
@@ -140,7 +139,9 @@ class Checkpoints:
     def pass_refused(self, program: VertexProgram) -> None:
         """Write a snapshot if the log has an edge behind the newest one that a program cannot take, which reads the stream by now.
 
-        Such an edge is gone from the graph. A restart would give it to the program again, unless a snapshot has both.
+        Such an edge is gone from the graph. A restart would give it to the program again, unless a snapshot has both. What is in
+        the log of pushes that are under way, and will be refused, would come again too, so these are waited for: when this
+        returns, the log has nothing that the program refuses, and never will.
 
         Raises
         ------
@@ -151,17 +152,37 @@ class Checkpoints:
 
         if type(program).check is VertexProgram.check:
             return
+        self._intake.await_pushes()
         with self._taking:  # nobody trims the log meanwhile
-            newest = max(self._loop.snapshots(), key=lambda snapshot: snapshot.version, default=None)
+            newest = max(self._stream.snapshots(), key=lambda snapshot: snapshot.version, default=None)
             offsets = {} if newest is None else newest.offsets
             is_needed = self._intake.has_logged(lambda batch: program.check(batch)[0], after=offsets)
         if is_needed:
             self.take()
 
+    def refuse_held(self, program: VertexProgram) -> None:
+        """Refuse a program that cannot take what the log has and the stream not yet (`StreamIntake.hold`): it was acknowledged.
+
+        Raises
+        ------
+        InvalidArgument
+            When there is such an edge.
+        """
+        with self._taking:  # nobody trims the log meanwhile
+            is_refused = self._intake.is_held and self._intake.has_logged(
+                lambda batch: program.check(batch)[0], after=self._intake.offsets()
+            )
+        if is_refused:
+            raise InvalidArgument(
+                f"{type(program).__name__} cannot be started on stream {self._intake.name!r} yet: it cannot take an edge that was "
+                "pushed before the restart, which waits for the files that come before it",
+                hint="Start it when the files are read, and such edges are removed.",
+            )
+
     def start(self, every_s: float) -> None:
         """Take one every so many seconds from now on, on a thread; one that takes longer delays the next."""
         if self._thread is None:
-            name = f"checkpoints {self._loop.name}"
+            name = f"checkpoints {self._intake.name}"
             due_s = self._clock.monotonic() + every_s
             self._thread = Thread(target=self._run, args=(every_s, due_s), name=name, daemon=True)
             self._thread.start()
@@ -190,7 +211,7 @@ class Checkpoints:
             due_s = self._clock.monotonic() + every_s
             try:
                 self.take()
-            except Exception as error:  # noqa: BLE001  counted and reported; the loop and the next checkpoint go on
+            except Exception as error:  # noqa: BLE001  counted and reported; the loops and the next checkpoint go on
                 self._report(error)
             else:
                 self._reported = None
@@ -215,7 +236,7 @@ class Checkpoints:
 
     def _forget_older(self) -> None:
         keep = sys.maxsize if self._keep is None else self._keep
-        oldest = self._loop.trim_snapshots(keep=keep, in_use=self._in_use())
+        oldest = self._stream.trim_snapshots(keep=keep, in_use=self._in_use())
         if oldest is not None:
             self._intake.forget(oldest.offsets)
 
@@ -226,7 +247,9 @@ class Checkpoints:
             self._on_failure(error)
 
     def _say(self, error: Exception) -> None:
-        _log.warning("no checkpoint of loop %s was stored, and the loop goes on: %s", self._loop.name, error)
+        _log.warning(
+            "no checkpoint of stream %s was stored, and its loops go on: %s", self._intake.name, error
+        )
 
 
 def check_kept(keep: Any) -> None:

@@ -33,24 +33,24 @@ class PushLog(Protocol):
         """Return where the columns of a stream's numbered batches go."""
 
     def append(
-        self, loop: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
+        self, stream: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
     ) -> None:
         """Make a batch durable under the offset that it reaches."""
 
-    def retract(self, loop: str, source: str, offset: int, *, number: int | None = None) -> None:
+    def retract(self, stream: str, source: str, offset: int, *, number: int | None = None) -> None:
         """Empty the batch appended last; `offset` and `number` are where the source was before it."""
 
-    def number(self, loop: str, source: str) -> int | None:
+    def number(self, stream: str, source: str) -> int | None:
         """Return the number of the newest batch of a source, None where it has none."""
 
-    def sources(self, loop: str) -> list[str]:
-        """Return the sources of a loop that have a log."""
+    def sources(self, stream: str) -> list[str]:
+        """Return the sources of a stream that have a log."""
 
-    def reached(self, loop: str) -> dict[str, int]:
+    def reached(self, stream: str) -> dict[str, int]:
         """Return those sources with the offset that each has reached."""
 
-    def replay(self, loop: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
+    def replay(self, stream: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
         """Iterate over the batches that reach beyond an offset."""
 
-    def forget(self, loop: str, source: str, *, up_to: int) -> None:
+    def forget(self, stream: str, source: str, *, up_to: int) -> None:
         """Drop batches that reach no further than an offset, but for the newest: it has the number."""

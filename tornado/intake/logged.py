@@ -24,7 +24,7 @@ def has_refused(
 
 
 def admit_again(stream: EdgeStreamView, name: str, batch: EdgeBatch, source: str, offset: int) -> None:
-    """Admit a batch of the log, however long it takes.
+    """Admit a batch of the log, however long it takes; of an empty one the offset.
 
     Raises
     ------
@@ -32,7 +32,10 @@ def admit_again(stream: EdgeStreamView, name: str, batch: EdgeBatch, source: str
         When a program that was not there before cannot take it.
     """
     try:
-        stream.admit(batch, source, offset, timeout_s=None)
+        if len(batch):
+            stream.admit(batch, source, offset, timeout_s=None)
+        else:
+            stream.advance(source, offset)
     except InvalidArgument as error:
         raise InvalidArgument(
             f"what was pushed to stream {name!r} before it was restarted cannot be taken: {error.message}",

@@ -1,10 +1,10 @@
-"""A durable log of pushed edges, in the store of the loop: what was acknowledged outlives a crash.
+"""A durable log of pushed edges, in the store of their stream: what was acknowledged outlives a crash.
 
 Files are read again after a crash; what was pushed exists nowhere else. So a batch is written here first, as one version of
-a line of its own (`LOOP/pushed/SOURCE`), and admitted afterwards. At the next start the batches behind the offset of the
-snapshot that the loop begins with are admitted again, in the order of their source; what the oldest snapshot kept has is let go
+a line of its own (`STREAM/pushed/SOURCE`), and admitted afterwards. At the next start the batches behind the offset of the
+snapshot that the stream begins with are admitted again, in the order of their source; what the oldest snapshot kept has is let go
 of. Where they stood among the records of other sources is not kept: those of a file that is read on come first (`StreamIntake.hold`).
-Versions count appends, not records, so that a batch that the loop refused can be overwritten: by an empty one at once and,
+Versions count appends, not records, so that a batch that the stream refused can be overwritten: by an empty one at once and,
 where the store fails at that too, by the next batch of its source. So offsets never go back along a line, and of a refused batch
 nothing is left behind its successor. Only a crash before either leaves it, as the newest entry: it then comes back as one does
 whose acknowledgement was cut off, and its sender was told of the failing store.
@@ -66,7 +66,7 @@ class StorePushLog:
         return BatchColumns(self._store, stream)
 
     def append(
-        self, loop: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
+        self, stream: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
     ) -> None:
         """Make a batch durable under the offset that it reaches, and its number where its sender numbers them.
 
@@ -75,15 +75,15 @@ class StorePushLog:
         StoreError
             When it cannot be written; the log is as it was.
         """
-        name = _line(loop, source)
+        name = _line(stream, source)
         with self._lock:
             line = self._lines.get(name) or self._stored(name)
             version = line.newest + (line.void is None)
             self._store.write(name, version, {_KEY: batch.encode()}, metadata=_metadata(offset, number))
             self._lines[name] = _Line(version, number)
 
-    def retract(self, loop: str, source: str, offset: int, *, number: int | None = None) -> None:
-        """Empty the batch that was appended last: the loop did not take it, so neither may a restart.
+    def retract(self, stream: str, source: str, offset: int, *, number: int | None = None) -> None:
+        """Empty the batch that was appended last: the stream did not take it, so neither may a restart.
 
         Parameters
         ----------
@@ -95,13 +95,13 @@ class StorePushLog:
         StoreError
             When it cannot be written; the next append of the source takes its place, or else the next `forget` empties it.
         """
-        name = _line(loop, source)
+        name = _line(stream, source)
         with self._lock:
             line = self._lines[name]
             line.number, line.void = number, _metadata(offset, number)
             self._settle(name)
 
-    def number(self, loop: str, source: str) -> int | None:
+    def number(self, stream: str, source: str) -> int | None:
         """Return the number of the newest batch of a source, None where its sender numbers none.
 
         Raises
@@ -109,22 +109,22 @@ class StorePushLog:
         StoreCorrupt
             When the entry cannot be read.
         """
-        name = _line(loop, source)
+        name = _line(stream, source)
         with self._lock:
             line = self._lines.get(name) or self._stored(name)
         return line.number
 
-    def sources(self, loop: str) -> list[str]:
-        """Return the sources of a loop that have a log."""
-        prefix = _line(loop, "")
+    def sources(self, stream: str) -> list[str]:
+        """Return the sources of a stream that have a log."""
+        prefix = _line(stream, "")
         return [line.removeprefix(prefix) for line in self._store.loops() if line.startswith(prefix)]
 
-    def reached(self, loop: str) -> dict[str, int]:
-        """Return the sources of a loop that have a log, each with the offset up to which it has been acknowledged."""
-        newest = {source: max(self._store.versions(_line(loop, source))) for source in self.sources(loop)}
-        return {source: self._offset(_line(loop, source), version) for source, version in newest.items()}
+    def reached(self, stream: str) -> dict[str, int]:
+        """Return the sources of a stream that have a log, each with the offset up to which it has been acknowledged."""
+        newest = {source: max(self._store.versions(_line(stream, source))) for source in self.sources(stream)}
+        return {source: self._offset(_line(stream, source), version) for source, version in newest.items()}
 
-    def replay(self, loop: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
+    def replay(self, stream: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
         """Iterate over the batches that reach beyond an offset, in order, each with the offset that it reaches.
 
         Raises
@@ -132,18 +132,18 @@ class StorePushLog:
         StoreCorrupt
             When an entry cannot be read.
         """
-        line = _line(loop, source)
+        line = _line(stream, source)
         versions = self._store.versions(line)
         for version in versions[self._count_passed(line, versions, after) :]:
             page = self._store.read(line, _KEY, version)
             yield self._offset(line, version), _decoded(page, f"{line} at version {version}")
 
-    def forget(self, loop: str, source: str, *, up_to: int) -> None:
+    def forget(self, stream: str, source: str, *, up_to: int) -> None:
         """Drop what a stored snapshot has: batches that reach no further than an offset.
 
         The last one of these stays, so the newest entry of a source always does: it has the number of its newest batch.
         """
-        line = _line(loop, source)
+        line = _line(stream, source)
         with self._lock:
             self._settle(line)
         versions = self._store.versions(line)
@@ -183,8 +183,8 @@ class StorePushLog:
         return content
 
 
-def _line(loop: str, source: str) -> str:
-    return f"{loop}/pushed/{source}"
+def _line(stream: str, source: str) -> str:
+    return f"{stream}/pushed/{source}"
 
 
 def _metadata(offset: int, number: int | None) -> bytes:

@@ -19,6 +19,17 @@ from ..ingest.ingester import IngesterState, IngesterStatistics
 _RATE_WINDOW_S = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What became of one call: records in, records quarantined, and the offsets of the source after it."""
+
+    accepted: int
+    rejected: int
+    offsets: dict[str, int]
+    version: int | None
+    is_repeated: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderReport:
     """What only the sender of a source knows.

@@ -24,7 +24,8 @@ from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED, ParsedBatch, Rejection
 from ..records.edge_batch import EDGES, EdgeBatch
-from .stream_intake import Pushed, StreamIntake
+from .pushed_sources import Pushed
+from .stream_intake import StreamIntake
 
 LIMIT_BYTES = 1 << 30
 KEPT_S = 600.0

@@ -36,18 +36,7 @@ from .batch_columns import BatchColumns
 from .described import describe
 from .log_contract import NameLog, PushLog
 from .logged import admit_again, has_refused
-from .pushed_sources import PushedSources, SenderReport
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """What became of one call: records in, records quarantined, and the offsets of the source after it."""
-
-    accepted: int
-    rejected: int
-    offsets: dict[str, int]
-    version: int | None
-    is_repeated: bool = False
+from .pushed_sources import Pushed, PushedSources, SenderReport
 
 
 @dataclass(slots=True)
@@ -160,6 +149,11 @@ class StreamIntake:
         self._is_held = bool(reached)
         return reached
 
+    @property
+    def is_held(self) -> bool:
+        """Whether what the log has waits for `release`."""
+        return self._is_held
+
     def begin(self, stream: EdgeStreamView) -> None:
         """Take into this stream from now on, which has begun; a second call changes nothing.
 
@@ -194,8 +188,12 @@ class StreamIntake:
 
         The stream is closed already, so nobody who is in the middle of a push stays there for long: they are waited for.
         """
+        self._has_ended = True
+        self.await_pushes()
+
+    def await_pushes(self) -> None:
+        """Wait for those who are in the middle of a push: what they took in is admitted then, or the log has it no more."""
         with self._guard:
-            self._has_ended = True
             sources = list(self._sources.values())
         for lock in (self._restoring, *(source.lock for source in sources)):
             with lock:
@@ -495,10 +493,7 @@ class StreamIntake:
             with self._source(source) as found:
                 before = self.offsets().get(source, 0)
                 for offset, batch in log.replay(self.name, source, after=before):
-                    if len(batch):
-                        admit_again(self.stream, self.name, batch, source, offset)
-                    else:
-                        self.stream.advance(source, offset)
+                    admit_again(self.stream, self.name, batch, source, offset)
                     found.offset = offset
                     count += len(batch)
         return count
@@ -513,6 +508,9 @@ class StreamIntake:
         checked: CheckedBy = (),
         number: int | None = None,
     ) -> int:
+        if len(batch):
+            # Of a loop that began since it was checked the log shall never have what that refuses; see `Checkpoints.pass_refused`.
+            checked = self.stream.refuse_impossible(batch, source, checked)
         self.save_names()
         if number is None:
             # The number is that of the newest entry of the log, so records without one carry it on.

@@ -10,5 +10,7 @@ from typing import Final
 KINDS: Final = {
     "selective": f"{__name__}.selective.kind",
     "general": f"{__name__}.general.kind",
+    "accumulative": f"{__name__}.accumulative.kind",
+    "rounds": f"{__name__}.rounds.kind",
 }
 """Where the object `KIND` of each kind is, by the name that its programs say."""

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
-from ..certificate import EXACT, Certificate, Side, stopped
+from ..certificate import Certificate
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress
+from .stored_snapshot import EdgeColumns
 from .values import Values
+from .vertex_program import VertexProgram
+
+
+class Judge(Protocol):
+    """What the values of a branch that is over are worth; see `ProgramKind.judge`."""
+
+    def __call__(self, findings: Sequence[Mapping[str, float]], *, is_converged: bool) -> Certificate:
+        """The certificate, of what the parts have found; of none where the answer was stored."""
+        ...
 
 
 class Branch:
@@ -23,6 +34,10 @@ class Branch:
     ----------
     id
         Its number.
+    program
+        What it runs, with its own parameters.
+    is_undirected
+        Whether every edge of its graph is there in both directions, and both are one.
     error
         What went wrong, where the state is FAILED.
     """
@@ -31,10 +46,12 @@ class Branch:
         self,
         *,
         number: int,
+        program: VertexProgram,
+        is_undirected: bool,
         snapshot: Snapshot,
         workers: int,
         engine: Engine,
-        stopped_side: Side | None,
+        judge: Judge,
         values_of: Callable[[Sequence[BranchPartView]], Values],
         on_recorded: Callable[[Branch], None],
         on_stop: Callable[[Branch], None],
@@ -42,11 +59,14 @@ class Branch:
         on_release: Callable[[Branch], None],
     ) -> None:
         self.id = number
+        self.program = program
+        self.is_undirected = is_undirected
         self.error: BaseException | None = None
         self._snapshot = snapshot
         self._workers = workers
         self._engine = engine
-        self._stopped_side = stopped_side
+        self._judge = judge
+        self._certificate: Certificate | None = None
         self._values_of = values_of
         self._on_recorded = on_recorded
         self._on_stop, self._on_cancel, self._on_release = on_stop, on_cancel, on_release
@@ -63,6 +83,7 @@ class Branch:
         self._is_stopping = False
         self._values: Values | None = None
         self._last: Progress | None = None
+        self._edge_pages: Callable[[], Iterator[EdgeColumns]] | None = None
 
     @property
     def state(self) -> BranchState:
@@ -77,9 +98,7 @@ class Branch:
     @property
     def certificate(self) -> Certificate | None:
         """What its values are worth; None where it has none, because it is not over, was cancelled or failed."""
-        if self._state is BranchState.CONVERGED:
-            return EXACT
-        return stopped(self._stopped_side) if self._state is BranchState.STOPPED else None
+        return self._certificate if self._state in {BranchState.CONVERGED, BranchState.STOPPED} else None
 
     @property
     def processors(self) -> list[BranchPartView]:
@@ -143,6 +162,18 @@ class Branch:
             )
         return self._values
 
+    def edges(self) -> Iterator[EdgeColumns]:
+        """All edges of its own version of the graph, a page at a time; once it is over, where it was forked to read them.
+
+        Raises
+        ------
+        InternalError
+            When it was forked without.
+        """
+        if self._edge_pages is None:
+            raise InternalError(f"branch {self.id} was forked without its edges, so none of them were read")
+        return self._edge_pages()
+
     def release(self) -> None:
         """Give the columns back; `values` must not be used any more."""
         with self._lock:
@@ -154,6 +185,10 @@ class Branch:
         self._let_go()
 
     # Called by the master
+
+    def read_edges_by(self, pages: Callable[[], Iterator[EdgeColumns]]) -> None:
+        """Have `edges` call this."""
+        self._edge_pages = pages
 
     def begin_again(self) -> None:
         """Forget what lost workers had recorded and finished; the same cut is forked once more on those that follow."""
@@ -169,6 +204,7 @@ class Branch:
     def answer(self, values: Values) -> None:
         """End it with values that were stored, as converged and without an iteration."""
         self._values = values
+        self._certificate = self._judge((), is_converged=True)
         self._end(BranchState.CONVERGED, self._no_progress())
 
     def recorded(self, worker: int, processor: BranchPartView) -> None:
@@ -198,6 +234,7 @@ class Branch:
             parts = [self._finished[index] for index in range(self._workers)]
             self._values = self._values_of(parts)
             converged = all(part.is_converged for part in parts)
+            self._certificate = self._judge([part.findings for part in parts], is_converged=converged)
             last = self._progress_of(parts, converged=converged)  # these are there until it is over
         if not self._end(BranchState.CONVERGED if converged else BranchState.STOPPED, last):
             self._let_go()  # it was cancelled meanwhile

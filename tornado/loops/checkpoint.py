@@ -1,8 +1,8 @@
 """The checkpoint of a stream: a snapshot with the graph and the fixed point of every loop on it, in one write of the store.
 
 Source: Tornado (SIGMOD 2016), section 5.3. All loops are forked under one hold of the order, so their branches have one prefix,
-and what is stored belongs together. The branch of the first loop reads the edges for all. A loop that has failed, or fails
-meanwhile, is left out and stops nobody.
+and what is stored belongs together. The branch of the first loop reads the edges for all. A loop that has failed, or fails or is
+removed meanwhile, is left out and stops nobody.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def store_checkpoint(stream: EdgeStream, *, before_write: Callable[[], None] | N
     ------
     StoreFull
         When there is no room; what was stored is as it was.
+    NotSupported
+        When of the kind of a loop's program nothing is stored.
     ConnectionLost, InvalidArgument
         When the last loop was removed, or the first is not there yet.
     TornadoError, RuntimeError
@@ -50,7 +52,9 @@ def store_checkpoint(stream: EdgeStream, *, before_write: Callable[[], None] | N
         if not loops:
             stream.require_open()
             raise InvalidArgument(f"stream {stream.name!r} has no loop yet that could be stored")
-        wanted = frozenset(loop.number for loop in loops)
+        for loop in loops:
+            loop.require_stored()
+        wanted = _numbers(loops)
         version, _, _ = stream.counts()
         before = stream.checkpointed
         stored = before.loops if before is not None and before.version == version else None
@@ -63,14 +67,17 @@ def store_checkpoint(stream: EdgeStream, *, before_write: Callable[[], None] | N
                 for _, branch in forked:
                     branch.wait()
                 converged = [one for one in forked if one.branch.state is BranchState.CONVERGED]
-                if not converged:
-                    raise not_stored(*forked[0])
-                if converged[0] is forked[0]:  # the one with the edges
+                if converged and converged[0] is forked[0]:  # the one with the edges
                     if before_write is not None:
                         before_write()
                     stream.stored.write([_to_store(*one) for one in converged])
                     break
-                loops = [loop for loop, _ in converged]
+                # Where all are gone that it began with, others may have joined.
+                joined = [loop for loop in stream.running if loop.number not in wanted]
+                if not converged and not joined:
+                    raise not_stored(*forked[0]) if forked else not_stored(loops[0], None)
+                loops = [loop for loop, _ in converged] or joined
+                wanted |= _numbers(loops)
             finally:
                 _give_back(forked)
         version = forked[0].branch.snapshot.version
@@ -79,9 +86,9 @@ def store_checkpoint(stream: EdgeStream, *, before_write: Callable[[], None] | N
         return version
 
 
-def not_stored(loop: ReadingLoop, branch: Branch) -> Exception:
-    """What to raise where the branch of a loop that was to be stored has not converged."""
-    error = branch.error
+def not_stored(loop: ReadingLoop, branch: Branch | None) -> Exception:
+    """What to raise where the branch of a loop that was to be stored has not converged, or was not forked."""
+    error = loop.error if branch is None else branch.error
     if isinstance(error, TornadoError):
         return error
     if error is not None:
@@ -90,7 +97,7 @@ def not_stored(loop: ReadingLoop, branch: Branch) -> Exception:
 
 
 def _forked(stream: EdgeStream, loops: Sequence[ReadingLoop], *, instead_of: int | None) -> list[_Forked]:
-    """Fork all loops at one version, which is another than `instead_of`; those that have failed meanwhile are left out."""
+    """Fork all loops at one version, which is another than `instead_of`; those that are gone meanwhile are left out."""
     forked: list[_Forked] = []
     try:
         with stream.order:
@@ -100,12 +107,16 @@ def _forked(stream: EdgeStream, loops: Sequence[ReadingLoop], *, instead_of: int
                 try:
                     forked.append(_Forked(loop, loop.fork_to_store(reads_edges=not forked)))
                 except Exception:
-                    if loop.error is None or (loop is loops[-1] and not forked):
+                    if loop.error is None:
                         raise
     except BaseException:
         _give_back(forked)
         raise
     return forked
+
+
+def _numbers(loops: Sequence[ReadingLoop]) -> frozenset[int]:
+    return frozenset(loop.number for loop in loops)
 
 
 def _to_store(loop: ReadingLoop, branch: Branch) -> LoopToStore:

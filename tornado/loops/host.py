@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from ..timely import Dataflow, Fabric, Scope, Worker
 from .kind import PartPlan
-from .part import BranchPart, BranchPartView, MainPart, MainPartView, StorableBranch, StorableMain, StreamView
+from .part import (
+    AdoptingMain,
+    BranchPart,
+    BranchPartView,
+    MainPart,
+    MainPartView,
+    StorableBranch,
+    StorableMain,
+    StreamView,
+)
 from .share import Share
 
 
@@ -99,6 +108,14 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopt:
+    """Have the main loop take over what a finished branch has found."""
+
+    loop: int
+    found: object | None  # `BranchPart.reusable`; None: it is gone here
+
+
+@dataclass(frozen=True, slots=True)
 class EndLoop:
     """Remove a main loop: when none of its branches is left here, or at once with them, where it failed on some worker."""
 
@@ -106,7 +123,7 @@ class EndLoop:
     at_once: bool = False
 
 
-Command = StartLoop | Place | Admit | Fork | Stop | Limit | Cancel | Release | EndLoop
+Command = StartLoop | Place | Admit | Fork | Stop | Limit | Cancel | Release | Adopt | EndLoop
 
 
 class LoopHost(Protocol):
@@ -248,6 +265,10 @@ class WorkerHost:
                 main = self._loops.get(command.loop)
                 if main is not None:
                     main.take_back(command.state)
+            case Adopt():
+                main = self._loops.get(command.loop)
+                if main is not None:
+                    cast("AdoptingMain", main).adopt(command.found)
             case StartLoop():
                 self._start(command)
             case Place():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Protocol, TypeVar, cast
 
+from ..certificate import Certificate
 from ..engine import WireType
 from ..errors import NotSupported
 from ..graph import PartitionMap
@@ -102,6 +103,8 @@ class ProgramKind(Protocol[Program_contra]):
     shares_streams
         Whether its loops read a stream, and its graph, beside others; then the parts of its branches are `StorableBranch`, as
         the graph is looked at through them.
+    adopts
+        Whether its main loops take over what their branches have found; then their parts are `AdoptingMain`.
     is_stored
         Whether snapshots of its loops are stored; then their parts are `StorableMain`, and those of their branches
         `StorableBranch`.
@@ -110,6 +113,7 @@ class ProgramKind(Protocol[Program_contra]):
     name: str
     described: str
     shares_streams: bool
+    adopts: bool
     is_stored: bool
 
     def plan(
@@ -153,6 +157,20 @@ class ProgramKind(Protocol[Program_contra]):
 
         Two programs of one identity have the same fixed point, so an edited program does not take over what it computed before.
         Asked only where snapshots are stored.
+        """
+        ...
+
+    def judge(
+        self, program: Program_contra, findings: Sequence[Mapping[str, float]], *, is_converged: bool
+    ) -> Certificate:
+        """What the values of a branch that is over are worth.
+
+        Parameters
+        ----------
+        findings
+            Of its parts, by worker (`BranchPartView.findings`); none where the answer was stored.
+        is_converged
+            Whether it came to its end, and was not stopped or capped before.
         """
         ...
 

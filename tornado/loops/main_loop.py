@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypedDict, Unpack, cast
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from ..engine import ClusterEngine, Engine
 from ..errors import InvalidArgument, NotSupported, WorkerLost
@@ -12,27 +12,25 @@ from ..graph import PartitionMap
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..value_types import shown
+from .adoption import Adoption
 from .branch import Branch
-from .checkpoint import not_stored, store_checkpoint
-from .edge_shares import reverse_shares_of
+from .branch_edges import edges_of_branch, edges_of_stored
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
 from .kind import kind_of_program, kinds
-from .part import MainPartView, PartView, StorableView
+from .part import MainPartView, PartView
 from .parts import Parts
 from .restoration import Restored
 from .share import Share
 from .snapshot import Snapshot
-from .statistics import BranchState, IterationStatistics, LoopStatistics
+from .statistics import IterationStatistics, LoopStatistics
 from .stored_snapshot import StoredSnapshot
-from .stream import BACKLOG_LIMIT_RECORDS, EdgeStream
+from .stream import EdgeStream
 from .values import ColumnValues, Values
-from .vertex_program import VertexProgram, can_refuse, first_refused
+from .vertex_program import VertexProgram
 
 # Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
 ForkStored = Callable[["MainLoop", VertexProgram, StoredSnapshot, int | None], Branch]
-
-_PAGES_LOOKED_AT = 256  # of the graph, one after another
 
 
 class _ForkOptions(TypedDict, total=False):
@@ -65,6 +63,8 @@ class MainLoop:
         Whether all workers were told to make their parts: what is posted from then on comes behind that.
     losses
         The engine's count when it was first installed.
+    adoption
+        How it takes over what branches have found.
     restored
         What it began with, or None where it began with nothing.
     """
@@ -103,6 +103,7 @@ class MainLoop:
             program, delay_bound=delay_bound, hears_back=self.hears_back, commits=self.commits
         )
         self._parts = Parts(number, name, plan, stream, hosts, engine)
+        self.adoption = Adoption(number, name, program, self._parts)
         self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
@@ -167,24 +168,6 @@ class MainLoop:
         """Which worker a vertex belongs to."""
         return self.stream.partition
 
-    @property
-    def on_full_journal(self) -> Callable[[], object]:
-        """See `EdgeStream`."""
-        return self.stream.on_full_journal
-
-    @on_full_journal.setter
-    def on_full_journal(self, store: Callable[[], object]) -> None:
-        self.stream.on_full_journal = store
-
-    @property
-    def versions_in_use(self) -> Callable[[], Collection[int]]:
-        """See `EdgeStream`."""
-        return self.stream.versions_in_use
-
-    @versions_in_use.setter
-    def versions_in_use(self, named: Callable[[], Collection[int]]) -> None:
-        self.stream.versions_in_use = named
-
     # Reading
 
     def approximation(self) -> Values:
@@ -196,6 +179,8 @@ class MainLoop:
         parameters: Mapping[str, Any] | None = None,
         at: int | None = None,
         max_iterations: int | None = None,
+        *,
+        reads_edges: bool = False,
     ) -> Branch:
         """Fork a branch loop from a consistent snapshot of now, or from a stored one.
 
@@ -208,22 +193,35 @@ class MainLoop:
             on return, as the snapshot holds the fixed point; otherwise the call blocks while the stored graph is loaded.
         max_iterations
             How many iterations above the snapshot's the branch may commit.
+        reads_edges
+            Whether `Branch.edges` can be asked for when it is over. Of now, each worker copies them (24 bytes an edge).
 
         Raises
         ------
         InvalidArgument
-            When no snapshot of version `at` is stored; the message lists those that are.
+            When no snapshot of version `at` is stored; the message lists those that are. For parameters that are fixed where the
+            loop is started, or that the program refuses.
+        NotSupported
+            When edges are to be read, and the kind of its programs has none to read.
         UnknownField
             For a parameter that the program does not have.
         """
         self._parts.raise_failure()
+        self.program.require_free(parameters or {})
         program = self.program.with_parameters(parameters or {})
+        program.check_parameters()
         if at is not None:
-            return self._fork_at(at, program, max_iterations)
-        return self._fork(program, fresh=program != self.program, max_iterations=max_iterations)
+            branch = self._fork_at(at, program, max_iterations)
+            if reads_edges:
+                branch.read_edges_by(partial(edges_of_stored, self.stream.stored, at))
+            return branch
+        if reads_edges:
+            self.require_stored("edges are read", hint="Ask without a check")
+        fresh = program.begins_anew(self.program)
+        return self._fork(program, fresh=fresh, max_iterations=max_iterations, reads_edges=reads_edges)
 
     def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
-        self._require_stored()
+        self.require_stored()
         with self.stream.stored.reading(at):
             stored = self.stream.stored.find(at)
             point = stored.fixed_point(self.kind.identity(program), self.name)
@@ -238,10 +236,12 @@ class MainLoop:
     def _branch(self, program: VertexProgram, snapshot: Snapshot) -> Branch:
         return Branch(
             number=self._next_branch(),
+            program=program,
+            is_undirected=self.stream.is_undirected,
             snapshot=snapshot,
             workers=self.workers,
             engine=self._engine,
-            stopped_side=program.stopped_side,
+            judge=partial(self.kind.judge, program),
             values_of=self._values,
             on_recorded=self._limit,
             on_stop=self._stop,
@@ -271,6 +271,8 @@ class MainLoop:
         number = branch.id
         self._branches[number] = branch
         branch.add_done_callback(self._forget)
+        if reads_edges:
+            branch.read_edges_by(partial(edges_of_branch, branch))
         command = Fork(
             loop=self.number,
             number=number,
@@ -315,59 +317,13 @@ class MainLoop:
         NotSupported
             When of its kind of programs nothing is stored.
         """
-        self._require_stored()
         if not self.stream.running:
             self._parts.raise_failure()
-        return store_checkpoint(self.stream, before_write=before_write)
+        return self.stream.checkpoint(before_write=before_write)
 
     def fork_to_store(self, *, reads_edges: bool) -> Branch:
         """Fork with its own parameters, and with the edges or without; under the order."""
         return self._fork_in_order(self.program, reads_edges=reads_edges)
-
-    def require_possible(self, program: VertexProgram) -> None:
-        """Refuse a program that cannot take an edge of the graph as it is.
-
-        Raises
-        ------
-        InvalidArgument
-            With that edge.
-        """
-        if not can_refuse(program):
-            return
-        for batch in self._edges_of_now():
-            found = first_refused(program, batch)
-            if found is not None:
-                raise InvalidArgument(
-                    f"{type(program).__name__} cannot be started on stream {self.stream.name!r}, which has the edge "
-                    f"{found[1]}: {found[2]}",
-                    hint="Remove such edges first, or start it on another stream.",
-                )
-
-    def fill_reverse(self, losses: int) -> None:
-        """Have the workers put all edges of the graph into the reverse lists that they have begun, while the stream stands still."""
-        for batch in self._edges_of_now():
-            self._parts.wait(lambda: self.stream.backlog() <= BACKLOG_LIMIT_RECORDS, losses)
-            shares = reverse_shares_of(batch, self.partition)
-            with self.stream.order:
-                self._parts.raise_loss(losses)  # the new ones have no reverse lists
-                self.stream.post_shares(shares, self.stream.counts()[0])
-
-    def _edges_of_now(self) -> Iterator[EdgeBatch]:
-        """The edges of the graph, a page of a worker at a time; those with one target are in the order of their arrival."""
-        branch = self._fork(self.program, reads_edges=True)
-        try:
-            branch.wait()
-            if branch.state is not BranchState.CONVERGED:
-                raise not_stored(self, branch)
-            for _, part in branch.states():
-                pages = cast("StorableView", part).pages()
-                while not pages.arrange(_PAGES_LOOKED_AT):
-                    pass
-                for page in range(_PAGES_LOOKED_AT):
-                    yield EdgeBatch.insertions(*pages.page_edges(page))
-        finally:
-            branch.cancel()
-            branch.release()
 
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
         """Keep the newest stored snapshots and forget those before them, atomically.
@@ -383,7 +339,7 @@ class MainLoop:
         -------
         The oldest one that is left, or None where none is stored.
         """
-        return self.stream.stored.forget(keep=keep, in_use=in_use)
+        return self.stream.trim_snapshots(keep=keep, in_use=in_use)
 
     def check_stored(self, stored: StoredSnapshot) -> None:
         """Refuse to go on from a snapshot where of the kind of the program nothing is stored.
@@ -434,6 +390,10 @@ class MainLoop:
     def await_parts(self, condition: Callable[[], bool], losses: int) -> None:
         """Wait for what the workers bring about; see `Parts.wait`."""
         self._parts.wait(condition, losses)
+
+    def raise_loss(self, losses: int) -> None:
+        """Raise where workers were lost since there were so many losses; see `Parts.raise_loss`."""
+        self._parts.raise_loss(losses)
 
     def parts(self) -> list[MainPartView]:
         """Its part on every worker."""
@@ -559,14 +519,15 @@ class MainLoop:
         """A branch that runs."""
         return self._branches.get(number)
 
-    # Private
-
-    def _require_stored(self) -> None:
+    def require_stored(self, what: str = "snapshots are stored", hint: str = "Fork without `at`") -> None:
+        """Raise `NotSupported` where of its kind of programs nothing is stored."""
         if not self.kind.is_stored:
             raise NotSupported(
-                f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no snapshots are stored",
-                hint=f"Fork without `at`; stored are loops of kinds that can be: {_stored_kinds()}.",
+                f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no {what}",
+                hint=f"{hint}; stored are loops of kinds that can be: {_stored_kinds()}.",
             )
+
+    # Private
 
     def _values(self, parts: Sequence[PartView]) -> Values:
         """The values that these parts hold, of all workers."""
@@ -580,6 +541,7 @@ class MainLoop:
 
     def _forget(self, branch: Branch) -> None:
         self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it
+        self.adoption.consider(branch)
 
     def _limit(self, branch: Branch) -> None:
         self._parts.post(Limit(branch.id, branch.snapshot.iteration))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from ..clock import SYSTEM_CLOCK, Clock
+from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..engine import ClusterEngine, Engine
 from ..errors import (
     CallerError,
@@ -22,14 +24,16 @@ from ..errors import (
     WorkerLost,
 )
 from ..storage import MemoryStore, VersionedStore
+from . import graph_of_now
 from .admission_order import AdmissionOrder
 from .branch import Branch
+from .checkpoint import store_checkpoint
 from .directions import stays_undirected
 from .engines import engine_of
 from .host import LoopHost, WorkerHost
 from .kind import kind_of_program
 from .main_loop import MainLoop
-from .new_loop import NewLoop
+from .new_loop import NewLoop, not_refused
 from .remote_host import RemoteHost
 from .restoration import Restoration
 from .stored_loop import StoredLoop
@@ -38,8 +42,6 @@ from .stream import Checkpointed, EdgeStream, ReverseListsGone
 from .vertex_program import VertexProgram
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
-
-_Found = TypeVar("_Found")
 
 
 class Master:
@@ -108,7 +110,7 @@ class Master:
         self,
         program: VertexProgram,
         name: str,
-        delay_bound: int | None = 64,
+        delay_bound: DelayBound = USUAL_DELAY_BOUND,
         stream: str | None = None,
         *,
         is_undirected: bool = False,
@@ -120,6 +122,8 @@ class Master:
 
         Parameters
         ----------
+        delay_bound
+            B of the paper; None is unbounded, and `USUAL_DELAY_BOUND` leaves it to the program.
         stream
             What it reads beside other loops: it begins with the graph as it is, and catches up. None is a stream of its own,
             which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
@@ -228,43 +232,48 @@ class Master:
             )
         stream = self._new_stream(stream_name, self.store)
         stream.is_undirected = stays_undirected(self.store, stream_name, wanted=is_undirected)
+        stream.on_full_journal = stream.checkpoint
         stored = stream.stored.newest()
-        restored = [] if stored is None else [other for other in others if _has_fixed_point(stored, other)]
-        if any(stream.lacks_reverse(loop.program) for loop in (first, *restored)):
+        early = [other for other in others if stored is not None and _has_fixed_point(stored, other)]
+        are_early = {other.name for other in early}
+        if any(stream.lacks_reverse(loop.program) for loop in (first, *early)):
             stream.begin_reverse()
-        loops: list[MainLoop] = []
         try:
-            loops.append(self._installed(stream, first))
-            stream.on_full_journal = loops[0].checkpoint
-            late = list(others)
-            if loops[0].hears_back:
-                stream.have_reverse(loops[0])
+            loops = [self._installed_first(stream, first)]
             if stored is not None:
                 loops[0].check_stored(stored)
-                early = {other.name: other for other in restored}
-                late = [other for other in others if other.name not in early]
-                for other in early.values():
-                    try:
-                        loops.append(self._installed(stream, other))
-                    except CallerError as error:
-                        other.refuse(error)
-                    else:
-                        if loops[-1].hears_back and not stream.is_both_ways:
-                            stream.have_reverse(loops[-1])
-                for loop, refusal in self._begin_with(stored, stream, loops).items():
-                    loops.remove(loop)
-                    self._take_off(loop)
-                    early[loop.name].refuse(refusal)
-            for other in late:
-                try:
-                    loops.append(self._start_beside(stream, other))
-                except CallerError as error:
-                    other.refuse(error)
+                loops += not_refused(early, partial(self._installed_first, stream))
+                refused = self._begin_with(stored, stream, loops)
+                self._take_off_refused(refused, early)
+                loops = [loop for loop in loops if loop not in refused]
+            late = [other for other in others if other.name not in are_early]
+            loops += not_refused(late, partial(self._start_beside, stream))
         except BaseException:
-            for loop in reversed(loops):
-                self._take_off(loop)
+            for loop in reversed(list(self._running.values())):
+                if loop.stream is stream:
+                    self._take_off(loop)
             raise
         return loops
+
+    def _installed_first(self, stream: EdgeStream, wanted: NewLoop) -> MainLoop:
+        """Install a loop that begins with its stream, which has no edge yet that reverse lists would lack."""
+        loop = self._installed(stream, wanted)
+        try:
+            if loop.hears_back and not stream.is_both_ways:
+                stream.have_reverse(loop)
+        except BaseException:
+            self._take_off(loop)
+            raise
+        return loop
+
+    def _take_off_refused(self, refused: Mapping[MainLoop, CallerError], wanted: Sequence[NewLoop]) -> None:
+        """Remove loops that could not begin with what is stored, and tell those who wanted them."""
+        for loop in refused:
+            self._take_off(loop)
+        refusals = {loop.name: refusal for loop, refusal in refused.items()}
+        for other in wanted:
+            if other.name in refusals:
+                other.refuse(refusals[other.name])
 
     def _begin_with(
         self, stored: StoredSnapshot, stream: EdgeStream, loops: Sequence[MainLoop]
@@ -315,11 +324,15 @@ class Master:
             )
         begins_reverse = stream.beginning_reverse if wanted.program.both_ways else nullcontext()
         with stream.expecting(wanted.program), begins_reverse:
-            _through_keeper(stream, lambda keeper: keeper.require_possible(wanted.program))
+            graph_of_now.through_keeper(
+                stream, lambda keeper: graph_of_now.require_possible(keeper, wanted.program)
+            )
             while not stream.lacks_reverse(wanted.program):
                 with suppress(ReverseListsGone):
                     return self._installed(stream, wanted)
-            return _through_keeper(stream, lambda keeper: self._start_both_ways(stream, keeper, wanted))
+            return graph_of_now.through_keeper(
+                stream, lambda keeper: self._start_both_ways(stream, keeper, wanted)
+            )
 
     def _start_both_ways(self, stream: EdgeStream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
         """Start a loop whose vertices hear along both directions where the graph has lists of one."""
@@ -331,7 +344,7 @@ class Master:
             stream.begin_reverse()
             loop = self._installed(stream, wanted)
             try:
-                keeper.fill_reverse(losses)
+                graph_of_now.fill_reverse(keeper, losses)
                 stream.have_reverse(loop)
             except BaseException:
                 self._take_off(loop)
@@ -350,7 +363,7 @@ class Master:
             raise NameTaken(
                 f"loops read a stream named {wanted.name!r} already", hint="Give it another name."
             )
-        placed = self._placed(wanted.name, wanted.program, wanted.delay_bound)
+        placed = self._placed(wanted.name, wanted.program, wanted.bound)
         loop = MainLoop(stream=stream, app=wanted.app, **placed)
         self._running[loop.number] = loop
         return loop
@@ -516,6 +529,7 @@ class Master:
             engine=self.engine,
             order=self._order,
             store=store,
+            store_checkpoint=store_checkpoint,
         )
 
     def _stream_named(self, name: str) -> EdgeStream:
@@ -550,25 +564,6 @@ class Master:
         if loaded.hears_back:
             stream.have_reverse(loaded)
         return loaded.fork_stored(stored, max_iterations)
-
-
-def _through_keeper(stream: EdgeStream, look: Callable[[MainLoop], _Found]) -> _Found:
-    """Return what `look` returns of the loop through which a graph is looked at, or of the next where that is removed or fails meanwhile.
-
-    Raises
-    ------
-    InvalidArgument
-        When all loops have failed, or were removed.
-    """
-    while isinstance(keeper := stream.keeper(), MainLoop):
-        try:
-            return look(keeper)
-        except Exception:
-            if keeper.error is None or stream.keeper() is None:
-                raise
-    raise InvalidArgument(
-        f"the loops on stream {stream.name!r} have failed or were removed", hint="Start a stream again."
-    )
 
 
 def _require_workers(loops: Sequence[MainLoop], losses: int) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..errors import CallerError
 from .vertex_program import VertexProgram
+
+Started = TypeVar("Started")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +29,16 @@ class NewLoop:
 
     program: VertexProgram
     name: str
-    delay_bound: int | None = 64
+    delay_bound: DelayBound = USUAL_DELAY_BOUND
     app: str | None = None
     on_refused: Callable[[CallerError], None] | None = None
+
+    @property
+    def bound(self) -> int | None:
+        """The delay bound that it gets."""
+        if self.delay_bound == USUAL_DELAY_BOUND:
+            return self.program.usual_delay_bound
+        return self.delay_bound
 
     def check(self) -> None:
         """Refuse parameters that are none of the program, and a delay bound that it does not converge for.
@@ -37,7 +48,7 @@ class NewLoop:
         InvalidArgument
             When there is one.
         """
-        self.program.check_delay_bound(self.delay_bound)
+        self.program.check_delay_bound(self.bound)
         self.program.check_parameters()
 
     def refuse(self, error: CallerError) -> None:
@@ -45,3 +56,14 @@ class NewLoop:
         if self.on_refused is None:
             raise error
         self.on_refused(error)
+
+
+def not_refused(wanted: Sequence[NewLoop], start: Callable[[NewLoop], Started]) -> list[Started]:
+    """Start loops one after another; one that is refused is told why, and the others go on."""
+    started = []
+    for other in wanted:
+        try:
+            started.append(start(other))
+        except CallerError as error:
+            other.refuse(error)
+    return started

@@ -92,6 +92,11 @@ class BranchPartView(PartView, Protocol):
         ...
 
     @property
+    def findings(self) -> Mapping[str, float]:
+        """What it has found of the worth of its values, for `ProgramKind.judge`; asked when it is over."""
+        ...
+
+    @property
     def reusable(self) -> object:
         """What a later branch can use again, for `Release`, before the part is freed."""
         ...
@@ -120,12 +125,22 @@ class PagesView(Protocol):
         """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
         ...
 
+    def some_edges(
+        self, first: int, stop: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Source ids, target ids and weights of a stretch of all edges, in no particular order; nothing need be arranged."""
+        ...
+
 
 class StorableView(BranchPartView, Protocol):
     """One worker's part of a branch whose snapshot can be stored."""
 
     def pages(self) -> PagesView:
         """Its vertices and, where it was forked to read them, its edges; asked when it is over."""
+        ...
+
+    def drop_edges(self) -> None:
+        """Let go of the edges that were read; its values stay."""
         ...
 
 
@@ -237,6 +252,17 @@ class MainPart(MainPartView, Protocol):
 
     def take_back(self, reusable: object) -> None:
         """Keep, for later branches, what one that is over has left: its `reusable`."""
+        ...
+
+
+class AdoptingMain(MainPart, Protocol):
+    """One worker's part of a main loop that can take over what a branch has found."""
+
+    def adopt(self, found: object | None) -> None:
+        """Begin to take over the values of a branch, its `reusable`, which is read now; None: they are gone here.
+
+        Every worker's part is told.
+        """
         ...
 
 

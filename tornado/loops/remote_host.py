@@ -6,7 +6,7 @@ Its parts of loops are asked over the wire, so they are never more than a messag
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..engine import ClusterEngine, error_of
 from ..errors import WorkerLost
 from ..value_types import Ids, Mask, ValueArray, Worst
-from .host import Admit, Cancel, Command, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop
+from .host import Admit, Adopt, Cancel, Command, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop
 from .kind import PartPlan
 from .part import PartStatistics, Traffic
 from .values import Floats
@@ -74,6 +74,11 @@ class RemotePages:
         sources, targets, weights = self.ask("page_edges", page)
         return sources, targets, weights
 
+    def some_edges(self, first: int, stop: int) -> tuple[Ids, Ids, Floats]:
+        """See `PagesView`."""
+        sources, targets, weights = self.ask("some_edges", first, stop)
+        return sources, targets, weights
+
 
 class RemotePart:
     """One worker's part of a loop."""
@@ -127,13 +132,21 @@ class RemoteBranch(RemotePart):
         super().__init__(host, ("branch", number))
         self.first_iteration = first_iteration
         self.is_converged = False
+        self.findings: Mapping[str, float] = {}
         self.reusable = number
         self._last: PartStatistics | None = None
         self._history: NDArray[np.float64] | None = None
 
-    def finish(self, *, is_converged: bool, last: PartStatistics, history: NDArray[np.float64]) -> None:
+    def finish(
+        self,
+        *,
+        is_converged: bool,
+        findings: Mapping[str, float],
+        last: PartStatistics,
+        history: NDArray[np.float64],
+    ) -> None:
         """Keep what the end was like, so that whoever hears of the end need not ask, and wait for, a worker."""
-        self.is_converged = is_converged
+        self.is_converged, self.findings = is_converged, findings
         self._last, self._history = last, history
 
     def progress(self) -> PartStatistics:
@@ -151,6 +164,10 @@ class RemoteBranch(RemotePart):
     def pages(self) -> RemotePages:
         """See `StorableView`."""
         return RemotePages(self._ask)
+
+    def drop_edges(self) -> None:
+        """See `StorableView`."""
+        self._host.send(("drop edges", self.reusable))
 
     def free(self) -> None:
         """Have the worker free it."""
@@ -241,6 +258,8 @@ class RemoteHost:
                 self.send(("cancel", number))
             case Release(loop, state):
                 self.send(("release", loop, state))
+            case Adopt(loop, found):
+                self.send(("adopt", loop, found))
             case StartLoop(loop, stream, plan):
                 self._starts[loop] = command
                 self._applied[stream] = command.on_applied
@@ -278,11 +297,11 @@ class RemoteHost:
                     part = RemoteBranch(self, number, first_iteration)
                     self._forks[number] = command, part
                     command.on_recorded(self.index, part)
-            case ("finished", number, is_converged, statistics, history):
+            case ("finished", number, is_converged, findings, statistics, history):
                 command, recorded = self._forks.pop(number, (None, None))
                 if command is not None and recorded is not None:
                     last = PartStatistics(*statistics)
-                    recorded.finish(is_converged=is_converged, last=last, history=history)
+                    recorded.finish(is_converged=is_converged, findings=findings, last=last, history=history)
                     command.on_finished(self.index, recorded)
             case ("placed", ticket, error):
                 placing = self._placing.pop(ticket, None)

@@ -12,7 +12,7 @@ from typing import Any, cast
 from ..engine import Member, MemberConfig, WireType, described
 from ..errors import InvalidArgument
 from ..records.edge_batch import EdgeBatch
-from .host import Admit, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
+from .host import Admit, Adopt, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
 from .kind import Fields, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
 from .share import Share
@@ -72,6 +72,13 @@ class RemoteWorker:
                     part.free()
                 elif part is not None:
                     post(Release(loop, part.reusable))
+            case ("drop edges", number):
+                storable: Any = self._branches.get(number)
+                if storable is not None:
+                    storable.drop_edges()
+            case ("adopt", loop, number):
+                part = self._branches.get(number)
+                post(Adopt(loop, None if part is None else part.reusable))
             case ("free", number):
                 part = self._branches.pop(number, None)
                 if part is not None:
@@ -110,7 +117,7 @@ class RemoteWorker:
                 return tuple(part.traffic())
             case "lookup" | "count" | "best" | "arrays":
                 return getattr(part.held_values(), method)(*arguments)
-            case "sizes" | "arrange" | "page_vertices" | "page_edges":
+            case "sizes" | "arrange" | "page_vertices" | "page_edges" | "some_edges":
                 return getattr(part.pages(), method)(*arguments)
         raise KeyError(f"a part of a loop does not answer {method!r}")
 
@@ -140,7 +147,7 @@ class RemoteWorker:
 
     def _finished(self, number: int, part: BranchPartView) -> None:
         last, history = astuple(part.progress()), part.history().ravel()
-        self._member.report("finished", number, part.is_converged, last, history)
+        self._member.report("finished", number, part.is_converged, dict(part.findings), last, history)
 
     def _placed(self, ticket: int, error: Exception | None) -> None:
         self._member.report("placed", ticket, None if error is None else described(error))

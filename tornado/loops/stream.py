@@ -34,6 +34,9 @@ from .vertex_program import VertexProgram, can_refuse, first_refused
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
 
+# `store_checkpoint`, which is written on streams, and so is handed to them.
+StoreCheckpoint = Callable[..., int]
+
 
 class Checkpointed(NamedTuple):
     """What is stored: the version, and the numbers of the loops of which its snapshot was taken."""
@@ -100,6 +103,10 @@ class ReadingLoop(Protocol):
         """The numbers of its branches that run."""
         ...
 
+    def require_stored(self) -> None:
+        """Raise `NotSupported` where of its kind of programs nothing is stored."""
+        ...
+
     def fork_to_store(self, *, reads_edges: bool) -> Branch:
         """Fork with its own parameters, and with the edges or without; under the order."""
         ...
@@ -156,6 +163,7 @@ class EdgeStream:
         engine: Engine,
         order: AdmissionOrder,
         store: VersionedStore,
+        store_checkpoint: StoreCheckpoint,
     ) -> None:
         self.number = number
         self.name = name
@@ -172,6 +180,7 @@ class EdgeStream:
         self.is_whole = True
         self.on_full_journal: Callable[[], object] = lambda: None
         self.versions_in_use: Callable[[], Collection[int]] = tuple
+        self._store_checkpoint = store_checkpoint
         self._hosts = hosts
         self._engine = engine
         self._loops: dict[int, ReadingLoop] = {}
@@ -294,10 +303,13 @@ class EdgeStream:
             When it was closed, or its last loop was removed.
         """
         if self._is_closed:
-            raise ConnectionLost(
-                f"stream {self.name} was closed with its session or its last loop; nothing was admitted",
-                hint="Open a session, or start a loop, again.",
-            )
+            raise self._closed()
+
+    def _closed(self) -> ConnectionLost:
+        return ConnectionLost(
+            f"stream {self.name} was closed with its session or its last loop; nothing was admitted",
+            hint="Open a session, or start a loop, again.",
+        )
 
     # Admission
 
@@ -337,7 +349,7 @@ class EdgeStream:
             When no number can be reserved for the version; nothing was admitted.
         """
         self.require_open()
-        checked = self._refuse_impossible(batch, source, checked)
+        checked = self.refuse_impossible(batch, source, checked)
         until_s = after(self._engine.clock, timeout_s)
         while (version := self._post(batch, source, offset, checked, until_s)) is None:
             pass  # the stream was about to stand still
@@ -368,7 +380,7 @@ class EdgeStream:
             self.require_open()
             if self._stands_still or is_both_ways != self.is_both_ways:
                 return None
-            self._refuse_impossible(batch, source, checked)  # by a loop that has joined since, if one has
+            self.refuse_impossible(batch, source, checked)  # by a loop that has joined since, if one has
             version = self.numbers.take()
             with self._counting:
                 self._version = version
@@ -403,7 +415,7 @@ class EdgeStream:
     def has_room(self) -> bool:
         """Whether `admit` would not wait: it has room, or raises at once."""
         room = not self._stands_still and self.backlog() <= BACKLOG_LIMIT_RECORDS
-        return room or self._has_failed() or self._is_closed
+        return room or _have_failed(self.loops) or self._is_closed
 
     def backlog(self) -> int:
         """How many records are posted and not applied."""
@@ -420,12 +432,9 @@ class EdgeStream:
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
-        if self._has_failed():
-            next(iter(self._loops.values())).raise_failure()
-
-    def _has_failed(self) -> bool:
-        loops = self.loops
-        return bool(loops) and all(loop.error is not None for loop in loops)
+        loops = self.loops  # of one look: the last one may leave meanwhile
+        if _have_failed(loops):
+            loops[0].raise_failure()
 
     def check(self, batch: EdgeBatch) -> Checked:
         """Which records some program on the stream cannot take, and why; `admit` is told who has looked."""
@@ -443,8 +452,14 @@ class EdgeStream:
         programs = [*self._expected, *(loop.program for loop in self.loops if loop.error is None)]
         return [program for program in programs if can_refuse(program)]
 
-    def _refuse_impossible(self, batch: EdgeBatch, source: str, checked: CheckedBy) -> CheckedBy:
-        """Refuse a batch that a program cannot take which has not looked at it; return who has, then."""
+    def refuse_impossible(self, batch: EdgeBatch, source: str, checked: CheckedBy) -> CheckedBy:
+        """Refuse a batch that a program cannot take which has not looked at it; return who has, then.
+
+        Raises
+        ------
+        InvalidArgument
+            With the first record that it cannot take.
+        """
         programs = [program for program in self._programs() if program not in checked]
         for program in programs:
             found = first_refused(program, batch)
@@ -468,6 +483,18 @@ class EdgeStream:
         self.post(command)
 
     # Snapshots
+
+    def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
+        """Write a snapshot of now, through whichever loops run; see `MainLoop.checkpoint`."""
+        return self._store_checkpoint(self, before_write=before_write)
+
+    def snapshots(self) -> list[Snapshot]:
+        """The stored snapshots, oldest first."""
+        return self.stored.all()
+
+    def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
+        """Keep the newest stored snapshots and forget those before them; see `StoredSnapshots.forget`."""
+        return self.stored.forget(keep=keep, in_use=in_use)
 
     def begin(self, version: int, offsets: dict[str, int]) -> None:
         """Set the version and the offsets to those of a snapshot that was loaded."""
@@ -501,8 +528,16 @@ class EdgeStream:
     # Workers
 
     def shares(self, batch: EdgeBatch) -> list[Share]:
-        """What each worker gets of a batch."""
-        return next(iter(self._loops.values())).shares(batch)
+        """What each worker gets of a batch.
+
+        Raises
+        ------
+        ConnectionLost
+            When the last loop has left.
+        """
+        for loop in self.loops:
+            return loop.shares(batch)
+        raise self._closed()
 
     def post(self, command: Command) -> None:
         """Hand a command to every worker."""
@@ -538,3 +573,8 @@ class EdgeStream:
         """Forget, in the journal, what led to a version that was loaded; under the order."""
         assert self._journal is not None
         self._journal.forget(version)  # whoever wrote it may not have come to that
+
+
+def _have_failed(loops: Sequence[ReadingLoop]) -> bool:
+    """Whether there are loops, and none is left that has not failed."""
+    return bool(loops) and all(loop.error is not None for loop in loops)

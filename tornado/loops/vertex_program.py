@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Side
+from ..config import DEFAULT_DELAY_BOUND
 from ..errors import InvalidArgument, UnknownField
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
+
+if TYPE_CHECKING:
+    from ..checking import Checker
 
 _GREATEST_DELAY_BOUND = 1 << 40  # far beyond any loop's iterations, and safe to add to one
 
@@ -33,6 +37,8 @@ class VertexProgram:
         Least and greatest delay bound for which the program converges to the same answer; None is unbounded.
     both_ways
         Whether a vertex hears of those that its edges end at, as well as of those that edges to it begin at.
+    fixed_parameters
+        Names of parameters that a question cannot change, as what a loop keeps is made for them.
     program_kind
         The name of its kind, which the base class of the kind says.
     worst
@@ -45,6 +51,7 @@ class VertexProgram:
     rank: ClassVar[Literal["nearest", "highest"]] = "nearest"
     delay_bounds: ClassVar[tuple[int, int | None]] = (1, None)
     both_ways: ClassVar[bool] = False
+    fixed_parameters: ClassVar[frozenset[str]] = frozenset()
 
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
         """Which records this program cannot take (a mask over the batch), and why.
@@ -57,6 +64,14 @@ class VertexProgram:
     @property
     def stopped_side(self) -> Side | None:
         """On which side of the exact values those of a stopped branch are (see `certificate`); None: that is not known."""
+        return None
+
+    def begins_anew(self, main: VertexProgram) -> bool:
+        """Whether a branch with these parameters has to begin from the initial values, and not from those of a main loop."""
+        return self != main
+
+    def checker(self) -> Checker | None:
+        """Return what verifies its answers without any code of the loops; None: nothing does, and to ask for it is refused."""
         return None
 
     def parameters(self) -> dict[str, Any]:
@@ -78,6 +93,22 @@ class VertexProgram:
                 f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {', '.join(sorted(known))}"
             )
         return dataclasses.replace(self, **changed)  # type: ignore[type-var]
+
+    def require_free(self, names: Iterable[str]) -> None:
+        """Refuse parameters that a question cannot change.
+
+        Raises
+        ------
+        InvalidArgument
+            When one of the names is among `fixed_parameters`.
+        """
+        fixed = sorted(self.fixed_parameters.intersection(names))
+        if fixed:
+            raise InvalidArgument(
+                f"the parameter {fixed[0]!r} of {type(self).__name__} is fixed where its loop is started, at "
+                f"{getattr(self, fixed[0])!r}",
+                hint="Start another loop on the stream with another one.",
+            )
 
     def check_parameters(self) -> None:
         """Refuse parameters that are not what their fields are declared to be.
@@ -105,6 +136,12 @@ class VertexProgram:
             if declared == "float" and (is_bool or not isinstance(value, int | float | np.number)):
                 raise InvalidArgument(f"{type(self).__name__}.{field.name} is {value!r} but must be a number")
 
+    @property
+    def usual_delay_bound(self) -> int | None:
+        """The delay bound of a loop for which none is named: the general one, as far as `delay_bounds` allow it."""
+        least, greatest = self.delay_bounds
+        return max(least, DEFAULT_DELAY_BOUND if greatest is None else min(DEFAULT_DELAY_BOUND, greatest))
+
     def check_delay_bound(self, delay_bound: int | None) -> None:
         """Refuse a delay bound that the program does not converge for.
 
@@ -122,6 +159,7 @@ class VertexProgram:
         given = math.inf if delay_bound is None else delay_bound
         if given < max(1, least) or given > (math.inf if greatest is None else greatest):
             allowed = f"{max(1, least)} to {'unbounded' if greatest is None else greatest}"
+            allowed = f"{greatest} only" if least == greatest else allowed
             raise InvalidArgument(
                 f"delay bound {delay_bound if delay_bound is not None else 'unbounded'} is not possible for "
                 f"{type(self).__name__}: it converges for {allowed}"

@@ -92,8 +92,8 @@ class Answer(Protocol):
     def columns(self) -> Columns:
         """Return all vertices and values as columns of their own."""
 
-    def drop(self) -> None:
-        """Give back what the answer holds, once those who are reading have finished."""
+    def drop(self, why: str | None = None) -> None:
+        """Give back what the answer holds, once those who are reading have finished; who reads later is told why."""
 
 
 class SmallAnswer:
@@ -141,7 +141,7 @@ class SmallAnswer:
         ids = _vertex_column(rows.ids, self.form.codec)
         return Columns(ids, rows.values.copy(), rows.reached.copy(), rows.names)
 
-    def drop(self) -> None:
+    def drop(self, why: str | None = None) -> None:
         """Holds nothing of the branch."""
 
     def _named(self, vertices: tuple[Vertex, ...]) -> tuple[Rows, list[Vertex]]:
@@ -257,6 +257,7 @@ class WholeAnswer:
         self._shared = shared
         self.form = form
         self._dropped = False
+        self._why: str | None = None
         self._lock = Lock()
         self._size_bytes = self.BYTES_PER_VERTEX * shared.values.count()
 
@@ -319,10 +320,11 @@ class WholeAnswer:
                 return
             after = int(ids[-1])
 
-    def drop(self) -> None:
+    def drop(self, why: str | None = None) -> None:
         """Give the lease back; a second call does nothing."""
         with self._lock:
             first, self._dropped = not self._dropped, True
+            self._why = self._why or why
         if first:
             self._shared.give_back()
 
@@ -331,7 +333,8 @@ class WholeAnswer:
         with self._lock:
             if self._dropped:
                 raise ResultUnavailable(
-                    "the result of this query is no longer kept", hint="Ask the query again."
+                    "the result of this query is no longer kept" + (f": {self._why}" if self._why else ""),
+                    hint="Ask the query again.",
                 )
             self._shared.lease()
 

@@ -7,6 +7,8 @@ one, and shares it with all that came meanwhile: queries asked at once have thei
 each, all of which would share the same cores, and the loop pays for one. A branch is stopped at the earliest deadline of
 its group, so only queries whose deadlines are close together are a group: none is stopped long before its time, and none
 kept long behind it.
+
+Of the branches whose answers are checked one runs at a time, since each has all edges of a graph copied.
 """
 
 from __future__ import annotations
@@ -51,6 +53,11 @@ class QueryGroup:
     def loop(self) -> str:
         """The main loop that is forked."""
         return str(self.key[0])
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the values are verified before they are given out."""
+        return _is_checked(self.key)
 
     @property
     def takes_queries_while_running(self) -> bool:
@@ -187,7 +194,8 @@ class BranchScheduler:
             yield from group.queries
 
     def _has_alike_running(self, key: tuple[Any, ...], query: Query) -> bool:
-        return any(group.suits(key, query) for group in self.running)
+        is_checked = _is_checked(key)
+        return any(group.suits(key, query) or (is_checked and group.is_checked) for group in self.running)
 
     def _require_room(self, retry_after_s: float) -> None:
         waiting = self.count_waiting()
@@ -197,3 +205,7 @@ class BranchScheduler:
                 hint=f"Try again in {retry_after_s:g} s, or read with mode approximate, which never waits.",
                 retry_after_s=retry_after_s,
             )
+
+
+def _is_checked(key: tuple[Any, ...]) -> bool:
+    return bool(key[4])

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from threading import Lock
+from typing import Any
 
 from ..clock import Clock
 from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop, WorkerLost
@@ -50,6 +51,8 @@ class Dispatcher:
         Forks the branch that a request asks for.
     read : callable
         Makes the answer of a request from the values of its branch.
+    prove : callable
+        Verifies the values of the branch of a request, and returns a certificate that says so.
     end : callable
         Ends a query, unless it has ended; called once for every query taken.
     clock : Clock
@@ -64,6 +67,7 @@ class Dispatcher:
         vertices: Callable[[str, float], int],
         fork: Callable[[QueryRequest], BranchView],
         read: Callable[[QueryRequest, ValuesView, SharedValues], Answer],
+        prove: Callable[[QueryRequest, BranchView], Mapping[str, Any]],
         end: Callable[[Query, Ending], None],
         clock: Clock,
     ) -> None:
@@ -72,6 +76,7 @@ class Dispatcher:
         self._vertices = vertices
         self._fork_for = fork
         self._read = read
+        self._prove = prove
         self._end = end
         self._clock = clock
         self._scheduler = BranchScheduler(branches=limits.branches, queued=limits.queued)
@@ -80,6 +85,8 @@ class Dispatcher:
         self._offsets_watched = False
         self._timer = Timer("tornado-query-timer", clock=clock)
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tornado-query")
+        # A check takes as long as it takes to look at all edges: none stands before what is quick.
+        self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tornado-check")
 
     def take(self, query: Query) -> None:
         """Fork for a query, or let it wait, or share a branch.
@@ -131,12 +138,13 @@ class Dispatcher:
         for branch in branches:
             branch.wait(CLOSING_S)
         self._timer.close()
+        self._checks.shutdown(wait=True)
         self._pool.shutdown(wait=True)
 
-    def in_pool(self, call: Callable[[], None]) -> None:
+    def in_pool(self, call: Callable[[], None], *, pool: ThreadPoolExecutor | None = None) -> None:
         """Call soon on another thread; while closing, on this one, since what is given back must be given back."""
         try:
-            self._pool.submit(call)
+            (pool or self._pool).submit(call)
         except RuntimeError:
             call()
 
@@ -261,7 +269,9 @@ class Dispatcher:
         state = branch.state
         if state in {BranchState.CONVERGED, BranchState.STOPPED} and queries:
             answer = partial(self._answer_all, group, branch, queries)
-            if all(_is_quick(query.request) for query in queries):
+            if group.is_checked:
+                self.in_pool(answer, pool=self._checks)
+            elif all(_is_quick(query.request) for query in queries):
                 answer()
             else:
                 self.in_pool(answer)
@@ -280,6 +290,11 @@ class Dispatcher:
         try:
             values: ValuesView = branch.values()
             ending = _ending(group, branch)
+            if group.is_checked:
+                ending = replace(ending, certificate=self._prove(queries[0].request, branch))
+        except WorkerLost:
+            self._fork_again(group, branch)
+            return
         except Exception as error:  # noqa: BLE001  becomes the state of the queries, which is where it is read
             self._end_all(group, Ending(state=QueryState.FAILED, error=error))
             self._release(group, branch)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgument, ResultUnavailable
+from ..errors import CheckFailed, InvalidArgument, ResultUnavailable
 from ..ingest.interner import Draft
 from ..intake.checkpoints import CheckpointStatistics
 from ..loop_views import MainLoopView
@@ -17,6 +19,7 @@ from ..records.operations import INSERT, REMOVE, REPLACE
 from .answers import Selection, all_unknown
 from .events import Done
 from .ids import StringIds
+from .proofs import CLAIMS
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
 from .request import Mode, QueryRequest
 from .result import QueryResult
@@ -98,6 +101,48 @@ class QueryHandle:
     def unknown(self) -> list[Any]:
         """Vertices that were asked for and never seen; waits."""
         return self.result().unknown
+
+    def check(self) -> Mapping[str, Any]:
+        """Have the answer verified, if it was not, and return its certificate; waits.
+
+        One that was asked for with `check=True` is verified already. Of another one the version of the graph must be there
+        still: nothing has come in since, or it is stored. Then the same is asked once more with a check, and compared. Where
+        values have a bound they may differ by both bounds, and which of them are the best is not compared.
+
+        Raises
+        ------
+        CheckFailed
+            When the answer is wrong.
+        ResultUnavailable
+            When its version of the graph is gone, or it was stopped before its end.
+        NotSupported
+            When nothing verifies answers of the program.
+        """
+        result = self.result()
+        certificate = result.certificate or {}
+        if certificate.get("checked"):
+            return certificate
+        request, snapshot = self._query.request, result.snapshot
+        if request.check or certificate.get("kind") not in CLAIMS or snapshot is None:
+            raise ResultUnavailable(
+                f"query {self.id} was stopped before its end: its values claim nothing that could be checked",
+                hint="Ask again with more time.",
+            )
+        loop = self._service.loop(request.loop)
+        stored = any(one.version == snapshot.version for one in loop.snapshots())
+        at = snapshot.version if stored else None
+        asked = replace(request, check=True, at=at, min_offsets=None)
+        if "bound" in certificate:
+            asked = replace(asked, top=None)
+        again = QueryHandle(self._service, self._service.submit(asked)).result()
+        if again.snapshot is None or again.snapshot.version != snapshot.version:
+            raise ResultUnavailable(
+                f"query {self.id} is an answer to version {snapshot.version} of the graph, which has changed since",
+                hint="Ask with check=True: then the answer is verified on its own version.",
+            )
+        if not _agree(result, again):
+            raise CheckFailed(f"query {self.id} has other values than a checked answer at the same version")
+        return again.certificate or {}
 
     def to_numpy(self) -> Any:
         """Return `result().to_numpy()`."""
@@ -246,6 +291,7 @@ class LoopHandle:
         parameters: Mapping[str, Any] | None = None,
         at: int | None = None,
         min_offsets: Mapping[str, int] | None = None,
+        check: bool = False,
     ) -> QueryHandle:
         """Ask for the exact answer to the input as it is now: forks a branch loop, and does not wait for it.
 
@@ -265,6 +311,9 @@ class LoopHandle:
             Version of a stored snapshot, in place of now.
         min_offsets : mapping, optional
             Fork once the loop has so many records of these sources.
+        check : bool
+            Have an independent checker verify all values on the branch's own version of the graph. The certificate then says
+            what it looked at; where it finds a fault, the query has failed.
 
         Raises
         ------
@@ -282,8 +331,31 @@ class LoopHandle:
             parameters=dict(parameters or {}),
             at=_plain(at),
             min_offsets=min_offsets and {source: _plain(least) for source, least in min_offsets.items()},
+            check=check,
         )
         return QueryHandle(self._service, self._service.submit(request))
+
+    def adopt(self) -> Mapping[str, Any]:
+        """Have the loop take over the values of a branch that is forked now, although edges come meanwhile.
+
+        Returns
+        -------
+        mapping
+            The certificate of the branch.
+
+        Raises
+        ------
+        NotSupported
+            When the loop comes to the exact values by itself, as those of selective programs do.
+        """
+        self.loop.adoption.require()
+        branch = self.loop.fork()
+        try:
+            branch.wait()
+            self.loop.adoption.adopt(branch)
+            return dict(branch.certificate or {})
+        finally:
+            branch.release()
 
     def statistics(self) -> Any:
         """Return the loop's frozen record of counts."""
@@ -298,10 +370,10 @@ class LoopHandle:
 
         A later start on the same store goes on from it, where the store is durable.
         """
-        return self._served.checkpoints_of(self.loop, self._service.clock).take()
+        return self._served.checkpoints_by(self._service.clock).take()
 
     def checkpoints(self) -> CheckpointStatistics | None:
-        """Return how the checkpoints of this loop went, or None for a loop that the session did not start."""
+        """Return how the checkpoints of its stream went, or None for a loop that the session did not start."""
         found = self._served.checkpoints
         return None if found is None else found.statistics()
 
@@ -379,3 +451,11 @@ def _columns_of(table: Any, weight: Any) -> tuple[Any, Any, Any]:
     if "weight" in names and weight is None:
         weight = table["weight"]
     return table["src"], table["dst"], weight
+
+
+def _agree(result: QueryResult, checked: QueryResult) -> bool:
+    """Whether two answers to one question at one version can both be right."""
+    certificates = [one.certificate or {} for one in (result, checked)]
+    if not all("bound" in certificate for certificate in certificates):
+        return result.equals(checked)
+    return result.distance_to(checked) <= math.fsum(certificate["bound"] for certificate in certificates)

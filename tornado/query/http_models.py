@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..certificate import Kind, Side
 from . import problems
 from .ids import INT64_MAX, INT64_MIN
-from .request import Mode, QueryRequest
+from .request import MOST_VERTICES, Mode, QueryRequest
 
 DEADLINE_S = 30.0
 # Of all objects in a body. The parser holds the interpreter for a microsecond an entry, and health waits for that.
@@ -39,6 +39,7 @@ class QueryBody(BaseModel):
     vertices: list[int | str] | None = Field(
         None,
         fail_fast=True,
+        max_length=MOST_VERTICES,
         description="Only these; strings where the loop has such ids, and with `?ids=string`. With neither this nor `top`, "
         "all vertices.",
         examples=[[4, 5]],
@@ -57,6 +58,11 @@ class QueryBody(BaseModel):
         DEADLINE_S, description="After so many seconds the best value so far is the answer.", gt=0
     )
     max_iterations: int | None = Field(None, description="Stop after so many iterations.", ge=1, le=INT64_MAX)
+    check: bool = Field(
+        False,
+        description="Have an independent checker verify all values on the branch's own version of the graph; where it finds a "
+        "fault, the query has failed.",
+    )
 
     def to_request(self) -> QueryRequest:
         """Return the question as the service takes it."""
@@ -70,6 +76,7 @@ class QueryBody(BaseModel):
             min_offsets=self.min_offsets,
             deadline_s=DEADLINE_S if self.deadline_s is None else self.deadline_s,
             max_iterations=self.max_iterations,
+            check=self.check,
         )
 
 
@@ -104,6 +111,17 @@ class ResultBody(BaseModel):
     next: int | str | None = Field(description="Give this as `after` for the next page.")
 
 
+class CheckBody(BaseModel):
+    """What a checker looked at."""
+
+    model_config = ConfigDict(extra="allow")
+
+    method: str = Field(description="What was verified, in words.")
+    vertices: int
+    edges: int
+    elapsed_s: float
+
+
 class CertificateBody(BaseModel):
     """What the values of an answer are worth."""
 
@@ -123,6 +141,13 @@ class CertificateBody(BaseModel):
         description="Of `none`, where it is known. `upper`: every exact value is at most the one given, `lower`: at least; "
         "null in place of a value bounds nothing.",
     )
+
+    checked: bool | None = Field(
+        None,
+        description="Where the question asked for a `check`: whether an independent checker has verified the values. What was "
+        "stopped claims nothing that could be.",
+    )
+    check: CheckBody | None = Field(None, description="What the checker looked at.")
 
 
 class QueryStatusBody(BaseModel):
@@ -282,8 +307,9 @@ def parse_body(model: type[Body], body: bytes, what: str, example: str) -> Body:
         if error.error_count() > MOST_FAULTS:
             raise _too_many(what, error) from None
         first = error.errors(include_url=False, include_context=False)[0]
+        place = [".".join(map(str, first["loc"]))] if first["loc"] else []  # none where all of it is wrong
         raise problems.invalid(
-            f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg']}", hint=f"It looks like {example}."
+            ": ".join([what, *place, first["msg"]]), hint=f"It looks like {example}."
         ) from None
 
 
@@ -310,6 +336,12 @@ def _too_many(what: str, error: ValidationError) -> problems.ProblemError:
 def _problem(error: ValidationError) -> problems.ProblemError:
     if error.error_count() > MOST_FAULTS:
         return _too_many("the question", error)
+    if any(fault["type"] == "too_long" for fault in error.errors(include_url=False, include_input=False)):
+        # Without what was given: the list is the longest part of the body.
+        return problems.invalid(
+            f"vertices has more than the {MOST_VERTICES} entries that are taken at once",
+            hint="Ask in parts, or for all of them.",
+        )
     faults = error.errors(include_url=False, include_context=False)
     first = faults[0]
     if first["type"] == "json_invalid":

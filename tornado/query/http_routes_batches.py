@@ -17,9 +17,8 @@ from ..ingest.arrow import parse_order, parse_table, read_table
 from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED
 from ..ingest.source_names import check_batch_source
-from ..intake.pushed_sources import SenderReport
+from ..intake.pushed_sources import Pushed, SenderReport
 from ..intake.staging import BatchKey, Part, Staging
-from ..intake.stream_intake import Pushed
 from .formats import ARROW, JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body

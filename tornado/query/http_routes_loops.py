@@ -154,7 +154,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
         said["residual"] = number(known.record.residual)
     return said | {
         "name": name,
-        "stream": service.stream_of(name),
+        "stream": loop.stream_name,
         "state": standing.state,
         "error": None if error is None else of_error(error).detail,
         "program": type(loop.program).__name__,
@@ -162,7 +162,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
         "statistics_age_s": None if known is None else number(round(known.age_s, 3)),
         "offsets": dict(sorted((loop.offsets() if known is None else known.record.sources).items())),
         "sources": {one.source: source_dict(one) for one in service.sources(name)},
-        "ids": service.ids(name).kind,
+        "ids": service.codec_of(loop.stream_name).kind,
         "rank": service.rank(name),
         "tables": service.form(name).tables,
     }

@@ -211,15 +211,15 @@ def query_routes(
     async def look(query: Query) -> QueryStatus:
         return await known(lambda asks: query.status(asks=asks), at_once=query.branch is None)
 
-    def is_text(query: Query, ids: str | None) -> bool:
+    def is_text(answer: Answer, ids: str | None) -> bool:
         """Whether numbers are to be written as strings."""
-        return ids == "string" and service.ids(query.request.loop).kind == "int"
+        return ids == "string" and answer.form.codec.kind == "int"
 
     async def body(query: Query, *, with_result: bool, ids: str | None) -> dict[str, Any]:
         content = describe(await look(query))
         answer = query.answer
         if with_result and answer is not None:
-            as_text = is_text(query, ids)
+            as_text = is_text(answer, ids)
 
             def written(selection: Selection) -> dict[str, Any]:
                 page = answer.page(selection)
@@ -250,7 +250,7 @@ def query_routes(
             asked = parse_query(raw)
         else:
             asked = await bulkheads.reads.run(lambda: parse_query(raw))
-        if ids == "string" and service.ids(asked.loop).kind == "int":
+        if ids == "string" and service.codec_of(service.stream_of(asked.loop)).kind == "int":
             asked = with_numbers(asked, service.loop(asked.loop).program)
         kind, deadline_s = bulkheads.forks, None
         if asked.mode is Mode.APPROXIMATE:
@@ -331,14 +331,14 @@ def query_routes(
         query = service.get(id)
         answer = _answer_of(query)
         _check_table(table, answer)
-        kind = service.ids(query.request.loop).kind
+        kind = answer.form.codec.kind
         selection = Selection(
             vertices=_vertices(vertices, kind, service.limits.vertices),
             top=_bounded("top", top, service.limits.top),
             limit=_bounded("limit", limit, service.limits.page),
             after=_after(after, kind),
         )
-        as_text = is_text(query, ids)
+        as_text = is_text(answer, ids)
         if selection == Selection() and not isinstance(answer, SmallAnswer):
             return await RowsResponse.begun(answer, chosen, bulkheads.results, as_text=as_text)
 

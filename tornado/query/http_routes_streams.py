@@ -5,30 +5,45 @@ Over HTTP a program is the name of an app, never a file: whoever reaches the ser
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..config import DEFAULT_DELAY_BOUND
-from ..errors import InvalidArgument, NotSupported, TornadoError, UnknownStream
+from ..config import DEFAULT_DELAY_BOUND, USUAL_DELAY_BOUND, DelayBound
+from ..errors import ConnectionLost, InvalidArgument, NotSupported, UnknownLoop, UnknownStream, Unresponsive
+from ..ingest.ingester import IngesterStatistics
 from ..loop_views import MainLoopView
-from .formats import JSON
+from .formats import JSON, number
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, PushedBody, SourceBody, parse_body
 from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
 from .http_routes_loops import LoopName, loop_dict, source_dict, standing_of
 from .ids import INT64_MAX
+from .last_known import Standing
 from .parameters import program_with
 from .programs import app_names, load_program
 from .service import QueryService
 
 _EXAMPLE = '{"program": "bfs", "stream": "roads", "parameters": {"source": 1}}'
+
+# The word of the command line; JSON's own is null.
+_UNBOUNDED = "unbounded"
+
+GivenBound = Annotated[
+    Annotated[int, Field(ge=1, le=INT64_MAX)] | None,
+    BeforeValidator(
+        lambda given: None if given == _UNBOUNDED else given,
+        json_schema_input_type=int | Literal["unbounded"] | None,
+    ),
+]
 
 StreamName = Annotated[str, PathParameter(description="Name of a stream: that of its first loop.")]
 
@@ -40,7 +55,7 @@ class LoopControl(Protocol):
         self,
         program: Any,
         name: str | None = None,
-        delay_bound: int | None = ...,
+        delay_bound: DelayBound = ...,
         *,
         stream: str | None = None,
         app: str | None = None,
@@ -66,21 +81,25 @@ class StartBody(BaseModel):
     parameters: dict[str, Any] = Field(
         default_factory=dict, description="Fields of the program.", examples=[{"source": 1}]
     )
-    delay_bound: int | None = Field(
-        DEFAULT_DELAY_BOUND, description="1 is synchronous, null is unbounded.", ge=1, le=INT64_MAX
+    delay_bound: GivenBound = Field(
+        DEFAULT_DELAY_BOUND,
+        description='1 is synchronous; null is unbounded, and so is "unbounded". Left out, 1 for a program that counts rounds.',
     )
 
 
 class StreamBody(BaseModel):
-    """A stream, and the loops that read it."""
+    """A stream, and the loops that read it; what is counted is null in a list where none of them ever said it."""
 
     name: str
     loops: list[str]
-    version: int
-    vertices: int
-    edges: int
-    admitted: int
-    backlog_records: int
+    version: int | None
+    vertices: int | None
+    edges: int | None
+    admitted: int | None
+    backlog_records: int | None
+    statistics_age_s: float | None = Field(
+        description="0, or how old these numbers are where its loops hang or failed."
+    )
     offsets: dict[str, int]
     sources: dict[str, SourceBody]
 
@@ -96,18 +115,39 @@ def stream_routes(
 ) -> APIRouter:
     """Return the routes about streams, and about starting and removing loops."""
     router = APIRouter(responses=PROBLEMS)
+    # So that what is known is shown before whoever asked is told to come back.
+    within_s = limits.look_timeout_s / 2
+
+    def shown() -> list[dict[str, Any]]:
+        standings = service.known_statistics(sorted(service.master.loops), within_s)
+        found = []
+        for name in _streams(service):
+            with suppress(UnknownStream):  # it has ended meanwhile
+                found.append(_stream_dict(service, name, _best(service, name, standings)))
+        return found
+
+    def answered(name: str) -> dict[str, Any]:
+        loops = [loop.name for loop in _loops_on(service, name)]
+        standing = _best(service, name, service.known_statistics(loops, within_s))
+        if standing.error is not None:
+            raise standing.error
+        if standing.known is None:
+            raise Unresponsive(
+                f"no loop on stream {name!r} has said yet how it stands", hint="Ask again in a moment."
+            )
+        return _stream_dict(service, name, standing)
 
     @router.get("/v1/streams", response_model=StreamListBody, tags=["streams"])
     async def listed(request: Request) -> Response:
-        """List the streams."""
+        """List the streams; what no loop of one ever said is null, and hides no other stream."""
         refuse_unknown_parameters(request, [])
-        return JsonResponse({"streams": await bulkheads.looks.run(lambda: _stream_dicts(service))})
+        return JsonResponse({"streams": await bulkheads.looks.run(shown)})
 
     @router.get("/v1/streams/{name}", response_model=StreamBody, tags=["streams"])
     async def one(request: Request, name: StreamName) -> Response:
         """Look at one stream."""
         refuse_unknown_parameters(request, [])
-        return JsonResponse(await bulkheads.looks.run(lambda: _stream_dict(service, name)))
+        return JsonResponse(await bulkheads.looks.run(lambda: answered(name)))
 
     @router.post(
         "/v1/streams/{name}/edges",
@@ -169,11 +209,11 @@ def _start(service: QueryService, loops: LoopControl, wanted: StartBody) -> dict
         )
     _any_loop(service, wanted.stream)
     kind = load_program(wanted.program).kind
-    program = program_with(kind, wanted.parameters, service.ids(wanted.stream))
+    program = program_with(kind, wanted.parameters, service.codec_of(wanted.stream))
     handle = loops.start(
         program,
         wanted.name or wanted.program,
-        wanted.delay_bound,
+        wanted.delay_bound if "delay_bound" in wanted.model_fields_set else USUAL_DELAY_BOUND,
         stream=wanted.stream,
         app=wanted.program,
     )
@@ -204,32 +244,37 @@ def _any_loop(service: QueryService, stream: str) -> MainLoopView:
     return _loops_on(service, stream)[0]
 
 
-def _stream_dicts(service: QueryService) -> list[dict[str, Any]]:
-    found = []
-    for name in _streams(service):
-        with suppress(UnknownStream):  # it has ended meanwhile
-            found.append(_stream_dict(service, name))
-    return found
+def _best(service: QueryService, stream: str, standings: Mapping[str, Standing[Any]]) -> Standing[Any]:
+    """How a stream stands: as the first of its loops says that answers now, else the one that did last.
+
+    Raises
+    ------
+    UnknownStream
+        When no loop reads it.
+    """
+    asked = [standings[loop.name] for loop in _loops_on(service, stream) if loop.name in standings]
+    return min(
+        asked,
+        key=lambda one: math.inf if one.known is None else one.known.age_s,
+        default=Standing(None),
+    )
 
 
-def _stream_dict(service: QueryService, name: str) -> dict[str, Any]:
-    """Return how a stream stands, as JSON: as the first of its loops says that has not failed, nor is removed meanwhile."""
-    loops = _loops_on(service, name)
+def _stream_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict[str, Any]:
+    """Return how a stream stands, as JSON."""
+    loops, known = _loops_on(service, name), standing.known
+    sources: list[IngesterStatistics] = []
     for loop in loops:
-        try:
-            statistics, sources = loop.statistics(), service.sources(loop.name)
+        with suppress(UnknownLoop, ConnectionLost):  # it was removed meanwhile, or its stream has ended
+            sources = service.sources(loop.name)
             break
-        except (TornadoError, RuntimeError):
-            if loop is loops[-1]:
-                raise
+    counts = ("version", "vertices", "edges", "admitted", "backlog_records")
+    said = {field: None if known is None else getattr(known.record, field) for field in counts}
     return {
         "name": name,
         "loops": [loop.name for loop in loops],
-        "version": statistics.version,
-        "vertices": statistics.vertices,
-        "edges": statistics.edges,
-        "admitted": statistics.admitted,
-        "backlog_records": statistics.backlog_records,
-        "offsets": dict(sorted(statistics.sources.items())),
+        **said,
+        "statistics_age_s": None if known is None else number(round(known.age_s, 3)),
+        "offsets": dict(sorted((loops[0].offsets() if known is None else known.record.sources).items())),
         "sources": {one.source: source_dict(one) for one in sources},
     }

@@ -3,7 +3,8 @@
 Nothing is counted twice: loops and the service keep their own counts, and a collector reads them. Only the latency of
 queries, which nobody else keeps, is observed as it happens. Labels have few values: no texts of errors (`GET /v1/loops` has
 them), and only so many sources by name, since clients choose names. They choose names of loops too: a loop that is removed takes
-its time series along, also that of a query which ends behind it.
+its time series along, also that of a query which ends behind it, and a stream that ends does. Sources and checkpoints are those of
+a stream, however many loops read it.
 """
 
 from __future__ import annotations
@@ -72,11 +73,11 @@ _LOOP_GAUGES = (
     ("tornado_edges", "Edges in the graph", "edges"),
     ("tornado_loop_memory_bytes", "Memory of the loop's state and graph", "memory_bytes"),
 )
-# So many of the sources of a loop have a label of their own, the first ones to be seen. The others are added up.
+# So many of the sources of a stream have a label of their own, the first ones to be seen. The others are added up.
 LABELLED_SOURCES = 100
 OTHER_SOURCES = "(others)"
-# In the place of a loop's name, which is never empty.
-_NO_LOOP = ""
+# In the place of a stream's name, which is never empty.
+_NO_STREAM = ""
 
 # Of each source.
 _SOURCE_COUNTERS = (
@@ -87,13 +88,13 @@ _SOURCE_COUNTERS = (
 _SOURCE_GAUGES = (
     (
         "tornado_source_lag_records",
-        "Records that the source has and the loop has not; NaN where nobody knows how many it has",
+        "Records that the source has and the stream has not; NaN where nobody knows how many it has",
         "lag_records",
     ),
     ("tornado_source_rows_per_second", "Records a second over the last seconds", "rows_per_s"),
 )
 
-# Name, help, and the field of the statistics of a loop's checkpoints.
+# Name, help, and the field of the statistics of a stream's checkpoints.
 _CHECKPOINT_COUNTERS = (
     ("tornado_checkpoints", "Snapshots stored, or found up to date", "stored"),
     ("tornado_checkpoint_failures", "Snapshots that could not be stored", "failed"),
@@ -162,7 +163,7 @@ class Metrics:
         with self._lock:
             for state in QueryState:
                 self._latency.remove(loop, state.value)
-        self._statistics.forget(loop)
+        self._statistics.forget_ended()
 
 
 class _Statistics(Collector):
@@ -177,13 +178,18 @@ class _Statistics(Collector):
         self._rejected = rejected
         self._let_go = let_go
         self._within_s = within_s
-        self._labelled: dict[str, dict[str, None]] = {}  # by loop
+        self._labelled: dict[str, dict[str, None]] = {}  # by stream
         self._lock = Lock()
 
-    def forget(self, loop: str) -> None:
-        """Forget which sources of a loop have a label: it was removed, and one of its name has others."""
+    def forget_ended(self) -> None:
+        """Forget which sources have a label of streams that have ended: one of the name has others."""
         with self._lock:
-            self._labelled.pop(loop, None)
+            for stream in self._labelled.keys() - self._streams():
+                del self._labelled[stream]
+
+    def _streams(self) -> set[str]:
+        """Those that are read, and the one that stands for none."""
+        return {_NO_STREAM, *(loop.stream_name for loop in list(self._service.master.loops.values()))}
 
     def collect(self) -> Iterator[Metric]:
         yield from self._loops()
@@ -194,7 +200,9 @@ class _Statistics(Collector):
             "tornado_rejected_records", "Records put into quarantine", labels=["source"]
         )
         counts = self._rejected()
-        for (_, source), count in self._summed((_NO_LOOP, source, count) for source, count in counts.items()):
+        for (_, source), count in self._summed(
+            (_NO_STREAM, source, count) for source, count in counts.items()
+        ):
             rejected.add_metric([source], count)
         yield rejected
         yield CounterMetricFamily(
@@ -238,39 +246,46 @@ class _Statistics(Collector):
                 value = getattr(one, attribute)
                 gauge.add_metric([one.name], math.nan if value is None else value)
             yield gauge
+
+    def _sources(self) -> Iterator[Metric]:
+        sources: dict[str, list[IngesterStatistics]] = {}
+        reached: dict[str, Mapping[str, int]] = {}
+        for name, loop in sorted(self._service.master.loops.items()):
+            if loop.stream_name not in sources:
+                with suppress(
+                    UnknownLoop, ConnectionLost
+                ):  # it was removed meanwhile, or its stream has ended
+                    sources[loop.stream_name] = self._service.sources(name)
+                    reached[loop.stream_name] = loop.offsets()
+        found = [(stream, source) for stream, those in sources.items() for source in those]
         offsets = GaugeMetricFamily(
             "tornado_source_offset",
             "Records of a source that are in or quarantined",
-            labels=["loop", "source"],
+            labels=["stream", "source"],
         )
-        reached = ((one.name, source, offset) for one in loops for source, offset in one.sources.items())
-        for labels, offset in self._summed(reached):
+        for labels, offset in self._summed(
+            (stream, source, offset) for stream, those in reached.items() for source, offset in those.items()
+        ):
             offsets.add_metric(labels, offset)
         yield offsets
-
-    def _sources(self) -> Iterator[Metric]:
-        found: list[tuple[str, IngesterStatistics]] = []
-        for loop in sorted(self._service.master.loops):
-            with suppress(UnknownLoop, ConnectionLost):  # it was removed meanwhile, or its stream has ended
-                found.extend((loop, source) for source in self._service.sources(loop))
         for name, text, attribute in _SOURCE_COUNTERS:
-            counter = CounterMetricFamily(name, text, labels=["loop", "source"])
-            counts = ((loop, source.source, getattr(source, attribute)) for loop, source in found)
+            counter = CounterMetricFamily(name, text, labels=["stream", "source"])
+            counts = ((stream, source.source, getattr(source, attribute)) for stream, source in found)
             for labels, count in self._summed(counts):
                 counter.add_metric(labels, count)
             yield counter
         for name, text, attribute in _SOURCE_GAUGES:
-            gauge = GaugeMetricFamily(name, text, labels=["loop", "source"])
-            values = ((loop, source.source, getattr(source, attribute)) for loop, source in found)
+            gauge = GaugeMetricFamily(name, text, labels=["stream", "source"])
+            values = ((stream, source.source, getattr(source, attribute)) for stream, source in found)
             for labels, value in self._summed(values):
                 gauge.add_metric(labels, value)
             yield gauge
         errors = GaugeMetricFamily(
             "tornado_source_last_error",
             "1 where a source had to overcome something or failed, which GET /v1/loops shows; 0 where there was nothing",
-            labels=["loop", "source"],
+            labels=["stream", "source"],
         )
-        had_one = ((loop, source.source, int(source.last_error is not None)) for loop, source in found)
+        had_one = ((stream, source.source, int(source.last_error is not None)) for stream, source in found)
         for labels, count in self._summed(had_one):
             errors.add_metric(labels, min(count, 1))
         yield errors
@@ -278,16 +293,17 @@ class _Statistics(Collector):
     def _summed(
         self, samples: Iterable[tuple[str, str, float | None]]
     ) -> list[tuple[tuple[str, str], float]]:
-        """Values by loop and label of the source, in order; those of sources without a label of their own are added up."""
+        """Values by stream and label of the source, in order; those of sources without a label of their own are added up."""
         totals: dict[tuple[str, str], float] = {}
         with self._lock:
-            for loop, source, value in samples:
-                if loop not in self._service.master.loops and loop != _NO_LOOP:
-                    continue  # it was removed since it was asked: its labels would be kept for ever
-                labelled = self._labelled.setdefault(loop, {})
+            streams = self._streams()
+            for stream, source, value in samples:
+                if stream not in streams:
+                    continue  # it has ended since it was asked: its labels would be kept for ever
+                labelled = self._labelled.setdefault(stream, {})
                 if len(labelled) < LABELLED_SOURCES:
                     labelled.setdefault(source)
-                key = loop, source if source in labelled else OTHER_SOURCES
+                key = stream, source if source in labelled else OTHER_SOURCES
                 totals[key] = totals.get(key, 0) + (math.nan if value is None else value)
         return sorted(totals.items())
 
@@ -298,15 +314,15 @@ class _Statistics(Collector):
             if stream.checkpoints is not None
         ]
         for name, text, attribute in _CHECKPOINT_COUNTERS:
-            counter = CounterMetricFamily(name, text, labels=["loop"])
-            for loop, one in taken:
-                counter.add_metric([loop], getattr(one, attribute))
+            counter = CounterMetricFamily(name, text, labels=["stream"])
+            for stream, one in taken:
+                counter.add_metric([stream], getattr(one, attribute))
             yield counter
         for name, text, attribute in _CHECKPOINT_GAUGES:
-            gauge = GaugeMetricFamily(name, text, labels=["loop"])
-            for loop, one in taken:
+            gauge = GaugeMetricFamily(name, text, labels=["stream"])
+            for stream, one in taken:
                 value = getattr(one, attribute)
-                gauge.add_metric([loop], math.nan if value is None else value)
+                gauge.add_metric([stream], math.nan if value is None else value)
             yield gauge
 
     def _queries(self) -> Iterator[Metric]:

@@ -38,9 +38,12 @@ def check_parameters(program: Any, given: Mapping[str, Any], codec: IdCodec) -> 
     UnknownField
         For a parameter that the program does not have.
     InvalidArgument
-        For a value of another type than its field; names both.
+        For a value of another type than its field, naming both; or a parameter that is fixed where the loop is started.
     """
     _converted(program, given, codec, look_up=False)
+    fixed: frozenset[str] = getattr(program, "fixed_parameters", frozenset())
+    if not fixed.isdisjoint(given):
+        program.require_free(given)
 
 
 def parameters_inside(program: Any, given: Mapping[str, Any], codec: IdCodec) -> dict[str, Any]:

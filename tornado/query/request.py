@@ -18,6 +18,8 @@ import numpy as np
 from ..config import Settings
 from ..errors import InvalidArgument
 
+MOST_VERTICES = 100_000
+
 
 class Mode(Enum):
     """Exact answers fork a branch; approximate ones read the main loop as it is."""
@@ -43,8 +45,8 @@ class ServiceLimits:
     deadline_s, max_deadline_s : float
         The deadline when none is given, and the greatest that may be asked for.
     vertices, sources, top, page : int
-        The longest list of vertices, the most sources that `min_offsets` names, the greatest `top` and the greatest `limit` of one
-        request.
+        The longest list of vertices (over HTTP never above `MOST_VERTICES`), the most sources that `min_offsets` names, the greatest
+        `top` and the greatest `limit` of one request.
     """
 
     branches: int = 16
@@ -54,7 +56,7 @@ class ServiceLimits:
     retained_size_bytes: int = 1 << 30
     deadline_s: float = 300.0
     max_deadline_s: float = 86_400.0
-    vertices: int = 100_000
+    vertices: int = MOST_VERTICES
     sources: int = 10_000
     top: int = 1_000_000
     page: int = 1_000_000
@@ -93,6 +95,8 @@ class QueryRequest:
         After so long the best value so far is the answer; left out, the service's limit holds.
     max_iterations : int, optional
         Stop after so many iterations with the best value so far.
+    check : bool
+        Have an independent checker verify all values of the branch on its own version of the graph.
     """
 
     loop: str
@@ -104,6 +108,7 @@ class QueryRequest:
     min_offsets: Mapping[str, int] | None = None
     deadline_s: float | None = None
     max_iterations: int | None = None
+    check: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -134,12 +139,18 @@ class QueryRequest:
                 f"at is {self.at} and min_offsets is {dict(self.min_offsets)}, but a stored snapshot has fixed offsets",
                 hint="Give one of the two.",
             )
+        if not isinstance(self.check, bool):
+            raise InvalidArgument(f"check is {self.check!r} but must be True or False")
         if self.mode is Mode.APPROXIMATE and (
-            self.at is not None or self.min_offsets or self.parameters or self.max_iterations is not None
+            self.at is not None
+            or self.min_offsets
+            or self.parameters
+            or self.max_iterations is not None
+            or self.check
         ):
             raise InvalidArgument(
-                "mode is approximate, which reads the main loop as it is: it takes no parameters, at, min_offsets "
-                "or max_iterations",
+                "mode is approximate, which reads the main loop as it is: it takes no parameters, at, min_offsets, "
+                "max_iterations or check",
                 hint="Leave them out, or ask with mode exact.",
             )
         deadline_s = limits.deadline_s if self.deadline_s is None else self.deadline_s
@@ -154,7 +165,7 @@ class QueryRequest:
     def branch_key(self) -> tuple[Any, ...]:
         """What two queries must have in common to be answered by one branch."""
         parameters = tuple(sorted((name, repr(value)) for name, value in self.parameters.items()))
-        return (self.loop, parameters, self.at, self.max_iterations)
+        return (self.loop, parameters, self.at, self.max_iterations, self.check)
 
 
 def _within(what: str, value: Any, least: int, greatest: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -104,6 +105,22 @@ class QueryResult:
         columns = self._columns
         values = columns.value if columns.names is None else columns.names
         return pd.DataFrame({"vertex": columns.vertex, "value": values})
+
+    def equals(self, other: QueryResult) -> bool:
+        """Whether both have the same vertices in the same order, with the same values bit for bit."""
+        mine, others = self._columns, other._columns
+        return bool(
+            np.array_equal(np.asarray(mine.vertex), np.asarray(others.vertex))
+            and mine.value.tobytes() == others.value.tobytes()
+            and self.unknown == other.unknown
+        )
+
+    def distance_to(self, other: QueryResult) -> float:
+        """Sum what values of this differ by from those of the same vertices there (L1); infinity where one is missing."""
+        if self.unknown != other.unknown:
+            return math.inf
+        others = dict(zip(other._vertices(), other._plain_values(), strict=True))
+        return math.fsum(abs(value - others.get(vertex, math.inf)) for vertex, value in self.values.items())
 
     def __len__(self) -> int:
         return len(self._columns.value)

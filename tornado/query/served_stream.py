@@ -8,7 +8,6 @@ from ..clock import Clock
 from ..ingest.ingester import IngesterStatistics
 from ..intake.checkpoints import Checkpoints
 from ..intake.stream_intake import StreamIntake
-from ..loop_views import MainLoopView
 from .ids import IdCodec, IntIds
 
 SourceStatistics = Callable[[], Sequence[IngesterStatistics]]
@@ -44,9 +43,9 @@ class ServedStream:
         self.awaited: Mapping[str, int] = {}
         self._watched: list[SourceStatistics] = [intake.reports.statistics]
 
-    def checkpoints_of(self, loop: MainLoopView, clock: Clock) -> Checkpoints:
-        """Return what takes checkpoints of it: of a stream that no session began, through one of its loops."""
-        return self.checkpoints or Checkpoints(loop, self.intake, clock=clock)
+    def checkpoints_by(self, clock: Clock) -> Checkpoints:
+        """Return what takes checkpoints of it, also where no session began it."""
+        return self.checkpoints or Checkpoints(self.intake, clock=clock)
 
     def watch_sources(self, statistics: SourceStatistics) -> None:
         """Show where these sources are, too, to whoever lists loops or reads metrics."""

@@ -1,8 +1,8 @@
 """The query service: takes questions in, hands them to the dispatcher, and keeps their answers for a while.
 
 Guarantees: a query ends once, in one of four final states, at its deadline at the latest plus the time the branch takes
-to stop; its cut holds everything that was admitted before it was submitted; its branch is cancelled when the last query
-on it is, and released when the last answer that reads it goes. No more branches run than count and memory allow, no
+to stop, or its check to end; its cut holds everything that was admitted before it was submitted; its branch is cancelled
+when the last query on it is, and released when the last answer that reads it goes. No more branches run than count and memory allow, no
 more queries wait than the queue holds.
 """
 
@@ -27,6 +27,7 @@ from .dispatch import Dispatcher
 from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
 from .parameters import check_parameters, parameters_inside
+from .proofs import proved, require_checker
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
@@ -90,6 +91,7 @@ class QueryService:
             vertices=self._known_vertices,
             fork=self._fork,
             read=self._read,
+            prove=lambda request, branch: proved(branch, self.form(request.loop).codec),
             end=self._end,
             clock=self.clock,
         )
@@ -109,9 +111,14 @@ class QueryService:
         return loop
 
     def stream_of(self, loop: str) -> str:
-        """Return the name of the stream that a loop reads; of one that is not there yet, its own."""
-        running = self.master.loops.get(loop)
-        return loop if running is None else str(running.stream_name)
+        """Return the name of the stream that a loop reads.
+
+        Raises
+        ------
+        UnknownLoop
+            When no loop of that name runs.
+        """
+        return self.loop(loop).stream_name
 
     def add_stream(self, served: ServedStream) -> None:
         """Serve a stream that is about to begin, before its loops can be asked or fed.
@@ -167,7 +174,8 @@ class QueryService:
         with self._lock:
             self._known.pop(name, None)
         self._forget(
-            [query.id for query in self.queries() if query.request.loop == name and query.request.is_whole]
+            [query.id for query in self.queries() if query.request.loop == name and query.request.is_whole],
+            f"loop {name!r} was removed",
         )
         for listener in self._loop_listeners:
             listener(name)
@@ -188,9 +196,9 @@ class QueryService:
             for name, (known, question) in asked.items()
         }
 
-    def ids(self, loop: str) -> IdCodec:
-        """Return the codec of a loop's ids."""
-        served = self._streams.get(self.stream_of(loop))
+    def codec_of(self, stream: str) -> IdCodec:
+        """Return the codec of a stream's ids, which are numbers unless it was begun with another one (`add_stream`)."""
+        served = self._streams.get(stream)
         return _INT_IDS if served is None else served.codec
 
     def sources(self, loop: str) -> list[IngesterStatistics]:
@@ -219,10 +227,11 @@ class QueryService:
 
     def form(self, loop: str) -> AnswerForm:
         """Return how the values of a loop are ranked, read and written."""
-        program = self.loop(loop).program
+        found = self.loop(loop)
+        program = found.program
         return AnswerForm(
             rank=self.rank(loop),
-            codec=self.ids(loop),
+            codec=self.codec_of(found.stream_name),
             worst=getattr(program, "worst", math.inf),
             values_are_ids=getattr(program, "values_are_ids", False),
         )
@@ -296,15 +305,13 @@ class QueryService:
             self._keep(query)
         return ended
 
-    def versions_in_use(self, loop: str) -> list[int]:
-        """Return the versions of stored snapshots that queries under way name, of all loops on the stream of this one."""
-        stream = self.stream_of(loop)
+    def versions_in_use(self, stream: str) -> list[int]:
+        """Return the versions of stored snapshots that queries under way name, of all loops on a stream."""
+        on_it = {name for name, loop in list(self.master.loops.items()) if loop.stream_name == stream}
         return [
             query.request.at
             for query in self.queries()
-            if query.request.at is not None
-            and self.stream_of(query.request.loop) == stream
-            and not query.state.is_final
+            if query.request.at is not None and query.request.loop in on_it and not query.state.is_final
         ]
 
     def add_listener(self, listener: Callable[[Query], None]) -> None:
@@ -350,9 +357,12 @@ class QueryService:
     def _submit(self, request: QueryRequest) -> Query:
         deadline_s = request.checked(self.limits)
         loop = self.loop(request.loop)
+        codec = self.codec_of(loop.stream_name)
         if request.vertices is not None:
-            self.ids(request.loop).encode(request.vertices)
-        check_parameters(loop.program, request.parameters, self.ids(request.loop))
+            codec.encode(request.vertices)
+        check_parameters(loop.program, request.parameters, codec)
+        if request.check:
+            require_checker(loop.program)
         awaited = self.served(loop).awaited.items()
         if request.mode is Mode.EXACT and request.at is None and awaited:
             wanted = request.min_offsets or {}
@@ -393,9 +403,12 @@ class QueryService:
     def _fork(self, request: QueryRequest) -> BranchView:
         # Vertices are looked up only now: while a question waits for offsets, its vertex may be seen for the first time.
         loop = self.loop(request.loop)
-        parameters = parameters_inside(loop.program, request.parameters, self.ids(request.loop))
+        parameters = parameters_inside(loop.program, request.parameters, self.codec_of(loop.stream_name))
         branch: BranchView = loop.fork(
-            parameters=parameters or None, at=request.at, max_iterations=request.max_iterations
+            parameters=parameters or None,
+            at=request.at,
+            max_iterations=request.max_iterations,
+            reads_edges=request.check,
         )
         return branch
 
@@ -458,7 +471,7 @@ class QueryService:
             self._queries[query.id] = query
             self._submitted += 1
 
-    def _forget(self, ids: list[str]) -> None:
+    def _forget(self, ids: list[str], why: str | None = None) -> None:
         answers: list[Answer] = []
         with self._lock:
             for name in ids:
@@ -467,7 +480,7 @@ class QueryService:
                 if query is not None and query.answer is not None:
                     answers.append(query.answer)
         for answer in answers:
-            answer.drop()
+            answer.drop(why)
 
 
 _INT_IDS = IntIds()

@@ -29,6 +29,8 @@ from ..config import (
     DEFAULT_DELAY_BOUND,
     DEFAULT_HTTP_HOST,
     DEFAULT_KEPT_SNAPSHOTS,
+    USUAL_DELAY_BOUND,
+    DelayBound,
     Settings,
     default_workers,
 )
@@ -88,6 +90,7 @@ class Session:
         self.service = QueryService(master, limits=limits, pusher=pusher)
         self._started = StartedLoops(master.store)
         self._membership = Lock()  # what is stored of started loops says which of them run
+        self._beginnings: dict[str, Lock] = {}  # by stream, of those that handles were given of
         self._closing = ExitStack()
         if store is not None:
             self._closing.callback(store.close)
@@ -102,7 +105,7 @@ class Session:
         self,
         program: Any,
         name: str | None = None,
-        delay_bound: int | None = DEFAULT_DELAY_BOUND,
+        delay_bound: DelayBound = USUAL_DELAY_BOUND,
         *,
         ids: Literal["int", "string"] | IdCodec = "int",
         checkpoint_every_s: float | None = None,
@@ -130,7 +133,7 @@ class Session:
         name : str, optional
             What it is called; left out, the class of the program in small letters with underscores.
         delay_bound : int or None
-            B of the paper: 1 is synchronous, None is unbounded.
+            B of the paper: 1 is synchronous, None is unbounded. Left out, 64, or 1 for a program that counts rounds.
         ids : {"int", "string"} or IdCodec
             What vertex ids are in calls and results.
         checkpoint_every_s : float, optional
@@ -216,7 +219,7 @@ class Session:
             loop = self.master.start(
                 program,
                 name=name,
-                delay_bound=delay_bound,
+                delay_bound=_bound_of(program, delay_bound),
                 new_stream=stream,
                 is_undirected=undirected,
                 beside=self._beside(served, name, beside),
@@ -228,14 +231,14 @@ class Session:
         served.intake.restore()
         versions_in_use = partial(self.service.versions_in_use, stream)
         served.checkpoints = Checkpoints(
-            loop,
             served.intake,
+            version=None if loop.restored is None else int(loop.restored.snapshot.version),
             keep=keep_snapshots,
             in_use=versions_in_use,
             on_failure=on_checkpoint_failure,
             clock=self.service.clock,
         )
-        loop.on_full_journal, loop.versions_in_use = served.checkpoints.take, versions_in_use
+        loop.stream.on_full_journal, loop.stream.versions_in_use = served.checkpoints.take, versions_in_use
         if checkpoint_every_s is not None:
             served.checkpoints.start(checkpoint_every_s)
         return LoopHandle(self.service, loop)
@@ -269,7 +272,8 @@ class Session:
             keep_snapshots=keep_snapshots,
             on_checkpoint_failure=on_checkpoint_failure,
         )
-        return StreamHandle(self, checked_loop_name(name), begin)
+        beginning = self._beginnings.setdefault(checked_loop_name(name), Lock())
+        return StreamHandle(self, name, begin, beginning=beginning)
 
     def remove(self, name: str) -> None:
         """Remove a loop: its queries are cancelled, and its memory is free again. What else reads its stream goes on.
@@ -308,14 +312,18 @@ class Session:
         return served
 
     def _start_beside(
-        self, stream: str, program: Any, name: str, delay_bound: int | None, app: str | None
+        self, stream: str, program: Any, name: str, delay_bound: DelayBound, app: str | None
     ) -> LoopHandle:
-        started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
-        program = _with_numbers(program, self.service.ids(stream))
-        loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
+        bound = _bound_of(program, delay_bound)
+        started = None if app is None else StartedLoop.of(name, app, program, bound)
+        program = _with_numbers(program, self.service.codec_of(stream))
+        for served in self.service.streams():
+            if served.name == stream and served.checkpoints is not None:
+                served.checkpoints.refuse_held(program)
+        loop = self.master.start(program, name=name, delay_bound=bound, stream=stream, app=app)
         if started is not None:
             try:
-                self.service.served(loop).checkpoints_of(loop, self.service.clock).pass_refused(program)
+                self.service.served(loop).checkpoints_by(self.service.clock).pass_refused(program)
                 with self._membership:
                     if self.master.loops.get(name) is loop:  # otherwise it was removed meanwhile
                         self._started.add(stream, started)
@@ -524,6 +532,14 @@ def loop_name(class_name: str) -> str:
     'shortest_paths'
     """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+
+
+def _bound_of(program: Any, delay_bound: DelayBound) -> int | None:
+    """Return the delay bound that a loop gets: where none was named, what is usual for its program."""
+    if delay_bound != USUAL_DELAY_BOUND:
+        return delay_bound
+    usual: int | None = getattr(program, "usual_delay_bound", DEFAULT_DELAY_BOUND)
+    return usual
 
 
 def _with_numbers(program: Any, codec: IdCodec) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Any, Protocol
 
-from ..config import DEFAULT_DELAY_BOUND
+from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..errors import UnknownStream
 from .handles import LoopHandle
 
@@ -19,7 +20,7 @@ class StreamOwner(Protocol):
         ...
 
     def start(
-        self, program: Any, name: str | None, delay_bound: int | None, *, stream: str | None
+        self, program: Any, name: str | None, delay_bound: DelayBound, *, stream: str | None
     ) -> LoopHandle:
         """Start a loop beside others on a stream."""
         ...
@@ -36,12 +37,17 @@ class StreamHandle:
         What it is called.
     begin
         Starts its first loop.
+    beginning
+        Held by who does that, through whichever handle of the stream.
     """
 
-    def __init__(self, session: StreamOwner, name: str, begin: Callable[..., LoopHandle]) -> None:
+    def __init__(
+        self, session: StreamOwner, name: str, begin: Callable[..., LoopHandle], *, beginning: Lock
+    ) -> None:
         self.name = name
         self._session = session
         self._begin = begin
+        self._beginning = beginning
 
     @property
     def loops(self) -> dict[str, LoopHandle]:
@@ -51,12 +57,13 @@ class StreamHandle:
         }
 
     def start(
-        self, program: Any, name: str | None = None, delay_bound: int | None = DEFAULT_DELAY_BOUND
+        self, program: Any, name: str | None = None, delay_bound: DelayBound = USUAL_DELAY_BOUND
     ) -> LoopHandle:
         """Start a loop on it; the first one begins from what the store has of the stream. See `Session.start`."""
-        if self.loops:
-            return self._session.start(program, name, delay_bound, stream=self.name)
-        return self._begin(program, name, delay_bound, new_stream=self.name)
+        with self._beginning:  # of two that come at once the second one joins
+            if not self.loops:
+                return self._begin(program, name, delay_bound, new_stream=self.name)
+        return self._session.start(program, name, delay_bound, stream=self.name)
 
     def insert(self, src: Any, dst: Any = None, weight: Any = None) -> int:
         """Add edges; see `LoopHandle.insert`."""

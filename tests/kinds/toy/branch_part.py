@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tests.kinds.toy.edges import OutEdges
@@ -38,6 +39,11 @@ class ToyBranch(ToyPart):
         self._fresh = fresh
         self._left = NEVER if max_iterations is None else max_iterations
         self._unsaid: list[tuple[int, float]] = []
+
+    @property
+    def findings(self) -> Mapping[str, float]:
+        """See `BranchPartView`: nothing; the values are exact or not."""
+        return {}
 
     @property
     def reusable(self) -> None:

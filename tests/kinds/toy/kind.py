@@ -5,7 +5,7 @@ Its snapshots are copies in memory, and its loops read a stream of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,6 +14,7 @@ import numpy as np
 from tests.kinds.toy.main_part import ToyMain
 from tests.kinds.toy.part import Said
 from tests.kinds.toy.program import InWeights
+from tornado.certificate import Certificate, fixed_point
 from tornado.engine import WireType
 from tornado.errors import InternalError
 from tornado.graph import PartitionMap
@@ -82,6 +83,7 @@ class ToyKind:
     name = "toy"
     described = "a toy program"
     shares_streams = False
+    adopts = False
     is_stored = False
 
     def plan(
@@ -113,6 +115,13 @@ class ToyKind:
     def identity(self, program: InWeights) -> str:
         """See `ProgramKind`: nobody asks."""
         raise InternalError(f"{type(program).__name__} is not stored, so it has no identity")
+
+    def judge(
+        self, program: InWeights, findings: Sequence[Mapping[str, float]], *, is_converged: bool
+    ) -> Certificate:
+        """See `ProgramKind`."""
+        del findings
+        return fixed_point(program.stopped_side, is_converged=is_converged)
 
     def wire_types(self) -> Sequence[WireType]:
         """See `ProgramKind`."""

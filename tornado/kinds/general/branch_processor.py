@@ -5,6 +5,8 @@ It has come to its fixed point when its dataflow is complete: no token and no me
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...protocol.messages import Message, Send
 from ...protocol.resumption import RecordedState, ResumableSession, is_of_a_cut
 from .edges import GeneralEdges
@@ -57,6 +59,11 @@ class GeneralBranch(GeneralProcessor):
         self._copies: GeneralVertices | None = None
         self._edges: GeneralEdges | None = None
         self._names: list[int] = []
+
+    @property
+    def findings(self) -> Mapping[str, float]:
+        """See `BranchPartView`: nothing; the values are exact or not."""
+        return {}
 
     @property
     def reusable(self) -> None:

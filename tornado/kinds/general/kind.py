@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ...certificate import Certificate, fixed_point
 from ...engine import WireType
 from ...errors import InternalError, InvalidArgument, TornadoError
 from ...graph import PartitionMap
@@ -95,6 +96,7 @@ class GeneralKind:
     name = "general"
     described = "a general program"
     shares_streams = False
+    adopts = False
     is_stored = False
 
     def plan(
@@ -126,6 +128,13 @@ class GeneralKind:
     def identity(self, program: GeneralProgram) -> str:
         """See `ProgramKind`: nobody asks, since nothing is stored."""
         raise InternalError(f"{type(program).__name__} is not stored, so it has no identity")
+
+    def judge(
+        self, program: GeneralProgram, findings: Sequence[Mapping[str, float]], *, is_converged: bool
+    ) -> Certificate:
+        """See `ProgramKind`."""
+        del findings
+        return fixed_point(program.stopped_side, is_converged=is_converged)
 
     def wire_types(self) -> Sequence[WireType]:
         """See `ProgramKind`."""

@@ -5,17 +5,18 @@ It has come to its fixed point when its dataflow is complete: no token and no me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import ModuleType
 
 from ...graph import EdgeReader, EvolvingGraph
+from ..local_values import LocalValues
+from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .loop_columns import NEVER
 from .loop_state import LoopState
-from .part_values import LocalValues
 from .processor import Arrived, SelectiveProcessor, concatenated
-from .snapshot_pages import SnapshotPages
 
 
 class BranchProcessor(SelectiveProcessor):
@@ -126,6 +127,11 @@ class BranchProcessor(SelectiveProcessor):
         self.operator.activate()
 
     @property
+    def findings(self) -> Mapping[str, float]:
+        """See `BranchPartView`: nothing; the values are exact or not."""
+        return {}
+
+    @property
     def reusable(self) -> LoopState:
         """The columns, which another branch may use when this one is over."""
         return self.state
@@ -137,8 +143,23 @@ class BranchProcessor(SelectiveProcessor):
     def pages(self) -> SnapshotPages:
         """Return vertices and, where they were read, edges by page; the branch must be over."""
         if self._pages is None:
-            self._pages = SnapshotPages(self.graph, self.state, self.vertices, self.reader)
+            self._pages = SnapshotPages(
+                self.graph,
+                rows=self.state.rows_seen,
+                columns_of=partial(self.state.stored_columns, ids=self.graph.columns.ids),
+                vertices=self.vertices,
+                reader=self.reader,
+            )
         return self._pages
+
+    def free(self) -> None:
+        """See `SelectiveProcessor`; the edges that were read are gone at once, too."""
+        super().free()
+        self.drop_edges()
+
+    def drop_edges(self) -> None:
+        """Let go of the edges that were read."""
+        self._pages = self.reader = None
 
     def read_edges(self) -> bool:
         """Read a stretch of the edges at this branch's version; return whether that was all."""

@@ -4,22 +4,19 @@ A program that reached the kernel in any other way would either be compiled agai
 argument) or stay as it was before it was edited (an imported global).
 """
 
-import ast
-import inspect
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgument
 from ...graph import graph_columns, rows_kernel
 from ...graph.graph_columns import GraphColumns
 from ...kernel_modules import load_module, module_text
 from ...protocol import session_kernel
 from ...protocol.session_kernel import SessionColumns
 from ...value_types import Worst, entry_of
+from ..compiled_functions import program_source
 from . import (
     loop_columns,
     pair_kernel,
@@ -41,46 +38,6 @@ _COLUMNS = {
     "graph": GraphColumns, "session": SessionColumns, "loop": LoopColumns, "branch_session": SessionColumns,
     "branch": LoopColumns,
 }  # fmt: skip
-_PROVIDED = {"np", "math"}
-
-
-def program_source(name: str, function: Callable[..., object]) -> str:
-    """The text of one of a program's functions, self-contained, as a function called `name`.
-
-    Raises
-    ------
-    InvalidArgument
-        When the source is not to be had, or the function uses a name that is neither its own, nor `np` or `math`, nor a
-        number of its module.
-    """
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError) as error:
-        raise InvalidArgument(
-            f"the source of {function!r} is not to be had ({error}); a compiled program needs its functions in a file"
-        ) from error
-    definition = tree.body[0]
-    if not isinstance(definition, ast.FunctionDef):
-        raise InvalidArgument(
-            f"{name} must be a plain function written with def, found {type(definition).__name__}"
-        )
-    definition.name = name
-    definition.decorator_list = [ast.Name("inner", ast.Load())]
-    definition.returns = None
-    for argument in [*definition.args.args, *definition.args.posonlyargs]:
-        argument.annotation = None
-    constants = []
-    known = inspect.getclosurevars(function)
-    for used, value in sorted({**known.globals, **known.nonlocals}.items()):
-        if used in _PROVIDED:
-            continue
-        if not isinstance(value, int | float):
-            raise InvalidArgument(
-                f"{name} uses {used!r} ({type(value).__name__}), which does not compile: use its arguments, numbers of its "
-                "module, np and math only"
-            )
-        constants.append(f"{used} = {value!r}" if np.isfinite(value) else f"{used} = float({str(value)!r})")
-    return "\n".join([*constants, ast.unparse(ast.fix_missing_locations(tree))])
 
 
 def generated_source(
@@ -98,19 +55,6 @@ def _text_of(numbers: Any) -> str:
     if isinstance(numbers, list):
         return f"({', '.join(map(_text_of, numbers))})"
     return repr(numbers) if np.isfinite(numbers) else f"float({str(numbers)!r})"
-
-
-def compiled_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """A program's arguments as its compiled functions get them: a tuple of whole numbers becomes an int64 array.
-
-    So the type of an argument does not depend on how many numbers there are, and other parameters compile nothing.
-    """
-    return tuple(
-        np.array(value, np.int64)
-        if isinstance(value, tuple | list) and all(isinstance(number, int | np.integer) for number in value)
-        else value
-        for value in arguments
-    )
 
 
 def load_kernel(

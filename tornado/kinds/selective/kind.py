@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from ...certificate import Certificate, fixed_point
 from ...engine import WireType
 from ...graph import PartitionMap
 from ...kernel_modules import load_module
@@ -18,8 +19,8 @@ from ...loops.part import StreamView
 from ...loops.share import Share
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
+from ..compiled_functions import program_source
 from .bundle import Bundle, Messages
-from .compile import program_source
 from .graph_keeper import GraphKeeper
 from .program import SelectiveProgram
 from .restorable_processor import RestorableProcessor
@@ -106,6 +107,7 @@ class SelectiveKind:
     name = "selective"
     described = "a selective program"
     shares_streams = True
+    adopts = False
     is_stored = True
 
     def plan(
@@ -133,6 +135,13 @@ class SelectiveKind:
         worst = program.worst if isinstance(program.worst, tuple) else float(program.worst)
         parts += [repr(worst), repr(program.arguments()), *(["both ways"] if program.both_ways else [])]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def judge(
+        self, program: SelectiveProgram, findings: Sequence[Mapping[str, float]], *, is_converged: bool
+    ) -> Certificate:
+        """See `ProgramKind`."""
+        del findings
+        return fixed_point(program.stopped_side, is_converged=is_converged)
 
     def wire_types(self) -> Sequence[WireType]:
         """See `ProgramKind`."""

@@ -265,6 +265,19 @@ class LoopState:
         self.values[rows] = values
         self.columns.candidate[rows] = values
 
+    def values_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """See `RowValues`."""
+        values: NDArray[Any] = self.values[rows]
+        return values
+
+    def stored_columns(self, rows: NDArray[np.int32], ids: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return what is stored of some rows: values, and the ids of parents (their own without one).
+
+        `ids` are those of all rows of the graph.
+        """
+        parents = self.columns.parent[rows]
+        return {"values": self.values[rows], "parents": ids[np.where(parents >= 0, parents, rows)]}
+
     def no_values(self, count: int) -> NDArray[Any]:
         """So many values of vertices that no offer has reached."""
         return np.full((count, *self.values.shape[1:]), self._worst, self.values.dtype)

@@ -17,12 +17,12 @@ from ...graph import EvolvingGraph
 from ...loops.loop_operator import LoopOperator
 from ...loops.part import PartStatistics
 from ...timely import Scope
+from ..compiled_functions import compiled_arguments
+from ..local_values import LocalValues
 from . import loop_columns as names
 from .bundle import Bundle, Messages
-from .compile import compiled_arguments
 from .loop_columns import INVALIDATE, NEVER, UPDATE
 from .loop_state import LoopState
-from .part_values import LocalValues
 from .waves import WaveProgress
 
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond

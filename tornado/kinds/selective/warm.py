@@ -9,7 +9,7 @@ import numpy as np
 
 from ...graph import EvolvingGraph, PartitionMap
 from ...graph.warm import warm_graph
-from .compile import compiled_arguments
+from ..compiled_functions import compiled_arguments
 from .loop_columns import NEVER
 from .loop_state import LoopState
 

@@ -6,17 +6,17 @@ keeps the interpreter lock for long: compiled functions and NumPy's, which give 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InternalError
-from ...graph import EdgeReader, EvolvingGraph, pages_of
-from ...graph.graph_module import graph_module
-from .loop_state import LoopState
+from ..errors import InternalError
+from ..graph import EdgeReader, EvolvingGraph, pages_of
+from ..graph.edge_reader import EdgeRows
+from ..graph.graph_module import graph_module
 
 _STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
 
@@ -41,8 +41,12 @@ class SnapshotPages:
 
     Parameters
     ----------
-    graph, state
+    graph
         Of the branch.
+    rows
+        How many rows of it the branch has columns for.
+    columns_of
+        What the kind stores of some rows, by name; see `PagesView.page_vertices`.
     vertices
         How many had been seen at its cut; the first of them stay what they are.
     reader
@@ -50,14 +54,20 @@ class SnapshotPages:
     """
 
     def __init__(
-        self, graph: EvolvingGraph, state: LoopState, vertices: int, reader: EdgeReader | None
+        self,
+        graph: EvolvingGraph,
+        *,
+        rows: int,
+        columns_of: Callable[[NDArray[np.int32]], dict[str, NDArray[Any]]],
+        vertices: int,
+        reader: EdgeReader | None,
     ) -> None:
         self._kernel = graph_module()
         self._ids = graph.columns.ids
-        self._state = state
+        self._columns_of = columns_of
         self._vertices = graph.known_rows(vertices).astype(np.int32)
         self._edges = None if reader is None else reader.columns()
-        self._rows = max(state.rows_seen, 0 if reader is None else reader.rows)
+        self._rows = max(rows, 0 if reader is None else reader.rows)
         self._arranging: Iterator[None] | None = None
         self._vertices_by_page: _ByPage
         self._edges_by_page: _ByPage
@@ -73,21 +83,28 @@ class SnapshotPages:
         return next(self._arranging, self) is self
 
     def page_vertices(self, page: int) -> Vertices:
-        """See `PagesView`: values, and the ids of parents (their own without one)."""
+        """See `PagesView`."""
         rows = self._vertices[self._vertices_by_page.of(page)]
-        ids, parents = self._ids, self._state.columns.parent[rows]
-        columns = {"values": self._state.values[rows], "parents": ids[np.where(parents >= 0, parents, rows)]}
-        return ids[rows], columns
+        return self._ids[rows], self._columns_of(rows)
 
     def page_edges(self, page: int) -> Edges:
         """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
-        if self._edges is None:
-            raise InternalError("the branch was forked without its edges, so none of them were read")
-        producers, consumers, weights, born = self._edges
+        producers, consumers, weights, born = self._read()
         chosen = self._edges_by_page.of(page)
         chosen = chosen[np.argsort(born[chosen])]
         ids = self._ids
         return ids[producers[chosen]], ids[consumers[chosen]], weights[chosen]
+
+    def some_edges(self, first: int, stop: int) -> Edges:
+        """Source ids, target ids and weights of a stretch of the edges, in the order in which they were read."""
+        producers, consumers, weights, _ = self._read()
+        stretch = slice(first, stop)
+        return self._ids[producers[stretch]], self._ids[consumers[stretch]], weights[stretch]
+
+    def _read(self) -> EdgeRows:
+        if self._edges is None:
+            raise InternalError("the branch was forked without its edges, so none of them were read")
+        return self._edges
 
     def _arranged(self, pages: int) -> Iterator[None]:
         page_of_row = np.empty(self._rows, np.uint16)

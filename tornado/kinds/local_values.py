@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...graph import EvolvingGraph
-from ...value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of, shown
-from .loop_state import LoopState
+from ..graph import EvolvingGraph
+from ..value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of, shown
+
+
+class RowValues(Protocol):
+    """What a compiled part has of the rows of its graph."""
+
+    @property
+    def rows_seen(self) -> int:
+        """How many rows it has columns for."""
+        ...
+
+    def values_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """The values of rows, as the loop has them: float64[rows], int64[rows], or pairs of these; copies."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +30,7 @@ class LocalValues:
     """Those of a compiled part. Vertices are only ever added to a graph, so the first of them stay what they are."""
 
     graph: EvolvingGraph
-    state: LoopState
+    held: RowValues
     vertices: int | None = None  # that had been seen; None: as many as there are at the time
 
     @property
@@ -26,20 +40,21 @@ class LocalValues:
 
     def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """See `PartValues`."""
-        values = np.zeros(len(ids), self.state.columns.value.dtype)
         known = np.zeros(len(ids), np.bool_)
         rows = self.graph.rows_of(ids)
         found = (rows >= 0) & (rows < self._rows_seen())
         rows = rows[found]
-        own = self.graph.are_known(rows, self._count())
+        own = self.graph.are_known(rows, self.count())
         places = np.flatnonzero(found)[own]
-        values[places] = _shown_of(self.state, rows[own])
+        held = self._shown_of(rows[own])
+        values = np.zeros(len(ids), held.dtype)
+        values[places] = held
         known[places] = True
         return values, known
 
     def count(self) -> int:
         """See `PartValues`."""
-        return self._count()
+        return self.graph.vertices if self.vertices is None else self.vertices
 
     def best(self, k: int, rank: str, worst: Worst) -> tuple[Ids, ValueArray]:
         """See `PartValues`."""
@@ -48,18 +63,13 @@ class LocalValues:
 
     def arrays(self) -> tuple[Ids, ValueArray]:
         """See `PartValues`."""
-        rows = self.graph.known_rows(self._count())
+        rows = self.graph.known_rows(self.count())
         rows = rows[: np.searchsorted(rows, self._rows_seen())]
-        return self.graph.columns.ids[rows], _shown_of(self.state, rows)
-
-    def _count(self) -> int:
-        return self.graph.vertices if self.vertices is None else self.vertices
+        return self.graph.columns.ids[rows], self._shown_of(rows)
 
     def _rows_seen(self) -> int:
         """Rows that this loop has columns for: a moment behind the graph's while records are applied."""
-        return self.state.rows_seen
+        return self.held.rows_seen
 
-
-def _shown_of(state: LoopState, rows: Ids) -> ValueArray:
-    """What is shown of the values in these rows."""
-    return shown(state.values[rows])
+    def _shown_of(self, rows: NDArray[np.integer[Any]]) -> ValueArray:
+        return shown(self.held.values_of(rows))

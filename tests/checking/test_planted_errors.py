@@ -1,0 +1,297 @@
+"""Every kind of planted error is found, at the first wrong vertex; the right answers that they are planted into are accepted."""
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from tests.checking import planted
+from tests.checking.planted import answer_of, edges_of
+from tornado.checking import ComponentsCheck, Edges, PathsCheck, RanksCheck
+from tornado.errors import InvalidArgument
+
+PATHS = {
+    "shortest": (planted.LENGTHS, planted.WRONG_LENGTHS),
+    "hops": (planted.HOPS, planted.WRONG_HOPS),
+    "widest": (planted.WIDTHS, planted.WRONG_WIDTHS),
+    "reachable": (planted.REACHED, planted.WRONG_REACHED),
+}
+ROADS_APART = 10**15  # so far apart ids are hashed and not looked up in a table
+
+
+def in_pages(edges, size):
+    """The same edges, some at a time, the last first."""
+    for first in reversed(range(0, len(edges.sources), size)):
+        part = slice(first, first + size)
+        yield Edges(edges.sources[part], edges.targets[part], edges.weights[part])
+
+
+def far_apart(edges):
+    return Edges(edges.sources * ROADS_APART, edges.targets * ROADS_APART, edges.weights)
+
+
+@pytest.mark.parametrize("rule", PATHS)
+def test_right_paths_are_accepted(rule):
+    values, _ = PATHS[rule]
+    finding = PathsCheck((1,), rule).check(answer_of(values), [planted.ROADS])
+    assert (finding.fault, finding.vertices, finding.edges) == (None, len(values), len(planted.ROADS.sources))
+
+
+@pytest.mark.parametrize("rule", PATHS)
+def test_neither_pages_nor_ids_nor_the_order_of_rows_make_a_difference(rule):
+    values, _ = PATHS[rule]
+    check = PathsCheck((ROADS_APART,), rule)
+    rows = {vertex * ROADS_APART: value for vertex, value in reversed(values.items())}
+    assert check.check(answer_of(rows), in_pages(far_apart(planted.ROADS), 3)).fault is None
+    rows[3 * ROADS_APART] = None
+    fault = check.check(answer_of(rows), in_pages(far_apart(planted.ROADS), 3)).fault
+    assert fault.vertex == 3 * ROADS_APART
+
+
+def test_ids_may_be_the_least_and_the_greatest_there_are():
+    least, greatest = -(2**63), 2**63 - 1
+    edges = [edges_of((least, 0, 1.0), (0, greatest, 2.0))]
+    check = PathsCheck((least,))
+    assert check.check(answer_of({least: 0.0, 0: 1.0, greatest: 3.0}), edges).fault is None
+    assert check.check(answer_of({greatest: 2.5, 0: 1.0, least: 0.0}), edges).fault.vertex == greatest
+    labels = {greatest: least, 0: least, least: least}
+    assert ComponentsCheck().check(answer_of(labels, labels=True), edges).fault is None
+    for strange in (greatest - 1, least + 1):
+        fault = ComponentsCheck().check(answer_of(labels | {0: strange}, labels=True), edges).fault
+        assert fault.vertex == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "error"),
+    [
+        pytest.param(rule, error, id=f"{rule}: {error.name}")
+        for rule, (_, errors) in PATHS.items()
+        for error in errors
+    ],
+)
+def test_a_planted_error_in_paths_is_found(rule, error):
+    values, _ = PATHS[rule]
+    fault = PathsCheck((1,), rule).check(answer_of(error.into(values)), [planted.ROADS]).fault
+    assert fault is not None
+    assert fault.vertex == error.first, fault
+
+
+def test_right_labels_are_accepted():
+    assert ComponentsCheck().check(answer_of(planted.LABELS, labels=True), [planted.LINKS]).fault is None
+
+
+@pytest.mark.parametrize("error", planted.WRONG_LABELS, ids=lambda error: error.name)
+def test_a_planted_error_in_labels_is_found(error):
+    fault = ComponentsCheck().check(answer_of(error.into(planted.LABELS), labels=True), [planted.LINKS]).fault
+    assert fault is not None
+    assert fault.vertex == error.first, fault
+
+
+@pytest.mark.parametrize("error", planted.WRONG_LABELS, ids=lambda error: error.name)
+def test_where_any_member_is_a_label_only_another_member_is_no_error(error):
+    check = ComponentsCheck(takes_any_member=True)
+    fault = check.check(answer_of(error.into(planted.LABELS), labels=True), [planted.LINKS]).fault
+    assert (fault is None) == (error.name == "a component is called by another vertex of it")
+
+
+@pytest.mark.parametrize(
+    ("rows", "vertex"),
+    [
+        pytest.param([(1, 0.0), (2, 1.0), (2, 1.0)], 2, id="a vertex has two rows"),
+        pytest.param([(1, 0.0)], 2, id="a vertex with an edge has no row"),
+        pytest.param([(2, 1.0)], 1, id="the source has no row"),
+        pytest.param([], 1, id="there are no rows"),
+    ],
+)
+@pytest.mark.parametrize(
+    "check", [PathsCheck((1,)), ComponentsCheck(), RanksCheck()], ids=lambda check: type(check).__name__
+)
+def test_rows_that_do_not_fit_the_graph_are_found(check, rows, vertex):
+    labels = isinstance(check, ComponentsCheck)
+    fault = check.check(answer_of(rows, labels=labels), [edges_of((1, 2, 1.0))]).fault
+    assert fault.vertex == vertex
+
+
+def test_a_graph_without_edges_is_checked():
+    assert PathsCheck((1,)).check(answer_of({1: 0.0, 2: None}), []).fault is None
+    assert PathsCheck((1,)).check(answer_of({1: 0.0, 2: 7.0}), []).fault.vertex == 2
+    assert PathsCheck((3,)).check(answer_of({1: None, 2: None}), []).fault is None
+    assert ComponentsCheck().check(answer_of({1: 1, 2: 2}, labels=True), []).fault is None
+    assert ComponentsCheck().check(answer_of({1: 1, 2: 1}, labels=True), []).fault.vertex == 2
+
+
+def test_several_sources_are_all_sources():
+    check, edges = PathsCheck((1, 7, 99), "reachable"), [planted.ROADS]
+    right = planted.REACHED | {7: 1.0, 8: 1.0}
+    assert check.check(answer_of(right), edges).fault is None
+    assert check.check(answer_of(planted.REACHED), edges).fault.vertex == 7
+
+
+def test_a_negative_weight_is_refused_and_no_search_runs_for_ever():
+    with pytest.raises(InvalidArgument, match="negative"):
+        PathsCheck((1,)).check(answer_of({1: 0.0, 2: 1.0}), [edges_of((1, 2, -1.0), (2, 1, -1.0))])
+    with pytest.raises(InvalidArgument, match="negative"):
+        RanksCheck().check(answer_of({1: 0.5, 2: 0.5}), [edges_of((1, 2, -1.0))])
+
+
+def test_lengths_that_overflow_are_out_of_reach():
+    edges = [edges_of((1, 2, 1e308), (2, 3, 1e308))]
+    assert PathsCheck((1,)).check(answer_of({1: 0.0, 2: 1e308, 3: None}), edges).fault is None
+    assert PathsCheck((1,)).check(answer_of({1: 0.0, 2: 1e308, 3: 1.7e308}), edges).fault.vertex == 3
+
+
+# Ranks
+
+
+def linked():
+    """A graph with parallel edges, loops, weights, a vertex without edges of its own, and one without any."""
+    graph = nx.MultiDiGraph()
+    graph.add_node(40)
+    graph.add_weighted_edges_from(
+        [
+            (s, t, w)
+            for s, t, w in zip(*(np.random.default_rng(4).integers(0, 30, 90).reshape(3, 30)), strict=True)
+        ]
+    )
+    graph.add_weighted_edges_from([(1, 2, 1.0), (1, 2, 2.5), (3, 3, 1.0), (5, 39, 2.0), (6, 7, 0.0)])
+    return graph
+
+
+def rows_of(graph):
+    return edges_of(*[(s, t, float(w)) for s, t, w in graph.edges(data="weight")])
+
+
+BOUND = 1e-12
+
+
+def long_ranks(graph, **options):
+    """By networkx, and then made as good as float64 allows."""
+    nodes = list(graph)
+    start = options.pop("start", None) or dict.fromkeys(nodes, 1.0)
+    return nx.pagerank(graph, tol=1e-15, max_iter=5000, nstart=start, **options)
+
+
+def spoiled(name, ranks, graph):
+    """Ranks with an error of a kind, and the vertex that is named where only one can be."""
+    first, second = sorted(ranks, key=ranks.get)[-2:]
+    without = graph.copy()
+    match name:
+        case "one value is above":
+            return ranks | {first: ranks[first] + 2e-12}
+        case "one value is below":
+            return ranks | {first: ranks[first] - 2e-12}
+        case "two values are exchanged":
+            return ranks | {first: ranks[second], second: ranks[first]}
+        case "values are not normalised":
+            return {vertex: rank * len(ranks) for vertex, rank in ranks.items()}
+        case "a value is no number":
+            return ranks | {first: math.nan}
+        case "a vertex has no rank":
+            return ranks | {first: None}
+        case "all alike":
+            return dict.fromkeys(ranks, 1.0 / len(ranks))
+        case "weights count for nothing":
+            return long_ranks(graph, weight=None)
+        case "parallel edges are one":
+            return long_ranks(nx.DiGraph(graph))
+        case "loops are left out":
+            without.remove_edges_from(list(nx.selfloop_edges(graph)))
+        case "an edge that has gone still counts":
+            without.add_edge(2, 9, weight=1.0)
+        case "the last edge is missing":
+            without.remove_edge(5, 39)
+        case "dangling ranks are lost":
+            return long_ranks(graph, dangling={39: 1.0})
+        case "another damping":
+            return long_ranks(graph, alpha=0.84)
+        case "begins at one vertex":
+            return long_ranks(graph, personalization={1: 1.0})
+    return long_ranks(without)
+
+
+KINDS = [
+    "one value is above",
+    "one value is below",
+    "two values are exchanged",
+    "values are not normalised",
+    "a value is no number",
+    "a vertex has no rank",
+    "all alike",
+    "weights count for nothing",
+    "parallel edges are one",
+    "loops are left out",
+    "an edge that has gone still counts",
+    "the last edge is missing",
+    "dangling ranks are lost",
+    "another damping",
+    "begins at one vertex",
+]
+
+
+def test_ranks_of_networkx_are_accepted_within_their_bound():
+    graph = linked()
+    finding = RanksCheck().check(answer_of(long_ranks(graph), bound=BOUND), in_pages(rows_of(graph), 7))
+    assert finding.fault is None
+    measured = dict(finding.measured)
+    assert 0 < measured["residual"] < measured["within"] <= BOUND
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_planted_error_in_ranks_is_found(kind):
+    graph = linked()
+    wrong = spoiled(kind, long_ranks(graph), graph)
+    fault = RanksCheck().check(answer_of(wrong, bound=BOUND), [rows_of(graph)]).fault
+    assert fault is not None
+    if kind.startswith(("one value", "a value", "a vertex")):
+        right = long_ranks(graph)
+        assert fault.vertex in [vertex for vertex in right if right[vertex] != wrong[vertex]]
+
+
+def test_a_bound_that_rounding_alone_exceeds_is_not_believed():
+    graph = linked()
+    assert RanksCheck().check(answer_of(long_ranks(graph), bound=1e-17), [rows_of(graph)]).fault is not None
+
+
+@pytest.mark.parametrize("error", [3e-6, -3e-6])
+def test_an_error_counts_by_the_bound_that_is_stated(error):
+    graph = linked()
+    wrong = long_ranks(graph)
+    wrong[1] += error
+    found = {
+        bound: RanksCheck().check(answer_of(wrong, bound=bound), [rows_of(graph)]).fault is not None
+        for bound in (1e-4, abs(error) / 2)
+    }
+    assert found == {1e-4: False, abs(error) / 2: True}
+
+
+def test_ranks_that_begin_at_some_vertices():
+    graph = linked()
+    shares = {1: 3.0, 7: 1.0}
+    check = RanksCheck(0.9, tuple(shares.items()))
+    ranks = long_ranks(graph, alpha=0.9, personalization=shares)
+    assert check.check(answer_of(ranks, bound=BOUND), [rows_of(graph)]).fault is None
+    assert RanksCheck(0.9).check(answer_of(ranks, bound=BOUND), [rows_of(graph)]).fault is not None
+
+
+def test_where_nothing_begins_all_ranks_are_0():
+    graph = linked()
+    check = RanksCheck(0.5, ((77, 1.0),))
+    nowhere = dict.fromkeys(graph, 0.0)
+    assert check.check(answer_of(nowhere, bound=BOUND), [rows_of(graph)]).fault is None
+    fault = check.check(answer_of(nowhere | {2: 1e-9}, bound=BOUND), [rows_of(graph)]).fault
+    assert fault is not None
+
+
+@pytest.mark.parametrize(
+    "check", [RanksCheck(1.0), RanksCheck(-0.1), RanksCheck(math.nan), RanksCheck(0.5, ((1, -1.0),))]
+)
+def test_ranks_by_impossible_parameters_are_refused(check):
+    with pytest.raises(InvalidArgument):
+        check.check(answer_of({1: 0.5, 2: 0.5}, bound=BOUND), [edges_of((1, 2, 1.0))])
+
+
+def test_no_two_kinds_of_errors_have_one_name_and_there_are_many():
+    names = [f"{rule}: {error.name}" for rule, (_, errors) in PATHS.items() for error in errors]
+    names += [error.name for error in planted.WRONG_LABELS] + KINDS
+    assert len(set(names)) == len(names) >= 60

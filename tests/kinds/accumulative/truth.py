@@ -1,0 +1,60 @@
+"""What an accumulative program computes, written down plainly: a direct solve, and the multigraph that it is of."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+
+from tornado.records.operations import INSERT, MENTION, REMOVE, REPLACE
+
+
+class Multigraph:
+    """What records come to: weights by both ends, the oldest first, and all vertices that were named."""
+
+    def __init__(self):
+        self.edges = defaultdict(list)
+        self.vertices = set()
+
+    def apply(self, batch):
+        columns = (batch.src, batch.dst, batch.weight, batch.op)
+        for source, target, weight, operation in zip(*(one.tolist() for one in columns), strict=True):
+            self.vertices |= {source, target}
+            if operation == MENTION:
+                continue
+            weights = self.edges[source, target]
+            if operation == INSERT:
+                weights.append(weight)
+            elif operation == REPLACE:
+                weights[:] = [weight]
+            elif operation == REMOVE:
+                found = [place for place, one in enumerate(weights) if math.isnan(weight) or one == weight]
+                if found:
+                    del weights[found[0]]
+
+
+def pagerank(edges, vertices, damping, personalisation=()):
+    """PageRank of each vertex by a direct solve, as networkx defines it; `edges` has weights by both ends."""
+    ids = sorted(vertices)
+    place = {vertex: index for index, vertex in enumerate(ids)}
+    count = len(ids)
+    if not count:
+        return {}
+    matrix = np.zeros((count, count))
+    for (source, target), weights in edges.items():
+        if weights:
+            matrix[place[target], place[source]] += math.fsum(weights)
+    totals = matrix.sum(axis=0)
+    matrix[:, totals > 0] /= totals[totals > 0]
+    named = np.array([personalisation.count(vertex) if personalisation else 1.0 for vertex in ids])
+    if not named.any():
+        return dict.fromkeys(ids, 0.0)
+    named = named / named.sum()
+    matrix[:, totals == 0] = named[:, None]
+    values = np.linalg.solve(np.eye(count) - damping * matrix, (1 - damping) * named)
+    return dict(zip(ids, (values / values.sum()).tolist(), strict=True))
+
+
+def distance(found, expected):
+    """The L1 distance of values by vertex, which are of the same vertices."""
+    assert found.keys() == expected.keys()
+    return math.fsum(abs(found[vertex] - expected[vertex]) for vertex in expected)

@@ -1,0 +1,24 @@
+"""The checking room: independent checkers of answers, which share no code with what computes them.
+
+They are functions of arrays: the rows of an answer, and the edges of the graph that it is for. A program names its checker
+(`VertexProgram.checker`); whoever holds an answer and its edges asks it.
+"""
+
+from .components import ComponentsCheck
+from .contract import AnswerToCheck, Checker, EdgePage, Edges, Fault, Verdict
+from .labels import LabelsCheck
+from .paths import PathsCheck
+from .ranks import RanksCheck
+
+__all__ = [
+    "AnswerToCheck",
+    "Checker",
+    "ComponentsCheck",
+    "EdgePage",
+    "Edges",
+    "Fault",
+    "LabelsCheck",
+    "PathsCheck",
+    "RanksCheck",
+    "Verdict",
+]

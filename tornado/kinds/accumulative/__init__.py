@@ -1,0 +1,1 @@
+"""Programs whose values are sums over what their producers announce: PageRank and its kin; see `program.py`."""

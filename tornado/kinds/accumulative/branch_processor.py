@@ -1,0 +1,492 @@
+"""A branch loop on one worker: starts from what the main loop recorded, reads the graph at that version, and comes to an end.
+
+Where little is to be done, queued vertices announce, with a threshold that is lowered by and by. Else all values are pulled
+over the in-lists, in the order of rows (`sweep_kernel.py`). What is to be done next, and whether it is enough, says the coordinator
+(`coordinator.py`); totals are never stated but of a state in which all that was announced is heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import assert_never
+
+from ...graph import EdgeReader, EvolvingGraph
+from ...loops.loop_operator import NEVER
+from ..local_values import LocalValues
+from ..snapshot_pages import SnapshotPages
+from . import loop_columns as names
+from .bundle import Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages
+from .coordinator import Coordinator
+from .loop_state import SumState
+from .part_values import NormalisedValues
+from .processor import FUEL, AccumulativeProcessor, ArrivedBundle
+
+_COORDINATOR = 0
+_LOWERED = 8.0  # how many times at once a threshold is lowered
+_DENSE_SHARE = 16  # one in so many edges that begin at a row above its threshold, and values are pulled
+_SPARSE_EDGES = 2  # so many times the edges may be visited by announcing, before values are pulled after all
+
+
+class AccumulativeBranch(AccumulativeProcessor):
+    """See the module.
+
+    Parameters
+    ----------
+    number
+        Of the fork: the same on all workers, growing.
+    take_state
+        Gives columns to copy into, as `SumState.reset` leaves them, when the state is recorded.
+    tolerance
+        What the bound is to come to.
+    factor, has_bases
+        Of its program.
+    fresh
+        Count iterations from the beginning: the parameters are others than those of the main loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        kernel: ModuleType,
+        graph: EvolvingGraph,
+        take_state: Callable[[], SumState],
+        arguments: tuple[object, ...],
+        tolerance: float,
+        factor: float,
+        has_bases: bool,
+        delay_bound: int | None,
+        worker: int,
+        workers: int,
+        fresh: bool,
+        max_iterations: int | None,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            graph=graph,
+            arguments=arguments,
+            delay_bound=delay_bound,
+            worker=worker,
+            workers=workers,
+        )
+        self.number = number
+        self.lease: int | None = None
+        self.vertices = 0  # of this worker that had been seen at the cut
+        self.first_iteration = 0
+        self.was_stopped = False
+        self.is_cancelled = False
+        self.is_recorded = False
+        self.is_started = False
+        self._coordinator = (
+            Coordinator(workers=workers, tolerance=tolerance, factor=factor)
+            if worker == _COORDINATOR
+            else None
+        )
+        self._pages: SnapshotPages | None = None
+        self._reader: EdgeReader | None = None
+        self._take_state = take_state
+        self._fresh = fresh
+        self._factor, self._has_bases = factor, has_bases
+        self._max_iterations = max_iterations
+        self._cap = NEVER
+        self._kept: list[tuple[int, SumMessages]] = []
+        self._begins_at = 0  # the iteration of its token when it starts
+        self._awaits_limit = max_iterations is not None
+        self._has_cut = False
+        self._instruction = Instruction(Phase.SETTLE, 0, 1.0)
+        self._has_said_settled = False
+        self._has_reported = False
+        self._has_said_capped = False
+        self._settled = dict.fromkeys(
+            range(workers), -1
+        )  # the last attempt that each part said it was settled in
+        self._row: int | None = None  # of the sweep, or of the measuring, that is under way
+        self._pulls = False
+        self._is_stale = False  # sums are older than what was announced
+        self._edges_before = 0
+        self._updates_before = 0
+        self._next_base = 1.0
+        self._has_news = False  # another base than in the last sweep
+        self._received_before = 0  # bundles, when the last sweep began
+
+    # Recording
+
+    def record(self, main: SumState, timestamp: int, next_iteration: int) -> None:
+        """Copy the main loop's state, as it is after the last batch applied, and lease that version of the graph.
+
+        `timestamp` is that of the main loop's token: what is committed there is not far behind, so the branch begins there.
+        """
+        self.state = self._take_state()
+        self.lease, version = self.graph.lease()
+        self.first_iteration = main.iteration
+        self.kernel.fork(self.graph.addresses, main.addresses, self.state.addresses)
+        self.state.counters[names.VERSION] = version
+        self.state.counters[names.HAS_BASES] = self._has_bases
+        self.state.totals[names.FACTOR] = self._factor
+        if self._has_bases:
+            self.kernel.fill_bases(*self._loop)
+        if not self._fresh:
+            self._begins_at = timestamp
+            self.next_iteration = max(timestamp, next_iteration)
+            self.state.iteration = main.iteration
+        self.vertices = self.graph.vertices
+        self.is_recorded = True
+
+    def note_changes(self) -> None:
+        """Note which lists are not any more as they were at its version."""
+        self.kernel.note_changes(self.graph.addresses, self.state.addresses)
+
+    def keep(self, bundle: SumBundle, iteration: int) -> None:
+        """Keep for the beginning what was under way when the snapshot was taken, stamped with an iteration."""
+        if not self._fresh:
+            self._begins_at = min(self._begins_at, iteration)
+        if len(bundle.messages.kinds):
+            self._kept.append((bundle.sender, bundle.messages))
+
+    def cut_is_complete(self, markers: tuple[SumBundle, ...]) -> None:
+        """Begin, as all of the snapshot is here; with a cap on iterations only once `limit` has set it."""
+        del markers
+        self._has_cut = True
+        self._start_if_ready()
+
+    def _start_if_ready(self) -> None:
+        if self._has_cut and not self.is_started and (self.is_cancelled or not self._awaits_limit):
+            self._start()
+
+    def _start(self) -> None:
+        """Begin with what was kept; what workers that started earlier have sent already comes after it."""
+        for sender, messages in reversed(self._kept):
+            self._arrived.appendleft(ArrivedBundle(SumBundle(sender, messages), self._begins_at))
+        self._kept.clear()
+        self.is_started = True
+        self.operator.activate()
+
+    # What its owner asks and tells
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether the bound came to the tolerance."""
+        return self._instruction.is_converged
+
+    @property
+    def findings(self) -> Mapping[str, float]:
+        """The bound, the same on all workers."""
+        return {"bound": self._instruction.bound}
+
+    @property
+    def reusable(self) -> SumState:
+        """The columns, which another branch may use when this one is over."""
+        return self.state
+
+    def held_values(self) -> LocalValues:
+        """Return the values of this worker's vertices; the branch must be over."""
+        return LocalValues(self.graph, self._normalised(), self.vertices)
+
+    def pages(self) -> SnapshotPages:
+        """Return vertices and, where they were read, edges by page; the branch must be over."""
+        if self._pages is None:
+            self._pages = SnapshotPages(
+                self.graph,
+                rows=self.state.rows_seen,
+                columns_of=self._normalised().stored,
+                vertices=self.vertices,
+                reader=self._reader,
+            )
+        return self._pages
+
+    def _normalised(self) -> NormalisedValues:
+        mass = self._instruction.mass
+        return NormalisedValues(self.kernel, self.state, self.arguments, lambda: mass)
+
+    def free(self) -> None:
+        """See `AccumulativeProcessor`; the edges that were read are gone at once, too."""
+        super().free()
+        self.drop_edges()
+
+    def drop_edges(self) -> None:
+        """Let go of the edges that were read."""
+        self._pages = self._reader = None
+
+    def read_edges(self) -> bool:
+        """Read a stretch of the edges at this branch's version; return whether that was all."""
+        if self._reader is None:
+            self._reader = EdgeReader(self.graph, int(self.state.counters[names.VERSION]))
+        return self._reader.step()
+
+    def limit(self, iteration: int) -> None:
+        """Begin no more than the iterations allowed above the snapshot's, and start if only that was missing."""
+        assert self._max_iterations is not None
+        self._cap = (0 if self._fresh else iteration) + self._max_iterations
+        self._awaits_limit = False
+        self._start_if_ready()
+
+    def cancel(self) -> None:
+        """Have it end, as soon as all of the snapshot is here."""
+        self.is_cancelled = True
+        self._start_if_ready()
+
+    def stop(self) -> None:
+        """Announce nothing more; what is under way arrives, and then the values have the bound that they have."""
+        self.was_stopped = True
+        self.operator.activate()
+
+    # Steps
+
+    def step(self) -> None:
+        """Take in messages, and do what the coordinator says; give the token up when the branch is finished."""
+        self.operator.pull(self._accept)
+        if not self.is_started or (not self.operator.token.is_live and not self._arrived):
+            return
+        self.operator.move_token(self._begins_at, stays=True)
+        if self._coordinator is not None and self.was_stopped:
+            self._obey(self._coordinator.stop())
+        if self._row is None or self.delay_bound != 1:  # a synchronous turn hears nothing of its own round
+            self._receive()
+        more = self._work()
+        self._flush()
+        self._move_token()
+        if more:
+            self.operator.activate()
+
+    def _work(self) -> bool:
+        """Do some of what there is to do; return whether there is more that can be done at once."""
+        if self._arrived and self._row is None:
+            return False  # `_receive` has asked for another step
+        phase = self._instruction.phase
+        if phase == Phase.SETTLE:
+            return self._settle()
+        if phase == Phase.RUN:
+            if self._row is None and (self.was_stopped or not self._may_go()):
+                return False
+            return self._sweep() if self._pulls else self._push()
+        return False
+
+    def _may_go(self) -> bool:
+        if not self._has_to_go():
+            return False
+        self._catch_up()
+        if self.next_iteration > self._cap:
+            if not self._has_said_capped:
+                self._has_said_capped = True
+                self._report(Report(self._instruction.attempt, is_capped=True))
+            return False
+        return self.may_begin_turn()
+
+    def _has_to_go(self) -> bool:
+        """Whether there is something to do: to announce, or to pull what is not known here yet."""
+        if self._pulls:
+            return self._has_news or self._received_before != self.bundles_received
+        if self._has_to_announce():
+            return True
+        self._report_idle()
+        return False
+
+    def _move_token(self) -> None:
+        if not self.operator.token.is_live:
+            return
+        if self._instruction.phase == Phase.FINISH:
+            self.operator.move_token(NEVER, stays=False)
+            return
+        if self._row is not None and self._pulls:
+            return  # the turn under way has the token at its iteration
+        waits = self._instruction.phase == Phase.RUN and self._has_to_go()
+        least = self.next_iteration if waits and self.next_iteration <= self._cap else NEVER
+        self.operator.move_token(min(least, self._held_least()), stays=True)
+
+    # Running
+
+    def _begin_run(self, instruction: Instruction) -> None:
+        """Choose between announcing and pulling, by how many edges begin at vertices that are above the threshold in the end."""
+        totals, counters = self.state.totals, self.state.counters
+        totals[names.BASE] = self._next_base = instruction.base
+        self.kernel.clear_queue(self.state.addresses)
+        self._add_up()
+        totals[names.THETA] = instruction.theta
+        self._find_active()
+        edges = int(counters[names.DEGREES])
+        self._edges_before = int(counters[names.EDGES_VISITED])
+        self._pulls = instruction.pulls or counters[names.ACTIVE] * _DENSE_SHARE > edges
+        self.kernel.clear_queue(self.state.addresses)
+        if self._pulls:
+            self._begin_pulling()
+        elif counters[names.ACTIVE]:
+            totals[names.THETA] = max(instruction.theta, totals[names.ABSOLUTE] / (_LOWERED * max(edges, 1)))
+            self._find_active()
+
+    def _begin_pulling(self) -> None:
+        self._pulls = True
+        self.finish_cursor()
+        self._is_stale = self._has_news = True
+        self.state.counters[names.PULLS] = 1
+        self.kernel.clear_queue(self.state.addresses)
+
+    def _has_to_announce(self) -> bool:
+        counters, totals = self.state.counters, self.state.totals
+        while not counters[names.QUEUE_LENGTH] and not self.is_telling:
+            theta = float(totals[names.THETA])
+            if theta <= self._instruction.theta or self._instruction.phase != Phase.RUN:
+                return False
+            totals[names.THETA] = max(self._instruction.theta, theta / _LOWERED)
+            self._find_active()
+        return True
+
+    def _push(self) -> bool:
+        """One turn of queued vertices."""
+        self._has_reported = False
+        self._flush()
+        self.operator.move_token(self.next_iteration, stays=True)
+        self._announce(FUEL)
+        counters = self.state.counters
+        visited = int(counters[names.EDGES_VISITED]) - self._edges_before
+        if visited > _SPARSE_EDGES * max(int(counters[names.DEGREES]), FUEL):
+            self._begin_pulling()
+        return True
+
+    def _sweep(self) -> bool:
+        """Some of a turn in which all values are pulled."""
+        counters, totals = self.state.counters, self.state.totals
+        if self._row is None:
+            self._flush()
+            self.operator.move_token(self.next_iteration, stays=True)
+            totals[names.BASE] = self._next_base
+            totals[[names.CHANGE, names.FLOW, names.MASS]] = 0.0
+            self._updates_before = int(counters[names.UPDATES])
+            self._has_news, self._received_before = False, self.bundles_received
+            self._row = 0
+        self._row = int(self.kernel.sweep(*self._loop, self._row, FUEL))
+        if self._row < counters[names.ROWS_SEEN]:
+            return True
+        change = self._end_sweep()
+        self._report(
+            Report(
+                self._instruction.attempt,
+                change=change,
+                mass=float(totals[names.MASS]),
+                flow=float(totals[names.FLOW]),
+                bases=float(totals[names.BASES]),
+            )
+        )
+        return True
+
+    def _end_sweep(self) -> float:
+        """End the turn, also in the middle: whatever was announced is a state like any other. Return how far values moved."""
+        self._row = None
+        self.state.counters[names.PULL_POSITION] = 0
+        change = float(self.state.totals[names.CHANGE])
+        made = int(self.state.counters[names.UPDATES]) - self._updates_before
+        self.state.note(self.next_iteration, made, change)
+        self.next_iteration += 1
+        return change
+
+    def _report_idle(self) -> None:
+        if not self._has_reported:
+            self._has_reported = True
+            totals = self.state.totals
+            self._report(
+                Report(
+                    self._instruction.attempt,
+                    is_idle=True,
+                    mass=float(totals[names.MASS]),
+                    flow=float(totals[names.FLOW]),
+                    bases=float(totals[names.BASES]),
+                )
+            )
+
+    # Settling
+
+    def _settle(self) -> bool:
+        """Say that nothing more is announced; when all others have said so, take the totals and report them."""
+        attempt = self._instruction.attempt
+        if not self._has_said_settled:
+            self._flush()
+            self._has_said_settled = True
+            self._settled[self.worker] = attempt
+            self._tell_others(Settled(attempt))
+        if self._has_reported or min(self._settled.values()) < attempt:
+            return False
+        if self._is_stale:
+            self._row = int(
+                self.kernel.measure(self.graph.addresses, self.state.addresses, self._row or 0, FUEL)
+            )
+            if self._row < self.state.counters[names.ROWS_SEEN]:
+                return True
+            self._row = None
+            self._is_stale = False
+        is_idle = self._pulls or not self.state.counters[names.QUEUE_LENGTH]
+        self._pulls = False
+        self.state.counters[names.PULLS] = 0
+        self.kernel.clear_queue(self.state.addresses)
+        self.state.totals[names.BASE] = self._instruction.base
+        self._add_up()
+        totals, counters = self.state.totals, self.state.counters
+        self._has_reported = True
+        self._report(
+            Report(
+                attempt,
+                is_settled=True,
+                is_idle=is_idle,
+                absolute=float(totals[names.ABSOLUTE]),
+                signed=float(totals[names.SIGNED]),
+                mass=float(totals[names.MASS]),
+                drift=float(totals[names.DRIFT]),
+                bases=float(totals[names.BASES]),
+                announcing=float(totals[names.ANNOUNCING_BASES]),
+                vertices=int(counters[names.VERTICES]),
+                degrees=int(counters[names.DEGREES]),
+            )
+        )
+        return True
+
+    # Notices
+
+    def _report(self, report: Report) -> None:
+        if self._coordinator is not None:
+            self._obey(self._coordinator.hear(self.worker, report))
+        else:
+            self._tell(_COORDINATOR, report)
+
+    def _obey(self, instruction: Instruction | None) -> None:
+        """Of the coordinator: tell all parts."""
+        if instruction is not None:
+            self._tell_others(instruction)
+            self._take_instruction(instruction)
+
+    def _take_instruction(self, instruction: Instruction) -> None:
+        if instruction.phase == Phase.AIM:
+            if instruction.attempt == self._instruction.attempt and self._instruction.phase == Phase.RUN:
+                self._next_base = instruction.base
+                self._has_news = True
+                self.operator.activate()
+            return
+        self._instruction = instruction
+        self._has_reported = False
+        self._has_said_settled = False
+        self.finish_cursor()
+        if self._row is not None:
+            self._end_sweep()
+        if instruction.phase == Phase.RUN:
+            self._begin_run(instruction)
+        self.operator.activate()
+
+    def _tell_others(self, notice: Notice) -> None:
+        for target in range(self.workers):
+            if target != self.worker:
+                self._tell(target, notice)
+
+    def _tell(self, target: int, notice: Notice) -> None:
+        self._flush()  # what was announced stands before it
+        self._send(target, SumBundle(self.worker, notices=(notice,)))
+
+    def _take_notices(self, bundle: SumBundle) -> None:
+        for notice in bundle.notices:
+            if isinstance(notice, Settled):
+                self._settled[bundle.sender] = notice.attempt
+                self.operator.activate()
+            elif isinstance(notice, Instruction):
+                self._take_instruction(notice)
+            elif isinstance(notice, Report):
+                assert self._coordinator is not None
+                self._obey(self._coordinator.hear(bundle.sender, notice))
+            else:
+                assert_never(notice)

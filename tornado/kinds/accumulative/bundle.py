@@ -1,0 +1,137 @@
+"""What travels between the workers of a loop: many messages at once, in order, and notices of the parts to each other behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class SumMessages(NamedTuple):
+    """SumMessages in columns; `numbers` are differences of out-degrees, of a DEGREE."""
+
+    kinds: NDArray[np.uint8]
+    ids: NDArray[np.int64]
+    values: NDArray[np.float64]
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, columns: Iterable[Any]) -> SumMessages:
+        """Make messages of columns in the order of the fields."""
+        return cls(*columns)
+
+    def from_index(self, first: int) -> SumMessages:
+        """The messages from an index on."""
+        return SumMessages.of(column[first:] for column in self)
+
+
+NO_MESSAGES = SumMessages(
+    np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
+)
+
+
+class Phase(IntEnum):
+    """What the parts of a branch do."""
+
+    SETTLE = 0  # nobody announces; when all that was announced is heard, totals are taken
+    RUN = 1
+    AIM = 2  # go on running, with another base from the next sweep on
+    FINISH = 3
+
+
+class Settled(NamedTuple):
+    """The sender announces nothing more in an attempt: what it announced stands before this on the channel."""
+
+    attempt: int
+
+
+class Instruction(NamedTuple):
+    """What the coordinator tells all parts.
+
+    Attributes
+    ----------
+    base
+        b, the same for all.
+    theta
+        To RUN: what the threshold is to come down to.
+    pulls
+        To RUN: sums have to be pulled anew, as they have drifted too far.
+    mass
+        To FINISH: the sum of all values, which answers are divided by.
+    bound
+        To FINISH: what the values are worth.
+    """
+
+    phase: int
+    attempt: int
+    base: float
+    theta: float = 0.0
+    pulls: bool = False
+    mass: float = 0.0
+    bound: float = 0.0
+    is_converged: bool = False
+
+
+class Report(NamedTuple):
+    """What a part tells the coordinator: of a sweep or of a pause in an attempt, or its exact totals when it is settled.
+
+    Attributes
+    ----------
+    is_settled
+        Whether these are the exact totals behind a SETTLE.
+    is_idle
+        Whether nothing here is above the threshold.
+    is_capped
+        Whether it may begin no further iteration.
+    change
+        How far the last sweep moved the values; for totals see `loop_columns`.
+    """
+
+    attempt: int
+    is_settled: bool = False
+    is_idle: bool = False
+    is_capped: bool = False
+    change: float = 0.0
+    absolute: float = 0.0
+    signed: float = 0.0
+    mass: float = 0.0
+    flow: float = 0.0
+    drift: float = 0.0
+    bases: float = 0.0
+    announcing: float = 0.0
+    vertices: int = 0
+    degrees: int = 0
+
+
+Notice = Settled | Instruction | Report
+NOTICES: tuple[type[Settled], type[Instruction], type[Report]] = (Settled, Instruction, Report)
+"""By the number that stands for each on the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumBundle:
+    """One sending of a worker to another.
+
+    Attributes
+    ----------
+    sender
+        The worker it comes from.
+    messages
+        In the order in which they were made.
+    notices
+        Behind the messages; between the parts of a branch.
+    mass
+        Of a main loop: what the values of the sender's vertices sum to.
+    marker
+        The number of the fork whose snapshot it delimits: everything after it comes from after the sender's record. -1: none.
+    """
+
+    sender: int
+    messages: SumMessages = NO_MESSAGES
+    notices: tuple[Notice, ...] = ()
+    mass: float = 0.0
+    marker: int = -1

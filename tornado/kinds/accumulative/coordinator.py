@@ -1,0 +1,148 @@
+"""Who decides, for all parts of a branch, when there is a certificate, and what is to be done until then.
+
+A branch goes through *attempts*. In each of them its parts first RUN: they announce, as far ahead of each other as the delay bound
+allows, and report. Then they SETTLE: nobody announces, each part sends SETTLED on every channel behind what it announced, and takes its
+totals when it has that of all others. So the totals are of one state in which all that was announced is heard, and they are
+exact. If their bound is small enough, that is the end (FINISH, with the sum that answers are divided by); else another attempt begins, with
+a base at which the residuals would sum to nothing and a threshold that would do.
+
+Nothing that is only predicted comes into the bound: reports of running parts say when it is worth while to settle, and where to aim.
+Here are decisions only; `AccumulativeBranch` carries them out. Worker 0 has the coordinator.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .bound import bound_of
+from .bundle import Instruction, Phase, Report
+
+_MOST_ATTEMPTS = 1000
+_FIRST_RATE = 0.3  # of what a sweep moved, what the next one is thought to move
+_LEAST_RATE = 0.5
+_CAREFUL = (
+    0.7  # of what is allowed, in what is predicted; halved with each attempt in which that was too little
+)
+_DRIFT_SHARE = 0.25  # of the tolerance, that sums may have drifted before they are pulled anew
+
+
+class Coordinator:
+    """See the module.
+
+    Parameters
+    ----------
+    workers
+        How many parts there are.
+    tolerance
+        What the bound is to come to.
+    factor
+        d.
+    """
+
+    def __init__(self, *, workers: int, tolerance: float, factor: float) -> None:
+        self._workers = workers
+        self._tolerance = tolerance
+        self._factor = factor
+        self._phase = Phase.SETTLE  # what all parts begin with
+        self._attempt = 0
+        self._base = 1.0
+        self._ends = False
+        self._last_change = 0.0
+        self._careful = _CAREFUL
+        self._reports: dict[int, Report] = {}
+        self._last_bound = math.inf
+
+    def stop(self) -> Instruction | None:
+        """Come to an end with whatever bound there is; return what all parts are told."""
+        self._ends = True
+        return self._settle() if self._phase is Phase.RUN else None
+
+    def hear(self, worker: int, report: Report) -> Instruction | None:
+        """Take in what a part reports; return what all parts are told, if anything."""
+        if report.attempt != self._attempt or report.is_settled != (self._phase is Phase.SETTLE):
+            return None
+        if self._phase is Phase.FINISH:
+            return None
+        self._reports[worker] = report
+        if self._phase is Phase.RUN and report.is_capped:
+            return self.stop()
+        if len(self._reports) < self._workers:
+            return None
+        return self._judge() if self._phase is Phase.SETTLE else self._weigh()
+
+    def _settle(self) -> Instruction:
+        self._phase = Phase.SETTLE
+        self._reports.clear()
+        return Instruction(Phase.SETTLE, self._attempt, self._base)
+
+    def _weigh(self) -> Instruction | None:
+        """All parts have run for a while: settle where that may do, else aim."""
+        reports = list(self._reports.values())
+        sweeping = [report for report in reports if not report.is_idle]
+        if not sweeping:
+            return self._settle()
+        change = math.fsum(report.change for report in reports)
+        mass = math.fsum(report.mass for report in reports)
+        rate = min(_LEAST_RATE, change / self._last_change) if self._last_change > 0.0 else _FIRST_RATE
+        self._last_change = change
+        if change * rate <= self._careful * self._tolerance * (1.0 - self._factor) * mass:
+            return self._settle()
+        # Those that have nothing to do say so once; what they said counts until they go on.
+        self._reports = {worker: report for worker, report in self._reports.items() if report.is_idle}
+        bases = math.fsum(report.bases for report in reports)
+        # A part that does not sweep has the base with which it began, and totals that are only kept up.
+        if bases > 0.0 and len(sweeping) == len(reports):
+            flow = math.fsum(report.flow for report in reports)
+            self._base = (mass - self._factor * flow) / bases
+        return Instruction(Phase.AIM, self._attempt, self._base)
+
+    def _judge(self) -> Instruction:
+        """All parts are settled: finish, or begin another attempt."""
+        reports = list(self._reports.values())
+        mass = math.fsum(report.mass for report in reports)
+        signed = math.fsum(report.signed for report in reports)
+        drift = math.fsum(report.drift for report in reports)
+        vertices = sum(report.vertices for report in reports)
+
+        def bound(absolute: float, signed: float, drift: float) -> float:
+            return bound_of(
+                absolute=absolute,
+                signed=signed,
+                mass=mass,
+                drift=drift,
+                vertices=vertices,
+                factor=self._factor,
+            )
+
+        if math.fsum(report.bases for report in reports) == 0.0:
+            # Nobody has anything, so there is nothing to divide: every value is 0, by definition.
+            self._phase = Phase.FINISH
+            return Instruction(Phase.FINISH, self._attempt, self._base, mass=math.inf, is_converged=True)
+        found = bound(math.fsum(report.absolute for report in reports), signed, drift)
+        rounding = bound(0.0, 0.0, drift)
+        is_converged = found <= self._tolerance
+        is_stuck = self._attempt >= _MOST_ATTEMPTS or (
+            # Sums are new from the first attempt that asked for it: what is left of rounding stays.
+            self._attempt > 1 and rounding > _DRIFT_SHARE * self._tolerance and found > 0.9 * self._last_bound
+        )
+        self._last_bound = found
+        if is_converged or self._ends or is_stuck:
+            self._phase = Phase.FINISH
+            return Instruction(
+                Phase.FINISH, self._attempt, self._base, mass=mass, bound=found, is_converged=is_converged
+            )
+        announcing = math.fsum(report.announcing for report in reports)
+        if announcing > 0.0:
+            self._base -= signed / announcing
+        degrees = max(1, sum(report.degrees for report in reports))
+        if self._attempt > 0 and all(report.is_idle for report in reports):  # else it was too early, no more
+            self._careful *= 0.5
+        self._phase = Phase.RUN
+        self._attempt += 1
+        self._last_change = 0.0
+        self._reports.clear()
+        # Twice that, times all degrees, is the most that the residuals come to; a part of it is for what is neglected.
+        theta = self._careful * self._tolerance * (1.0 - self._factor) * mass / (2.0 * degrees)
+        return Instruction(
+            Phase.RUN, self._attempt, self._base, theta=theta, pulls=rounding > _DRIFT_SHARE * self._tolerance
+        )

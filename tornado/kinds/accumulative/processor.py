@@ -1,0 +1,217 @@
+"""A processor: one worker's part of an accumulative loop, whose kernel works inside a loop operator (`loop_operator.py`).
+
+*The unit of the protocol is the part.* Within a part vertices announce in whatever order is best, and hear each other at once; towards
+the other parts it is one vertex (a block, as in GRAPE and Blogel) that commits once an iteration: what it announces in a turn is
+stamped with the iteration of the turn, what it hears of iteration i makes work at i + 1, and a turn is at most B - 1 iterations
+ahead of the least one at which another part may still announce. With B = 1 a turn begins only when nothing of an earlier iteration
+can still arrive. A block asks nobody before it commits, as nobody's answer would change which iteration is next: there is no
+PREPARE. So rule 3 (what commits at j has gathered all commits below j) holds for B = 1 and is relaxed above, where values are no less
+right for it: what is announced is absolute, and what is not heard yet is a residual of somebody.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InternalError
+from ...graph import EvolvingGraph
+from ...loops.loop_operator import NEVER, LoopOperator
+from ...loops.part import PartStatistics
+from ...timely import Scope
+from ..compiled_functions import compiled_arguments
+from . import loop_columns as names
+from .bundle import SumBundle
+from .loop_state import SumState
+
+FUEL = 1 << 16  # edges visited in one call of a kernel: about a millisecond
+
+
+@dataclass(slots=True)
+class ArrivedBundle:
+    """A bundle that is being worked off."""
+
+    bundle: SumBundle
+    iteration: int  # of the bundle's timestamp
+    following: int = 0  # index of the first message that was not taken in
+
+
+class AccumulativeProcessor:
+    """What main loops and branches have in common: messages in and out, turns, statistics.
+
+    Attributes
+    ----------
+    next_iteration
+        Of the next turn.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: ModuleType,
+        graph: EvolvingGraph,
+        arguments: tuple[object, ...],
+        delay_bound: int | None,
+        worker: int,
+        workers: int,
+    ) -> None:
+        self.kernel = kernel
+        self.graph = graph
+        self.arguments = compiled_arguments(arguments)
+        self.delay_bound = delay_bound
+        self.worker = worker
+        self.workers = workers
+        self.operator: LoopOperator[SumBundle] = LoopOperator(worker, workers)
+        self.bundles_sent = 0  # but for markers
+        self.bundles_received = 0
+        self.next_iteration = 1
+        self.state: SumState
+        self._arrived: deque[ArrivedBundle] = deque()
+
+    def build(self, scope: Scope) -> None:
+        """Put the processor into a loop context of a new dataflow."""
+        self.operator.build(scope, self.step)
+
+    def free(self) -> None:
+        """Let go of what takes memory, when this is over and nobody reads it any more."""
+        # The dataflow that steps this is part of a cycle, which lives until the next collection.
+        self.__dict__.pop("graph", None)
+        self.__dict__.pop("state", None)
+
+    def step(self) -> None:
+        """One activation; see the two kinds of loops."""
+        raise NotImplementedError
+
+    def progress(self) -> PartStatistics:
+        """How far it is."""
+        return self.state.progress()
+
+    def history(self) -> NDArray[np.float64]:
+        """What the last iterations did."""
+        return self.state.history()
+
+    def statistics(self) -> PartStatistics:
+        """The part of this worker in numbers."""
+        state, graph = self.state, self.graph.statistics()
+        return replace(
+            state.progress(),
+            pending=int(state.counters[names.QUEUE_LENGTH]),
+            vertices=graph.vertices,
+            edges=graph.edges,
+            missing_removals=graph.missing_removals,
+            size_bytes=graph.size_bytes + state.size_bytes(),
+        )
+
+    # Receiving
+
+    def _accept(self, bundle: SumBundle, iteration: int) -> None:
+        """Take a bundle off the input, for `_receive`."""
+        self.bundles_received += 1
+        self._arrived.append(ArrivedBundle(bundle, iteration))
+
+    def _receive(self) -> None:
+        """Give the kernel the messages that have arrived, as far as its fuel goes."""
+        while self._arrived:
+            arrived = self._arrived[0]
+            bundle = arrived.bundle
+            messages = bundle.messages
+            if len(messages.kinds):
+                self.next_iteration = max(self.next_iteration, arrived.iteration)
+                # Vertices whose first record has not been applied here yet: a full table would be searched for ever.
+                self.graph.make_room(len(messages.kinds) - arrived.following)
+                arrived.following = self.kernel.receive(
+                    *self._loop, bundle.sender, *messages, arrived.following, FUEL
+                )
+                self._require_possible(bundle.sender)
+                if arrived.following < len(messages.kinds) or self.is_telling:
+                    self.operator.activate()
+                    return
+            self._arrived.popleft()
+            self._take_notices(bundle)
+
+    def _take_notices(self, bundle: SumBundle) -> None:
+        """Take in what stands behind the messages of a bundle, which are taken in."""
+        raise NotImplementedError
+
+    def _require_possible(self, sender: int) -> None:
+        impossible = int(self.state.counters[names.IMPOSSIBLE])
+        if impossible:
+            raise InternalError(
+                f"worker {self.worker} got {impossible} messages from worker {sender} that no loop sends: its values are not to "
+                "be relied on"
+            )
+
+    def _held_least(self) -> int:
+        """The least iteration of the bundles that are here and not taken in."""
+        return min((arrived.iteration for arrived in self._arrived), default=NEVER)
+
+    @property
+    def _loop(self) -> tuple[object, object, tuple[object, ...]]:
+        """What most entry points of the kernel begin with."""
+        return self.graph.addresses, self.state.addresses, self.arguments
+
+    def _add_up(self) -> None:
+        self.kernel.add_up(self.state.addresses, self.arguments)
+
+    def _find_active(self) -> None:
+        self.kernel.find_active(self.state.addresses, self.arguments)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the consumers of some vertex were not all told yet what it announced."""
+        return bool(self.state.counters[names.CURSOR_ROW])
+
+    def finish_cursor(self) -> None:
+        """Tell those that are left, so that the graph may change."""
+        if self.is_telling:
+            self.kernel.finish_cursor(*self._loop)
+
+    # Turns
+
+    def _catch_up(self) -> None:
+        """Have the next turn be where the token is, which follows the others while there is nothing to do here."""
+        self.next_iteration = max(self.next_iteration, self.operator.timestamp)
+
+    def may_begin_turn(self) -> bool:
+        """Whether the delay bound allows the next iteration now."""
+        self._catch_up()
+        if self.workers == 1 or self.delay_bound is None:
+            return True
+        held = self._held_least()
+        if self.delay_bound == 1:
+            return self.next_iteration < min(self.operator.arriving(), held)
+        others = min(self.operator.sending(), held)
+        return others == NEVER or self.next_iteration - others < self.delay_bound
+
+    def _announce(self, fuel: int) -> None:
+        """One turn of queued vertices; the token must be at its iteration."""
+        counters, totals = self.state.counters, self.state.totals
+        updates, totals[names.RESIDUAL] = int(counters[names.UPDATES]), 0.0
+        self.kernel.announce(*self._loop, fuel)
+        made = int(counters[names.UPDATES]) - updates
+        if made:
+            self.state.note(self.next_iteration, made, float(totals[names.RESIDUAL]))
+            self.next_iteration += 1
+
+    # Sending
+
+    def _flush(self) -> None:
+        """Send what the kernel has put into its outboxes, at the iteration of the token."""
+        columns = self.state.columns
+        for target in range(self.workers):
+            if columns.out_length[target]:
+                bundle = SumBundle(self.worker, self.state.outbox(target), mass=self._mass())
+                self._send(target, bundle)
+                columns.out_length[target] = 0
+
+    def _send(self, target: int, bundle: SumBundle) -> None:
+        self.operator.send(target, bundle)
+        self.bundles_sent += 1
+
+    def _mass(self) -> float:
+        """What the values here sum to."""
+        return float(self.state.totals[names.MASS])

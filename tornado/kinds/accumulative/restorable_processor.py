@@ -1,0 +1,136 @@
+"""The main loop of an accumulative program on one worker, which can begin where a stored snapshot ended, or a branch has.
+
+Nobody announces while the edges come. Then each vertex announces what it was worth, by the out-weight that it has now, and every part
+says to the others that it has. What the parts have heard of each other by then is the fixed point, and they go on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import StoreCorrupt
+from . import loop_columns as names
+from .bundle import Settled, SumBundle
+from .loop_state import SumState
+from .main_processor import AccumulativeMain
+from .processor import FUEL
+
+
+class RestorableMain(AccumulativeMain):
+    """A main loop on one worker that can begin with what was stored. Called on the worker's thread, before anything is admitted."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._placing: NDArray[np.float64] | None = None  # by row
+        self._following_placed = 0
+        self._placings = 0  # that have begun here
+        self._placed = np.zeros(
+            self.workers, np.int64
+        )  # of how many each part has said that it has placed all
+
+    def place(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]] | None) -> None:
+        """See `StorableMain`: with values to come, nobody announces until they are there.
+
+        Raises
+        ------
+        StoreCorrupt
+            When a vertex is there twice, or values are not of the type that the loop has.
+        """
+        if self.graph.rows != len(ids):  # no other loop of the stream has made them known
+            self.stream.mention(ids)
+        if self.graph.rows != len(ids):
+            raise StoreCorrupt(
+                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
+            )
+        if columns is None:
+            return
+        _require_values(columns)
+        self.holds = True
+
+    def place_behind_edges(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> None:
+        """See `StorableMain`: have vertices announce what they were worth, in the next steps.
+
+        Raises
+        ------
+        StoreCorrupt
+            When a vertex is not here.
+        """
+        values, rows = _require_values(columns), self.graph.rows_of(ids)
+        missing = np.flatnonzero(rows < 0)
+        if missing.size:
+            raise StoreCorrupt(f"vertex {ids[missing[0]]} of a stored snapshot is not in the graph")
+        placed = np.zeros(self.state.rows_seen)
+        placed[rows] = values
+        self._begin_placing(placed)
+
+    def adopt(self, found: object | None) -> None:
+        """See `AdoptingMain`: as from a snapshot, but for the rows that have come since."""
+        values = np.empty(0)
+        if found is not None:
+            state = cast("SumState", found)
+            rows = np.arange(min(state.rows_seen, self.state.rows_seen))
+            values = np.zeros(len(rows))
+            self.kernel.read_values(state.addresses, self.arguments, rows, values)
+            values /= state.totals[names.BASE]
+        self._begin_placing(values)
+
+    def _begin_placing(self, values: NDArray[np.float64]) -> None:
+        self.finish_cursor()
+        self.holds = True
+        self._placing, self._following_placed = values, 0
+        self._placings += 1
+        self.operator.activate()
+
+    def _go_on_placing(self) -> None:
+        if self._placing is not None:
+            self._following_placed = int(
+                self.kernel.place_values(*self._loop, self._placing, self._following_placed, FUEL)
+            )
+            self._flush()
+            if self._following_placed < len(self._placing) or self.is_telling:
+                self.operator.activate()
+                return
+            self._placing = None
+            self._placed[self.worker] = self._placings
+            for target in range(self.workers):
+                if target != self.worker:
+                    notice = Settled(self._placings)
+                    self._send(target, SumBundle(self.worker, notices=(notice,), mass=self._mass()))
+        if self._placings and self._placed.min() >= self._placings:
+            self.holds = False
+            self._add_up()
+            self._find_active()
+            self.operator.activate()
+
+    def _take_notices(self, bundle: SumBundle) -> None:
+        super()._take_notices(bundle)
+        for notice in bundle.notices:
+            if isinstance(notice, Settled):
+                self._placed[bundle.sender] = notice.attempt
+                self.operator.activate()
+
+    def _step(self) -> None:
+        super()._step()
+        if self.holds:
+            self._go_on_placing()
+
+    @property
+    def _is_at_work(self) -> bool:
+        return super()._is_at_work or (self.holds and self._placings > 0)
+
+    def drain(self) -> bool:
+        """See `ReadingPart`: the values must have been placed."""
+        return super().drain() and self._placing is None
+
+
+def _require_values(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    values = columns.get("unscaled")
+    if values is None or values.dtype != np.float64 or values.ndim != 1:
+        raise StoreCorrupt(
+            f"a stored snapshot has {sorted(columns)}, and no numbers that its program could go on from"
+        )
+    return values

@@ -1,0 +1,234 @@
+"""What happens to one row of the compiled loop: it appears, hears, is worth something, gets another out-weight, tells others.
+
+A vertex is worth x = c * divisor(W) if it has out-edges, and b * base + d * s otherwise; its residual is r = b * base + d * s - x,
+which is 0 without out-edges. Nothing of that is stored but s, c and W. So who changes one of these keeps the totals by what x and r
+were before and are behind it.
+"""
+
+import numba as nb
+import numpy as np
+
+from ...graph.graph_columns import ROWS
+from ...graph.rows_kernel import row_of
+from .loop_columns import (
+    ABSOLUTE,
+    BASE,
+    DEGREE,
+    DEGREES,
+    DRIFT,
+    FACTOR,
+    HAS_BASES,
+    IMPOSSIBLE,
+    IS_BRANCH,
+    MASS,
+    OUTBOX,
+    OWN,
+    QUEUE_FIRST,
+    QUEUE_LENGTH,
+    QUEUED,
+    ROWS_SEEN,
+    SIGNED,
+    THETA,
+    TOUCHED,
+    TOUCHED_ROWS,
+    UPDATE,
+    WORKER,
+    WORKERS,
+)
+from .stand_in import base, divisor
+
+_OUTBOX_SOFT_LIMIT = 1 << 15
+
+
+@nb.njit(cache=True)
+def send(loop, worker, kind, identifier, value, number):
+    """Append a message to the outbox of another worker."""
+    length = loop.out_length[worker]
+    place = worker * OUTBOX + length
+    loop.out_kind[place] = kind
+    loop.out_id[place] = identifier
+    loop.out_value[place] = value
+    loop.out_number[place] = number
+    loop.out_length[worker] = length + 1
+
+
+@nb.njit(cache=True)
+def tell_subscribers(graph, loop, row):
+    """Tell every worker that holds a ghost of this vertex what it announces now."""
+    workers = loop.subscribers[row]
+    worker = 0
+    while workers != np.uint64(0):
+        if workers & np.uint64(1):
+            send(loop, worker, UPDATE, graph.ids[row], loop.share[row], 0)
+        workers >>= np.uint64(1)
+        worker += 1
+
+
+@nb.njit(cache=True)
+def outbox_is_full(loop):
+    """Whether the caller should empty the outbox first."""
+    for worker in range(loop.counters[WORKERS]):
+        if loop.out_length[worker] > _OUTBOX_SOFT_LIMIT:
+            return True
+    return False
+
+
+@nb.njit(cache=True)
+def base_of(loop, row):
+    """The base of a vertex: a column of it is read only where they differ."""
+    return loop.own[row] if loop.counters[HAS_BASES] else 1.0
+
+
+@nb.njit(cache=True)
+def own_target(loop, row):
+    """What a vertex would be worth by what it has heard: b * base + d * s."""
+    return loop.totals[BASE] * base_of(loop, row) + loop.totals[FACTOR] * loop.heard[row]
+
+
+@nb.njit(cache=True)
+def announced(loop, parameters, row):
+    """What a vertex with out-edges is worth, by what it has announced."""
+    return loop.share[row] * divisor(loop.weight[row], *parameters)
+
+
+@nb.njit(cache=True)
+def enqueue(loop, row):
+    """Let a vertex announce when its turn comes."""
+    loop.flags[row] |= QUEUED
+    place = (loop.counters[QUEUE_FIRST] + loop.counters[QUEUE_LENGTH]) & loop.queue_mask[0]
+    loop.queue[place] = row
+    loop.counters[QUEUE_LENGTH] += 1
+
+
+@nb.njit(cache=True)
+def consider(loop, row, residual):
+    """Queue a vertex whose residual has passed its threshold: a hub must not scatter for each record that touches it."""
+    if abs(residual) > loop.totals[THETA] * loop.degree[row] and loop.flags[row] & QUEUED == 0:
+        enqueue(loop, row)
+
+
+@nb.njit(cache=True)
+def hear(loop, parameters, row, delta):
+    """The sum of a vertex of this worker changes."""
+    if loop.degree[row] == 0:
+        loop.heard[row] += delta
+        if loop.flags[row] & OWN:
+            loop.totals[MASS] += loop.totals[FACTOR] * delta
+    else:
+        old = own_target(loop, row) - announced(loop, parameters, row)
+        loop.heard[row] += delta
+        new = own_target(loop, row) - announced(loop, parameters, row)
+        loop.totals[ABSOLUTE] += abs(new) - abs(old)
+        loop.totals[SIGNED] += new - old
+        consider(loop, row, new)
+    loop.totals[DRIFT] += abs(loop.heard[row]) + 2.0 * abs(delta)
+
+
+@nb.njit(cache=True)
+def add_weight(loop, row, change, low):
+    """Add to an out-weight as exactly as two float64 can: else 1e20 + 1 - 1e20 would leave edges without weight."""
+    weight = loop.weight[row]
+    total = weight + change
+    back = total - weight
+    rest = (weight - (total - back)) + (change - back)
+    rest += loop.weight_low[row] + low
+    loop.weight[row] = total + rest
+    loop.weight_low[row] = rest - (loop.weight[row] - total)
+
+
+@nb.njit(cache=True)
+def touch_ghost(loop, row, change, edges):
+    """The edges of a producer that another worker owns weigh more or less: it is told when this worker sends next."""
+    if loop.flags[row] & TOUCHED == 0:
+        loop.flags[row] |= TOUCHED
+        loop.touched[loop.counters[TOUCHED_ROWS]] = row
+        loop.counters[TOUCHED_ROWS] += 1
+    add_weight(loop, row, change, 0.0)
+    loop.degree[row] += edges
+
+
+@nb.njit(cache=True)
+def tell_owners(graph, loop):
+    """Tell the owners of ghosts by how much the weight of their edges here has changed."""
+    for place in range(loop.counters[TOUCHED_ROWS]):
+        row = np.int64(loop.touched[place])
+        owner = np.int64(graph.owner[row])
+        if loop.degree[row] != 0 or loop.weight[row] != 0.0:
+            send(loop, owner, DEGREE, graph.ids[row], loop.weight[row], np.int64(loop.degree[row]))
+            if loop.weight_low[row] != 0.0:
+                send(loop, owner, DEGREE, graph.ids[row], loop.weight_low[row], 0)
+        loop.weight[row] = 0.0
+        loop.weight_low[row] = 0.0
+        loop.degree[row] = 0
+        loop.flags[row] &= ~np.uint8(TOUCHED)
+    loop.counters[TOUCHED_ROWS] = 0
+
+
+@nb.njit(cache=True)
+def touch_producer(graph, loop, parameters, row, change, edges):
+    """The out-edges of a vertex of this worker weigh more or less: c stays, x and r take it up, and nobody is told now.
+
+    With the first out-edge the vertex begins to announce what it is worth; with the last one it stops.
+    """
+    totals = loop.totals
+    if loop.degree[row] == 0:
+        if edges == 0:
+            return  # the low part of a weight that is gone
+        loop.counters[DEGREES] += edges
+        add_weight(loop, row, change, 0.0)
+        loop.degree[row] = edges
+        loop.share[row] = own_target(loop, row) / divisor(loop.weight[row], *parameters)
+        tell_subscribers(graph, loop, row)
+        return
+    target = own_target(loop, row)
+    worth = announced(loop, parameters, row)
+    old = target - worth
+    loop.degree[row] += edges
+    loop.counters[DEGREES] += edges
+    if loop.degree[row] == 0:
+        totals[ABSOLUTE] -= abs(old)
+        totals[SIGNED] -= old
+        totals[MASS] += old
+        loop.weight[row] = 0.0
+        loop.weight_low[row] = 0.0
+        loop.share[row] = 0.0
+        tell_subscribers(graph, loop, row)
+        return
+    add_weight(loop, row, change, 0.0)
+    now = announced(loop, parameters, row)
+    new = target - now
+    totals[ABSOLUTE] += abs(new) - abs(old)
+    totals[SIGNED] += new - old
+    totals[MASS] += now - worth
+    consider(loop, row, new)
+
+
+@nb.njit(cache=True)
+def admit_rows(graph, loop, parameters):
+    """Initialise the columns of rows that are new in the graph: without edges a vertex is worth its base."""
+    for row in range(loop.counters[ROWS_SEEN], graph.counters[ROWS]):
+        loop.heard[row] = 0.0
+        loop.share[row] = 0.0
+        loop.weight[row] = 0.0
+        loop.weight_low[row] = 0.0
+        loop.degree[row] = 0
+        loop.flags[row] = 0
+        loop.subscribers[row] = np.uint64(0)
+        if graph.owner[row] == loop.counters[WORKER]:
+            loop.flags[row] = OWN
+            if loop.counters[HAS_BASES]:
+                loop.own[row] = base(graph.ids[row], *parameters)
+            loop.totals[MASS] += own_target(loop, row)
+        loop.counters[ROWS_SEEN] = row + 1
+
+
+@nb.njit(cache=True)
+def row_for(graph, loop, parameters, identifier):
+    """The row of a vertex id; this loop has columns for it. -1 in a branch that has none: it cannot have heard of it."""
+    row = row_of(graph, identifier)
+    if row >= loop.counters[ROWS_SEEN]:
+        if loop.counters[IS_BRANCH]:
+            loop.counters[IMPOSSIBLE] += 1
+            return np.int64(-1)
+        admit_rows(graph, loop, parameters)
+    return np.int64(row)

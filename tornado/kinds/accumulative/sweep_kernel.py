@@ -1,0 +1,294 @@
+"""Sweeps over all rows of the compiled loop: values pulled over the in-lists, totals summed anew, rows found that are due; and forks.
+
+A sweep pulls the sum of each vertex anew and has it announce at once, in the order of rows, so that those behind it read what it
+announced (Gauss-Seidel). Behind the last one a sweep that only *measures* sums s for the announced c of all rows: from then on the
+residual is known, and not only predicted. Sums are compensated there (Neumaier 1974), so that their error does not grow with
+the length of a list.
+
+An edge that the branch must see costs a look at its birth, and maybe at graves, only where a list has changed since the lease.
+"""
+
+import numba as nb
+import numpy as np
+
+from ...graph.graph_columns import ANY_VERSION, BURIED_FIRST, DELTAS, GRAVE_MASK
+from .loop_columns import (
+    ABSOLUTE,
+    ACTIVE,
+    ANNOUNCING_BASES,
+    BASE,
+    BASES,
+    CHANGE,
+    DEGREES,
+    DRIFT,
+    EDGES_VISITED,
+    FACTOR,
+    FLOW,
+    IN_LIST,
+    IS_BRANCH,
+    MASS,
+    OUT_LIST,
+    OWN,
+    PULL_LOW,
+    PULL_POSITION,
+    PULL_TOTAL,
+    QUEUE_FIRST,
+    QUEUE_LENGTH,
+    QUEUED,
+    ROWS_SEEN,
+    SIGNED,
+    THETA,
+    UPDATES,
+    VERSION,
+    VERTICES,
+    WEIGHTED,
+    WORKERS,
+)
+from .row_kernel import announced, base_of, enqueue, outbox_is_full, own_target, tell_subscribers
+from .stand_in import base, divisor, factor
+
+_MEASURED = 4.0  # roundings of a sum that is compensated, in units of epsilon and of the sum
+
+
+@nb.njit(cache=True)
+def compensated(total, low, term):
+    """Add a term to a sum and to what it lost so far."""
+    added = total + term
+    if abs(total) >= abs(term):
+        low += (total - added) + term
+    else:
+        low += (term - added) + total
+    return added, low
+
+
+@nb.njit(cache=True)
+def pull_visible(graph, loop, row, total, low):
+    """What comes over the in-edges that a branch sees, where the list has changed since its lease."""
+    version = loop.counters[VERSION]
+    first = graph.in_start[row]
+    for back_slot in range(first, first + graph.in_length[row]):
+        producer = np.int64(graph.in_producer[back_slot])
+        slot = graph.out_start[producer] + graph.in_position[back_slot]
+        if graph.edge_born[slot] <= version:
+            total, low = compensated(total, low, graph.edge_weight[slot] * loop.share[producer])
+    grave_number = graph.buried_in[row] - 1
+    while grave_number >= graph.counters[BURIED_FIRST]:
+        grave = grave_number & graph.counters[GRAVE_MASK]
+        if graph.grave_died[grave] <= version:
+            break
+        if graph.grave_born[grave] <= version:
+            producer = np.int64(graph.grave_producer[grave])
+            total, low = compensated(total, low, graph.grave_weight[grave] * loop.share[producer])
+        grave_number = graph.grave_next_in[grave] - 1
+    return total + low
+
+
+@nb.njit(cache=True)
+def pull(graph, loop, row, measures, fuel):
+    """Go on with the sum of w * c over a vertex's in-edges; returns the fuel left, 0 when there are more of them."""
+    totals, counters = loop.totals, loop.counters
+    position, length = counters[PULL_POSITION], np.int64(graph.in_length[row])
+    if counters[VERSION] != ANY_VERSION and loop.changed[row] & IN_LIST:
+        # Also where it has changed since this began: positions mean nothing any more.
+        counters[PULL_POSITION] = 0
+        loop.heard[row] = pull_visible(graph, loop, row, 0.0, 0.0)
+        counters[EDGES_VISITED] += length
+        return max(fuel - length, np.int64(1))
+    total = low = 0.0
+    if position > 0:
+        total, low = totals[PULL_TOTAL], totals[PULL_LOW]
+    stop = min(length, position + fuel)
+    first = graph.in_start[row]
+    if counters[WEIGHTED]:
+        for back_slot in range(first + position, first + stop):
+            producer = np.int64(graph.in_producer[back_slot])
+            slot = graph.out_start[producer] + graph.in_position[back_slot]
+            total, low = compensated(total, low, graph.edge_weight[slot] * loop.share[producer])
+    elif measures:
+        for back_slot in range(first + position, first + stop):
+            total, low = compensated(total, low, loop.share[np.int64(graph.in_producer[back_slot])])
+    else:
+        for back_slot in range(first + position, first + stop):
+            total += loop.share[np.int64(graph.in_producer[back_slot])]
+    counters[EDGES_VISITED] += stop - position
+    if stop < length:
+        counters[PULL_POSITION] = stop
+        totals[PULL_TOTAL], totals[PULL_LOW] = total, low
+        return np.int64(0)
+    counters[PULL_POSITION] = 0
+    loop.heard[row] = total + low
+    return max(fuel - (stop - position), np.int64(1))
+
+
+@nb.njit(cache=True, nogil=True)
+def sweep(graph, loop, parameters, first, fuel):
+    """Pull the sums of rows from `first` on and let each vertex announce; returns the first row that was not finished.
+
+    What the values moved by, and what they come to, is added to the totals CHANGE, FLOW and MASS, of which the caller
+    makes a beginning.
+    """
+    totals, counters = loop.totals, loop.counters
+    rows = counters[ROWS_SEEN]
+    change, flow, mass = 0.0, 0.0, 0.0
+    several = counters[WORKERS] > 1
+    row = first
+    while row < rows and fuel > 0:
+        if several and outbox_is_full(loop):
+            break
+        fuel -= 1
+        if loop.flags[row] & OWN:
+            fuel = pull(graph, loop, row, False, max(fuel, np.int64(1)))
+            if counters[PULL_POSITION] > 0:
+                break
+            target = own_target(loop, row)
+            mass += target
+            if loop.degree[row] != 0:
+                change += abs(target - announced(loop, parameters, row))
+                flow += target
+                before = loop.share[row]
+                loop.share[row] = target / divisor(loop.weight[row], *parameters)
+                if several and loop.share[row] != before:
+                    tell_subscribers(graph, loop, row)
+                counters[UPDATES] += 1
+        row += 1
+    totals[CHANGE] += change
+    totals[FLOW] += flow
+    totals[MASS] += mass
+    return row
+
+
+@nb.njit(cache=True, nogil=True)
+def measure(graph, loop, first, fuel):
+    """Pull the sums of rows from `first` on, where nobody announces; returns the first row that was not finished."""
+    counters = loop.counters
+    rows = counters[ROWS_SEEN]
+    if first == 0 and counters[PULL_POSITION] == 0:
+        loop.totals[DRIFT] = 0.0
+    drift = 0.0
+    row = first
+    while row < rows and fuel > 0:
+        fuel -= 1
+        if loop.flags[row] & OWN:
+            fuel = pull(graph, loop, row, True, max(fuel, np.int64(1)))
+            if counters[PULL_POSITION] > 0:
+                break
+            drift += _MEASURED * loop.heard[row]
+        row += 1
+    loop.totals[DRIFT] += drift
+    return row
+
+
+@nb.njit(cache=True, nogil=True)
+def fill_bases(graph, loop, parameters):
+    """Ask the program for the base of each vertex, where they differ."""
+    for row in range(loop.counters[ROWS_SEEN]):
+        if loop.flags[row] & OWN:
+            loop.own[row] = base(graph.ids[row], *parameters)
+
+
+@nb.njit(cache=True, nogil=True)
+def add_up(loop, parameters):
+    """Sum the totals anew, over all rows and over no edge, at the base that there is now."""
+    totals, counters = loop.totals, loop.counters
+    totals[FACTOR] = factor(*parameters)
+    absolute, signed, signed_low, mass, mass_low, flow = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    bases, announcing = 0.0, 0.0
+    vertices, degrees = np.int64(0), np.int64(0)
+    for row in range(counters[ROWS_SEEN]):
+        if loop.flags[row] & OWN == 0:
+            continue
+        vertices += 1
+        own = base_of(loop, row)
+        bases += own
+        target = own_target(loop, row)
+        if loop.degree[row] == 0:
+            mass, mass_low = compensated(mass, mass_low, target)
+            continue
+        announcing += own
+        degrees += np.int64(loop.degree[row])
+        worth = announced(loop, parameters, row)
+        residual = target - worth
+        absolute += abs(residual)
+        signed, signed_low = compensated(signed, signed_low, residual)
+        mass, mass_low = compensated(mass, mass_low, worth)
+        flow += worth
+    totals[ABSOLUTE] = absolute
+    totals[SIGNED] = signed + signed_low
+    totals[MASS] = mass + mass_low
+    totals[FLOW] = flow
+    totals[BASES] = bases
+    totals[ANNOUNCING_BASES] = announcing
+    counters[VERTICES] = vertices
+    counters[DEGREES] = degrees
+
+
+@nb.njit(cache=True, nogil=True)
+def find_active(loop, parameters):
+    """Queue all vertices that are above their threshold, and count their out-edges."""
+    active = np.int64(0)
+    for row in range(loop.counters[ROWS_SEEN]):
+        if loop.degree[row] == 0 or loop.flags[row] & OWN == 0:
+            continue
+        residual = own_target(loop, row) - announced(loop, parameters, row)
+        if abs(residual) > loop.totals[THETA] * loop.degree[row]:
+            active += np.int64(loop.degree[row])
+            if loop.flags[row] & QUEUED == 0:
+                enqueue(loop, row)
+    loop.counters[ACTIVE] = active
+
+
+@nb.njit(cache=True, nogil=True)
+def clear_queue(loop):
+    """Let nobody wait to announce."""
+    for place in range(loop.counters[QUEUE_LENGTH]):
+        row = np.int64(loop.queue[(loop.counters[QUEUE_FIRST] + place) & loop.queue_mask[0]])
+        loop.flags[row] &= ~np.uint8(QUEUED)
+    loop.counters[QUEUE_LENGTH] = 0
+
+
+@nb.njit(cache=True, nogil=True)
+def fork(graph, loop, branch):
+    """Copy the state that a branch starts from: nothing per edge. Its vertices are those that were seen by now."""
+    rows = loop.counters[ROWS_SEEN]
+    for row in range(rows):
+        branch.heard[row] = loop.heard[row]
+        branch.share[row] = loop.share[row]
+        branch.weight[row] = loop.weight[row]
+        branch.degree[row] = loop.degree[row]
+        flags = loop.flags[row] & ~np.uint8(QUEUED)
+        if flags & OWN and graph.is_known[row] == 0:
+            flags &= ~np.uint8(OWN)
+        branch.flags[row] = flags
+        branch.weight_low[row] = loop.weight_low[row]
+        branch.changed[row] = 0
+    if loop.counters[WORKERS] > 1:
+        for row in range(rows):
+            branch.subscribers[row] = loop.subscribers[row]
+    branch.totals[DRIFT] = loop.totals[DRIFT]
+    branch.totals[BASE] = loop.totals[BASE]
+    branch.counters[ROWS_SEEN] = rows
+    branch.counters[WEIGHTED] = loop.counters[WEIGHTED]
+    branch.counters[IS_BRANCH] = 1
+
+
+@nb.njit(cache=True, nogil=True)
+def note_changes(graph, branch):
+    """Note which of the lists that a branch reads the last records have changed."""
+    rows = branch.counters[ROWS_SEEN]
+    for i in range(graph.counters[DELTAS]):
+        producer, consumer = np.int64(graph.delta_producer[i]), np.int64(graph.delta_consumer[i])
+        if producer < rows:
+            branch.changed[producer] |= OUT_LIST
+        if consumer < rows:
+            branch.changed[consumer] |= IN_LIST
+
+
+@nb.njit(cache=True, nogil=True)
+def read_values(loop, parameters, rows, values):
+    """Write what the vertices in some rows are worth; from any thread."""
+    for i in range(rows.size):
+        row = rows[i]
+        if loop.degree[row] == 0:
+            values[i] = own_target(loop, row)
+        else:
+            values[i] = announced(loop, parameters, row)

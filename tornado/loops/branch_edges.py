@@ -1,0 +1,60 @@
+"""All edges of one version of the graph, a stretch at a time: of a branch that was forked to read them, or of a stored snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from ..errors import InternalError
+from .branch import Branch
+from .part import StorableView
+from .stored_snapshot import EdgeColumns, StoredSnapshots
+
+_PAGES_LOOKED_AT = 256  # of the graph, one after another
+_STRETCH_EDGES = 1 << 18  # of a worker in one message: 6 MiB
+
+
+def edges_of_branch(branch: Branch) -> Iterator[EdgeColumns]:
+    """The edges of a branch that is over, a stretch of a worker at a time, in any order; once, as it lets go of them.
+
+    Raises
+    ------
+    WorkerLost
+        When a worker is lost that has some of them.
+    """
+    for part in _parts_of(branch):
+        pages = part.pages()
+        _, edges = pages.sizes()
+        for first in range(0, edges, _STRETCH_EDGES):
+            yield EdgeColumns(*pages.some_edges(first, min(first + _STRETCH_EDGES, edges)))
+        part.drop_edges()
+
+
+def edges_in_order(branch: Branch) -> Iterator[EdgeColumns]:
+    """The same, a page of a worker at a time; those with one target are in the order of their arrival."""
+    for part in _parts_of(branch):
+        pages = part.pages()
+        while not pages.arrange(_PAGES_LOOKED_AT):
+            pass
+        for page in range(_PAGES_LOOKED_AT):
+            yield EdgeColumns(*pages.page_edges(page))
+        part.drop_edges()
+
+
+def edges_of_stored(stored: StoredSnapshots, version: int) -> Iterator[EdgeColumns]:
+    """The edges of a stored snapshot, which is not forgotten meanwhile.
+
+    Raises
+    ------
+    InvalidArgument
+        When it was forgotten before.
+    """
+    with stored.reading(version):
+        yield from stored.find(version).edge_pages()
+
+
+def _parts_of(branch: Branch) -> list[StorableView]:
+    parts = branch.states()
+    if not parts:
+        raise InternalError(f"branch {branch.id} is not over or was released: it has no edges")
+    return [cast("StorableView", part) for _, part in parts]

@@ -1,0 +1,81 @@
+"""Proofs: the answer of a branch is verified on the branch's own version of the graph, by a checker that knows nothing of loops.
+
+All values are verified, whatever part of them a question names: a wrong value anywhere may be why another one is wrong. What is
+verified is what is given out, so values are taken as answers show them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..checking import AnswerToCheck, Checker
+from ..errors import CheckFailed, InvalidArgument, NotSupported
+from ..loop_views import BranchView
+from ..loops.vertex_program import VertexProgram
+from ..value_types import reached_of
+from .ids import IdCodec
+
+# Certificates that claim what can be verified.
+CLAIMS = frozenset({"exact", "bound"})
+
+
+def require_checker(program: VertexProgram) -> Checker:
+    """Return the checker of a program.
+
+    Raises
+    ------
+    NotSupported
+        When it names none.
+    """
+    checker = program.checker()
+    if checker is None:
+        raise NotSupported(
+            f"{type(program).__name__} names no checker, so nothing can verify its answers",
+            hint="Ask without check, or give the program a method `checker` (docs/checking.md).",
+        )
+    return checker
+
+
+def proved(branch: BranchView, codec: IdCodec) -> Mapping[str, Any]:
+    """Verify the values of a branch that is over and was forked with its edges; return its certificate, which says so.
+
+    Raises
+    ------
+    CheckFailed
+        When they are wrong; names the first wrong vertex.
+    WorkerLost
+        When a worker is lost that has some of them.
+    """
+    certificate = branch.certificate or {"kind": "none"}
+    if certificate["kind"] not in CLAIMS:
+        return {**certificate, "checked": False}
+    begun_s = time.perf_counter()
+    values = branch.values()
+    ids, shown = values.arrays()
+    # What is no number was not reached as far as answers show it; to the checker it is wrong.
+    reached = reached_of(shown, values.worst) | np.isnan(shown)
+    bound = float(certificate.get("bound", 0.0))
+    answer = AnswerToCheck(ids, shown, reached, bound, branch.is_undirected)
+    verdict = require_checker(branch.program).check(answer, branch.edges())
+    if verdict.fault is not None:
+        called = partial(vertex_called, codec=codec)
+        raise CheckFailed(
+            f"the check of the answer at version {branch.snapshot.version} failed: {verdict.fault.told(called)}",
+            vertex=called(verdict.fault.vertex),
+        )
+    looked_at = {**verdict.described(), "elapsed_s": round(time.perf_counter() - begun_s, 6)}
+    return {**certificate, "checked": True, "check": looked_at}
+
+
+def vertex_called(vertex: int, *, codec: IdCodec) -> int | str:
+    """Return what the id of a vertex is outside; of a wrong value that is no vertex's, the number."""
+    try:
+        (name,) = codec.decode(np.array([vertex], np.int64))
+    except InvalidArgument:
+        return vertex
+    return name
