@@ -97,6 +97,7 @@ def job(tmp_path):
             "output": None,
             "deadline_s": 0.01,
             "max_iterations": None,
+            "adopt": False,
             "as_json": True,
             "checkpoint_every": None,
             "keep_snapshots": 3,

@@ -153,6 +153,7 @@ _OPTIONS = {
     "output": None,
     "deadline_s": 300.0,
     "max_iterations": None,
+    "adopt": False,
     "quarantine": None,
     "as_json": False,
     "checkpoint_every": None,
