@@ -98,6 +98,7 @@ def job(tmp_path):
             "deadline_s": 0.01,
             "max_iterations": None,
             "check": False,
+            "adopt": False,
             "as_json": True,
             "checkpoint_every": None,
             "keep_snapshots": 3,

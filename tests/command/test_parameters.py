@@ -157,6 +157,7 @@ _OPTIONS = {
     "deadline_s": 300.0,
     "max_iterations": None,
     "check": False,
+    "adopt": False,
     "quarantine": None,
     "as_json": False,
     "checkpoint_every": None,
