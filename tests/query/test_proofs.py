@@ -8,6 +8,7 @@ import pytest
 
 from tests.checking.planted import edges_of
 from tornado.checking import LabelsCheck, PathsCheck, RanksCheck
+from tornado.clock import SystemClock
 from tornado.errors import CheckFailed, NotSupported
 from tornado.ingest.interner import Interner
 from tornado.query.ids import IntIds, StringIds
@@ -33,14 +34,14 @@ def branch_of(checker, values, certificate, *, worst=math.inf, is_undirected=Fal
 def test_a_bound_is_what_ranks_are_verified_by():
     ranks = {1: 1 / 3 + 1e-9, 2: 1 / 3, 3: 1 / 3}
     loose, tight = ({"kind": "bound", "norm": "l1", "bound": bound} for bound in (1e-6, 1e-10))
-    certificate = proved(branch_of(RanksCheck(), ranks, loose), IntIds())
+    certificate = proved(branch_of(RanksCheck(), ranks, loose), IntIds(), SystemClock())
     assert certificate.items() >= loose.items()
     assert certificate["checked"] is True
     check = certificate["check"]
     assert (check["vertices"], check["edges"]) == (3, 3)
     assert 1e-9 < check["residual"] < check["within"] < 1e-6
     with pytest.raises(CheckFailed, match=r"at version 17 failed: vertex . has 0\.33"):
-        proved(branch_of(RanksCheck(), ranks, tight), IntIds())
+        proved(branch_of(RanksCheck(), ranks, tight), IntIds(), SystemClock())
 
 
 @pytest.mark.parametrize(
@@ -48,13 +49,13 @@ def test_a_bound_is_what_ranks_are_verified_by():
 )
 def test_what_claims_nothing_is_not_verified(certificate):
     branch = branch_of(RanksCheck(), {1: math.nan}, certificate)
-    assert proved(branch, IntIds()) == certificate | {"checked": False}
+    assert proved(branch, IntIds(), SystemClock()) == certificate | {"checked": False}
 
 
 def test_what_is_no_number_is_wrong_and_not_unreached():
     branch = branch_of(PathsCheck((1,)), {1: 0.0, 2: 1.0, 3: 2.0, 9: math.nan}, {"kind": "exact"})
     with pytest.raises(CheckFailed, match="vertex 9 has nan, but no path leads there"):
-        proved(branch, IntIds())
+        proved(branch, IntIds(), SystemClock())
 
 
 def test_directions_count_by_the_stream():
@@ -65,7 +66,7 @@ def test_directions_count_by_the_stream():
             LabelsCheck(1), labels, {"kind": "exact"}, worst=PAIR, is_undirected=is_undirected, edges=edges
         )
         try:
-            return proved(branch, IntIds())["checked"]
+            return proved(branch, IntIds(), SystemClock())["checked"]
         except CheckFailed:
             return False
 
@@ -83,13 +84,13 @@ def test_vertices_and_labels_are_called_by_their_strings():
     with pytest.raises(
         CheckFailed, match="vertex ben has the label dora, but after 1 rounds it is anna"
     ) as caught:
-        proved(branch, StringIds(interner))
+        proved(branch, StringIds(interner), SystemClock())
     assert caught.value.vertex == "ben"
     branch = branch_of(LabelsCheck(1), {0: 1, 1: 77}, {"kind": "exact"}, worst=PAIR, edges=edges)
     with pytest.raises(CheckFailed, match="vertex ben has the label 77, but"):
-        proved(branch, StringIds(interner))
+        proved(branch, StringIds(interner), SystemClock())
 
 
 def test_without_a_checker_nothing_is_verified():
     with pytest.raises(NotSupported, match="names no checker"):
-        proved(branch_of(None, {1: 0.0}, {"kind": "exact"}), IntIds())
+        proved(branch_of(None, {1: 0.0}, {"kind": "exact"}), IntIds(), SystemClock())

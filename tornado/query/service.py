@@ -91,7 +91,7 @@ class QueryService:
             vertices=self._known_vertices,
             fork=self._fork,
             read=self._read,
-            prove=lambda request, branch: proved(branch, self.form(request.loop).codec),
+            prove=lambda request, branch: proved(branch, self.form(request.loop).codec, self.clock),
             end=self._end,
             clock=self.clock,
         )
