@@ -83,7 +83,14 @@ def test_the_check_sees_a_broken_link(target, fault):
 
 
 FILE_NAME = re.compile(r"`([\w./*-]+\.(?:py|md|toml|yml))`")
-EXAMPLES = {"path/to/file.py", "safest.py", "upstream.py", "tornado/storage/sqlite_store.py", "FILE.py"}
+EXAMPLES = {
+    "path/to/file.py",
+    "safest.py",
+    "opinions.py",
+    "upstream.py",
+    "tornado/storage/sqlite_store.py",
+    "FILE.py",
+}
 
 
 def unknown_files(text, names):

@@ -112,6 +112,24 @@ def test_so_it_is_under_any_schedule_with_little_fuel(seed, monkeypatch):
         fed.check_main()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_round_waits_for_the_one_before_it_on_all_workers_so_no_cell_changes_twice(seed):
+    program, other = Colours(rounds=6, colours=7), {"colours": 3}
+    with Master(None, 3, SimulationEngine(3, seed=seed)) as master:
+        fed = Fed(master, program)
+        for batch in changes(seed, batches=8, size=40, ids=range(60)):
+            fed.admit(batch)
+        fed.check_main()
+        branch = fed.loop.fork(other)
+        assert branch.wait(WAIT_S)
+        heard = neighbours(fed.prefix.edges, fed.prefix.vertices, both_ways=True)
+        first = {vertex: program.initial(vertex, 3) for vertex in fed.prefix.vertices}
+        after = labels_after(heard, first, program.rounds)
+        changed = sum(found[vertex] != first[vertex] for found in after for vertex in first)
+        assert branch.progress().updates == changed > 60
+        assert branch.progress().iteration == program.rounds - 1
+
+
 def cells_computed(loop):
     return sum(int(part.state.counters[names.EDGES_VISITED]) for part in loop.parts())
 
