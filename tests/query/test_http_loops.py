@@ -237,13 +237,21 @@ def test_the_openapi_document_describes_every_path_and_the_query_body(client):
         "/metrics",
     } <= set(document["paths"])
     body = document["paths"]["/v1/queries"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert {"loop", "mode", "vertices", "top", "parameters", "at", "min_offsets", "deadline_s"} <= set(
-        body["properties"]
-    )
+    assert {
+        "loop",
+        "mode",
+        "vertices",
+        "top",
+        "parameters",
+        "at",
+        "min_offsets",
+        "deadline_s",
+        "check",
+    } <= set(body["properties"])
     assert body["required"] == ["loop"]
     certificate = document["components"]["schemas"]["CertificateBody"]["properties"]
     assert certificate["kind"]["enum"] == ["exact", "bound", "gap", "stationary", "none"]
-    assert certificate.keys() == {"kind", "norm", "bound", "primal", "dual", "side"}
+    assert certificate.keys() == {"kind", "norm", "bound", "primal", "dual", "side", "checked", "check"}
 
 
 def test_the_documentation_page_needs_no_network(client):

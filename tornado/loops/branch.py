@@ -83,7 +83,7 @@ class Branch:
         self._is_stopping = False
         self._values: Values | None = None
         self._last: Progress | None = None
-        self._edge_pages: Callable[[], Iterator[EdgeColumns]] | None = None
+        self._edge_pages: Callable[[Branch], Iterator[EdgeColumns]] | None = None
 
     @property
     def state(self) -> BranchState:
@@ -172,7 +172,7 @@ class Branch:
         """
         if self._edge_pages is None:
             raise InternalError(f"branch {self.id} was forked without its edges, so none of them were read")
-        return self._edge_pages()
+        return self._edge_pages(self)
 
     def release(self) -> None:
         """Give the columns back; `values` must not be used any more."""
@@ -186,8 +186,8 @@ class Branch:
 
     # Called by the master
 
-    def read_edges_by(self, pages: Callable[[], Iterator[EdgeColumns]]) -> None:
-        """Have `edges` call this."""
+    def read_edges_by(self, pages: Callable[[Branch], Iterator[EdgeColumns]]) -> None:
+        """Have `edges` call this with the branch, which must not refer to itself: it would live until the next collection."""
         self._edge_pages = pages
 
     def begin_again(self) -> None:

@@ -213,7 +213,8 @@ class MainLoop:
         if at is not None:
             branch = self._fork_at(at, program, max_iterations)
             if reads_edges:
-                branch.read_edges_by(partial(edges_of_stored, self.stream.stored, at))
+                stored = self.stream.stored
+                branch.read_edges_by(lambda _: edges_of_stored(stored, at))
             return branch
         if reads_edges:
             self.require_stored("edges are read", hint="Ask without a check")
@@ -272,7 +273,7 @@ class MainLoop:
         self._branches[number] = branch
         branch.add_done_callback(self._forget)
         if reads_edges:
-            branch.read_edges_by(partial(edges_of_branch, branch))
+            branch.read_edges_by(edges_of_branch)
         command = Fork(
             loop=self.number,
             number=number,
