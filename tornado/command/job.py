@@ -322,9 +322,7 @@ class _Job:
             converged = branch.state.name == "CONVERGED"
             certificate = branch.certificate
             if checks:
-                certificate = proved(
-                    branch, self._deployment.served.codec, self._deployment.service.clock
-                )
+                certificate = proved(branch, self._deployment.served.codec, self._deployment.service.clock)
             ids = self._write(output, loop or self._loop, branch.values())
             say_note(
                 f"{in_words(certificate)}: {len(ids):,} vertices written to {output} "
