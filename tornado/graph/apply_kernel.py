@@ -32,8 +32,7 @@ from .rows_kernel import hash_id, reverse_of, row_of
 @nb.njit(cache=True)
 def note_known(graph, row):
     """A record names a vertex: from now on it was seen, if it lives here."""
-    if graph.is_known[row] == 0 and graph.owner[row] == graph.counters[PART]:
-        graph.is_known[row] = 1
+    if graph.known_as[row] == 0 and graph.owner[row] == graph.counters[PART]:
         graph.counters[KNOWN_ROWS] += 1
         graph.known_as[row] = graph.counters[KNOWN_ROWS]
 

@@ -36,10 +36,10 @@ ROW_RECORD = np.dtype(
     {
         "names": [
             *("ids", "out_start", "out_length", "out_capacity", "in_start", "in_length", "in_capacity"),
-            *("owner", "is_known", "buried_out", "buried_in"),
+            *("owner", "known_as", "buried_out", "buried_in"),
         ],
-        "formats": ["<i8", "<i8", "<i4", "<i4", "<i8", "<i4", "<i4", "u1", "u1", "<i8", "<i8"],
-        "offsets": [0, 8, 16, 20, 24, 32, 36, 40, 41, 48, 56],
+        "formats": ["<i8", "<i8", "<i4", "<i4", "<i8", "<i4", "<i4", "u1", "<i4", "<i8", "<i8"],
+        "offsets": [0, 8, 16, 20, 24, 32, 36, 40, 44, 48, 56],
         "itemsize": RECORD_BYTES,
     }
 )
@@ -80,7 +80,6 @@ class EvolvingGraph:
         self._rows = reserve(rows, ROW_RECORD)
         self.columns = GraphColumns(
             **{name: self._rows[name] for name in ROW_RECORD.names or ()},
-            known_as=reserve(rows, np.int32),
             table=reserve(_FIRST_TABLE, np.int32),
             edge_consumer=reserve(slots, np.int32),
             edge_weight=reserve(slots, np.float64),
@@ -381,11 +380,10 @@ class EvolvingGraph:
     def statistics(self) -> GraphStatistics:
         """Sizes, for people and for metrics."""
         counters = self.columns.counters
-        row_bytes = ROW_RECORD.itemsize + self.columns.known_as.itemsize
         reverse_bytes = 0 if self._reverse is None else self._reverse.statistics().size_bytes
         size_bytes = (
             reverse_bytes
-            + self.rows * row_bytes
+            + self.rows * ROW_RECORD.itemsize
             + self.columns.table.nbytes
             + int(counters[names.OUT_END]) * 24
             + int(counters[names.IN_END]) * 8
@@ -433,8 +431,7 @@ class EvolvingGraph:
         rows = self.rows
         if rows > self._advised_rows:
             self._advised_rows = max(2 * rows, 1 << 21)
-            for column in (self._rows, self.columns.known_as):
-                advise_huge_pages(column, rows)
+            advise_huge_pages(self._rows, rows)
         slots = int(max(counters[names.OUT_END], counters[names.IN_END]))
         if slots > self._advised_slots:
             self._advised_slots = slots + max(slots // 4, 1 << 21)

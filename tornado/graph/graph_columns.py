@@ -62,10 +62,7 @@ class GraphColumns(NamedTuple):
     # Fields of one record a row, so that a record of an edge touches a cache line for each end.
     ids: RecordInt64s  # int64[rows]
     owner: RecordUint8s  # uint8[rows], the worker that the vertex belongs to
-    is_known: RecordUint8s  # uint8[rows], 1: has a number in `known_as`
-    known_as: (
-        Int32s  # int32[rows], which of the vertices that records have named, from 1; 0: none, or a ghost
-    )
+    known_as: RecordInt32s  # int32[rows], which of the vertices that records have named, from 1; 0: none, or a ghost
     table: Int32s  # int32[power of two], open addressing: row + 1, 0 is free
     out_start: RecordInt64s  # int64[rows], into the edge_* columns
     out_length: RecordInt32s  # int32[rows]

@@ -256,7 +256,7 @@ def fork(graph, loop, branch):
         branch.weight[row] = loop.weight[row]
         branch.degree[row] = loop.degree[row]
         flags = loop.flags[row] & ~np.uint8(QUEUED)
-        if flags & OWN and graph.is_known[row] == 0:
+        if flags & OWN and graph.known_as[row] == 0:
             flags &= ~np.uint8(OWN)
         branch.flags[row] = flags
         branch.weight_low[row] = loop.weight_low[row]
