@@ -12,6 +12,9 @@ import pytest
 from tests.real_data import DATA_VARIABLE, locate
 from tornado.config import cache_dir
 
+# Before any module of tests imports it: those of several folders do.
+pytest.register_assert_rewrite("tests.kinds.conformance")
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):

@@ -5,7 +5,6 @@ import pytest
 from tornado.kinds import KINDS
 from tornado.loops import engines
 
-pytest.register_assert_rewrite("tests.kinds.conformance")
 # They register kinds where they are imported, and doctests are looked for in every module.
 collect_ignore = ["toy_worker.py", "brittle_worker.py"]
 
