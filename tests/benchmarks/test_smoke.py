@@ -103,11 +103,11 @@ def test_a_pipeline_is_read_in_the_smoke_run():
     script = (
         "from benchmarks.catalogue import run_entry as run; from benchmarks.harness import Settings as S\n"
     )
-    script += "report = run('pipeline', S(scale=0, smoke=True, limit_s=240.0))\n"
+    script += "report = run('pipeline', S(scale=0, smoke=True, limit_s=480.0))\n"
     script += "assert report.failure is None, report.failure\n"
     script += "assert report.value('Kafka and JSON, into a loop with a durable log') > 0\n"
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=CHECKOUT, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", script], cwd=CHECKOUT, capture_output=True, text=True, timeout=540, check=False
     )
     assert done.returncode == 0, done.stderr
 

@@ -69,7 +69,7 @@ def eventually(condition, master):
     while not condition():
         assert time.monotonic() < until_s
         if isinstance(master.engine, SimulationEngine):
-            master.engine.step(20)
+            master.engine.step(200)  # conditions may be dear, such as a collection
         else:
             time.sleep(0.01)
 
