@@ -11,6 +11,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from threading import Lock
 from typing import Annotated, Literal, TypeVar
 
@@ -193,9 +194,12 @@ async def read_body(request: Request, *, accepted: list[str], limit_bytes: int, 
 
 def put_together(parts: list[bytes]) -> bytes:
     """Return a body in one piece, and leave nothing in the list. A copy: of a large body not on the event loop."""
-    body = b"".join(parts)
+    whole = BytesIO()
+    # Piece by piece, and the last copy is none: joining would keep the interpreter to itself for all of a large body.
+    for part in parts:
+        whole.write(part)
     parts.clear()
-    return body
+    return whole.getvalue()
 
 
 async def read_parts(
