@@ -108,12 +108,15 @@ class Service:
         return float(line.rpartition(" ")[2])
 
     def push(self, content, headers=NDJSON):
+        return self.post("/v1/loops/sssp/edges", content, headers)
+
+    def post(self, path, content, headers):
         if isinstance(content, str):
             content = content.encode()
         # In one piece the client would copy all of it at once, and whoever measures beside it in this process would wait for that.
         headers = headers | {"content-length": str(len(content))}
         pieces = (content[at : at + PIECE_BYTES] for at in range(0, len(content), PIECE_BYTES))
-        return self.client.post("/v1/loops/sssp/edges", content=pieces, headers=headers)
+        return self.client.post(path, content=pieces, headers=headers)
 
     def lift_limit(self):
         """Give it back the room that a limit on the size of files took."""
