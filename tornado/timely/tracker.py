@@ -83,7 +83,8 @@ class Tracker:
         moved = []
         for target in suspects:
             frontier = self._implied(target)
-            if frontier != frontiers[target]:
+            # The same times in another order are the same frontier.
+            if frontier != frontiers[target] and set(frontier) != set(frontiers[target]):
                 frontiers[target] = frontier
                 moved.append(target)
         return moved
