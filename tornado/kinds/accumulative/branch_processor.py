@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import assert_never
 
-from ...graph import EdgeReader, EvolvingGraph
+from ...graph import EvolvingGraph
 from ...loops.loop_operator import NEVER
+from ..edge_reading import ReadsEdges
 from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
@@ -28,7 +29,7 @@ _DENSE_SHARE = 16  # one in so many edges that begin at a row above its threshol
 _SPARSE_EDGES = 2  # so many times the edges may be visited by announcing, before values are pulled after all
 
 
-class AccumulativeBranch(AccumulativeProcessor):
+class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
     """See the module.
 
     Parameters
@@ -83,8 +84,6 @@ class AccumulativeBranch(AccumulativeProcessor):
             if worker == _COORDINATOR
             else None
         )
-        self._pages: SnapshotPages | None = None
-        self._reader: EdgeReader | None = None
         self._take_state = take_state
         self._fresh = fresh
         self._factor, self._has_bases = factor, has_bases
@@ -118,10 +117,10 @@ class AccumulativeBranch(AccumulativeProcessor):
         `timestamp` is that of the main loop's token: what is committed there is not far behind, so the branch begins there.
         """
         self.state = self._take_state()
-        self.lease, version = self.graph.lease()
+        self.lease, self.version = self.graph.lease()
         self.first_iteration = main.iteration
         self.kernel.fork(self.graph.addresses, main.addresses, self.state.addresses)
-        self.state.counters[names.VERSION] = version
+        self.state.counters[names.VERSION] = self.version
         self.state.counters[names.HAS_BASES] = self._has_bases
         self.state.totals[names.FACTOR] = self._factor
         if self._has_bases:
@@ -191,7 +190,7 @@ class AccumulativeBranch(AccumulativeProcessor):
                 rows=self.state.rows_seen,
                 columns_of=self._normalised().stored,
                 vertices=self.vertices,
-                reader=self._reader,
+                reader=self.reader,
             )
         return self._pages
 
@@ -203,16 +202,6 @@ class AccumulativeBranch(AccumulativeProcessor):
         """See `AccumulativeProcessor`; the edges that were read are gone at once, too."""
         super().free()
         self.drop_edges()
-
-    def drop_edges(self) -> None:
-        """Let go of the edges that were read."""
-        self._pages = self._reader = None
-
-    def read_edges(self) -> bool:
-        """Read a stretch of the edges at this branch's version; return whether that was all."""
-        if self._reader is None:
-            self._reader = EdgeReader(self.graph, int(self.state.counters[names.VERSION]))
-        return self._reader.step()
 
     def limit(self, iteration: int) -> None:
         """Begin no more than the iterations allowed above the snapshot's, and start if only that was missing."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import ModuleType
 
-from ...graph import EdgeReader, EvolvingGraph
+from ...graph import EvolvingGraph
 from ...loops.loop_operator import NEVER
+from ..edge_reading import ReadsEdges
 from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
@@ -20,7 +21,7 @@ from .processor import FUEL, RoundsProcessor, TakenBundle
 _END = 1 << 60  # the iteration behind all others, at which workers say what answers need of everybody
 
 
-class RoundsBranch(RoundsProcessor):
+class RoundsBranch(ReadsEdges, RoundsProcessor):
     """See the module.
 
     Parameters
@@ -49,7 +50,6 @@ class RoundsBranch(RoundsProcessor):
         super().__init__(kernel=kernel, graph=graph, arguments=arguments, worker=worker, workers=workers)
         self.number = number
         self.lease: int | None = None
-        self.reader: EdgeReader | None = None
         self.version = -1
         self.vertices = 0  # of this worker that had been seen at the cut
         self.first_iteration = 0
@@ -57,7 +57,6 @@ class RoundsBranch(RoundsProcessor):
         self.is_recorded = False
         self.is_started = False
         self._was_stopped = False
-        self._pages: SnapshotPages | None = None
         self._take_state = take_state
         self._fresh = fresh
         self._max_iterations = max_iterations
@@ -152,16 +151,6 @@ class RoundsBranch(RoundsProcessor):
         """See `RoundsProcessor`; the edges that were read are gone at once, too."""
         super().free()
         self.drop_edges()
-
-    def drop_edges(self) -> None:
-        """Let go of the edges that were read."""
-        self._pages = self.reader = None
-
-    def read_edges(self) -> bool:
-        """Read a stretch of the edges at this branch's version; return whether that was all."""
-        if self.reader is None:
-            self.reader = EdgeReader(self.graph, self.version)
-        return self.reader.step()
 
     def limit(self, iteration: int) -> None:
         """Compute no more than the iterations allowed above the snapshot's, and begin if only that was missing."""

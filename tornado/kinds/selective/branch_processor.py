@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
 
-from ...graph import EdgeReader, EvolvingGraph
+from ...graph import EvolvingGraph
+from ..edge_reading import ReadsEdges
 from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
@@ -19,7 +20,7 @@ from .loop_state import LoopState
 from .processor import Arrived, SelectiveProcessor, concatenated
 
 
-class BranchProcessor(SelectiveProcessor):
+class BranchProcessor(ReadsEdges, SelectiveProcessor):
     """See the module.
 
     Parameters
@@ -48,8 +49,6 @@ class BranchProcessor(SelectiveProcessor):
         super().__init__(kernel=kernel, graph=graph, arguments=arguments, worker=worker, workers=workers)
         self.number = number
         self.lease: int | None = None
-        self.reader: EdgeReader | None = None
-        self._pages: SnapshotPages | None = None
         self.version = -1
         self.vertices = 0  # of this worker that had been seen at the cut
         self.first_iteration = 0
@@ -156,16 +155,6 @@ class BranchProcessor(SelectiveProcessor):
         """See `SelectiveProcessor`; the edges that were read are gone at once, too."""
         super().free()
         self.drop_edges()
-
-    def drop_edges(self) -> None:
-        """Let go of the edges that were read."""
-        self._pages = self.reader = None
-
-    def read_edges(self) -> bool:
-        """Read a stretch of the edges at this branch's version; return whether that was all."""
-        if self.reader is None:
-            self.reader = EdgeReader(self.graph, self.version)
-        return self.reader.step()
 
     def limit(self, iteration: int) -> None:
         """Commit no more than the iterations allowed above the snapshot's, and begin if only that was missing."""
