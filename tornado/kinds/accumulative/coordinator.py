@@ -132,7 +132,8 @@ class Coordinator:
                 Phase.FINISH, self._attempt, self._base, mass=mass, bound=found, is_converged=is_converged
             )
         announcing = math.fsum(report.announcing for report in reports)
-        if announcing > 0.0:
+        pulls = rounding > _DRIFT_SHARE * self._tolerance
+        if announcing > 0.0 and not pulls:  # sums that are mostly rounding aim nowhere; new ones will
             self._base -= signed / announcing
         degrees = max(1, sum(report.degrees for report in reports))
         if self._attempt > 0 and all(report.is_idle for report in reports):  # else it was too early, no more
@@ -143,6 +144,4 @@ class Coordinator:
         self._reports.clear()
         # Twice that, times all degrees, is the most that the residuals come to; a part of it is for what is neglected.
         theta = self._careful * self._tolerance * (1.0 - self._factor) * mass / (2.0 * degrees)
-        return Instruction(
-            Phase.RUN, self._attempt, self._base, theta=theta, pulls=rounding > _DRIFT_SHARE * self._tolerance
-        )
+        return Instruction(Phase.RUN, self._attempt, self._base, theta=theta, pulls=pulls)

@@ -48,12 +48,12 @@ from .row_kernel import (
     own_target,
     row_for,
     send,
+    share_of,
     tell_owners,
     tell_subscribers,
     touch_ghost,
     touch_producer,
 )
-from .stand_in import divisor
 
 _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
 _EDGES_AHEAD = 8
@@ -135,7 +135,7 @@ def announce(graph, loop, parameters, fuel):
         if abs(residual) <= totals[THETA] * loop.degree[row]:
             continue
         before = loop.share[row]
-        loop.share[row] = target / divisor(loop.weight[row], *parameters)
+        loop.share[row] = share_of(loop, parameters, row, target)
         now = announced(loop, parameters, row)
         totals[ABSOLUTE] += abs(target - now) - abs(residual)
         totals[SIGNED] += worth - now
@@ -272,7 +272,7 @@ def place_values(graph, loop, parameters, values, first, fuel):
             return row
         if loop.flags[row] & OWN and loop.degree[row] != 0:
             before = loop.share[row]
-            loop.share[row] = values[row] / divisor(loop.weight[row], *parameters)
+            loop.share[row] = share_of(loop, parameters, row, values[row])
             tell_subscribers(graph, loop, row)
             begin_scatter(loop, row, loop.share[row] - before)
         fuel -= ROW_COST

@@ -38,6 +38,7 @@ from .loop_columns import (
 from .stand_in import base, divisor
 
 _OUTBOX_SOFT_LIMIT = 1 << 15
+_MOST_WORTH = 1e200  # weights reach 1e12, so sums of what is announced stay finite
 
 
 @nb.njit(cache=True)
@@ -89,6 +90,16 @@ def own_target(loop, row):
 def announced(loop, parameters, row):
     """What a vertex with out-edges is worth, by what it has announced."""
     return loop.share[row] * divisor(loop.weight[row], *parameters)
+
+
+@nb.njit(cache=True)
+def share_of(loop, parameters, row, worth):
+    """What a vertex announces that is worth so much: never less than nothing, and nothing that could not be summed.
+
+    Exact sums are never negative. One is that lost its digits, as 1e24 came and went, until it is pulled anew.
+    """
+    sound = min(worth, _MOST_WORTH) if worth > 0.0 else 0.0
+    return sound / divisor(loop.weight[row], *parameters)
 
 
 @nb.njit(cache=True)
@@ -177,7 +188,7 @@ def touch_producer(graph, loop, parameters, row, change, edges):
         loop.counters[DEGREES] += edges
         add_weight(loop, row, change, 0.0)
         loop.degree[row] = edges
-        loop.share[row] = own_target(loop, row) / divisor(loop.weight[row], *parameters)
+        loop.share[row] = share_of(loop, parameters, row, own_target(loop, row))
         tell_subscribers(graph, loop, row)
         return
     target = own_target(loop, row)

@@ -44,8 +44,8 @@ from .loop_columns import (
     WEIGHTED,
     WORKERS,
 )
-from .row_kernel import announced, base_of, enqueue, outbox_is_full, own_target, tell_subscribers
-from .stand_in import base, divisor, factor
+from .row_kernel import announced, base_of, enqueue, outbox_is_full, own_target, share_of, tell_subscribers
+from .stand_in import base, factor
 
 _MEASURED = 4.0  # roundings of a sum that is compensated, in units of epsilon and of the sum
 
@@ -146,7 +146,7 @@ def sweep(graph, loop, parameters, first, fuel):
                 change += abs(target - announced(loop, parameters, row))
                 flow += target
                 before = loop.share[row]
-                loop.share[row] = target / divisor(loop.weight[row], *parameters)
+                loop.share[row] = share_of(loop, parameters, row, target)
                 if several and loop.share[row] != before:
                     tell_subscribers(graph, loop, row)
                 counters[UPDATES] += 1
