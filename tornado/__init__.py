@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Fault,
         LabelsCheck,
         PathsCheck,
+        RankRoundsCheck,
         RanksCheck,
         Verdict,
     )
@@ -52,6 +53,7 @@ __all__ = [
     "InvalidArgument",
     "LabelsCheck",
     "PathsCheck",
+    "RankRoundsCheck",
     "RanksCheck",
     "RoundsProgram",
     "SelectiveProgram",
@@ -78,6 +80,7 @@ _HOMES = {
     "InvalidArgument": ".errors",
     "LabelsCheck": ".checking",
     "PathsCheck": ".checking",
+    "RankRoundsCheck": ".checking",
     "RanksCheck": ".checking",
     "RoundsProgram": ".kinds.rounds.program",
     "SelectiveProgram": ".kinds.selective.program",

@@ -8,7 +8,8 @@ import pytest
 
 from tests.checking import planted
 from tests.checking.planted import answer_of, edges_of
-from tornado.checking import ComponentsCheck, Edges, PathsCheck, RanksCheck
+from tests.kinds.rounds.naive import pageranks
+from tornado.checking import ComponentsCheck, Edges, PathsCheck, RankRoundsCheck, RanksCheck
 from tornado.errors import InvalidArgument
 
 PATHS = {
@@ -105,7 +106,9 @@ def test_where_any_member_is_a_label_only_another_member_is_no_error(error):
     ],
 )
 @pytest.mark.parametrize(
-    "check", [PathsCheck((1,)), ComponentsCheck(), RanksCheck()], ids=lambda check: type(check).__name__
+    "check",
+    [PathsCheck((1,)), ComponentsCheck(), RanksCheck(), RankRoundsCheck(3)],
+    ids=lambda check: type(check).__name__,
 )
 def test_rows_that_do_not_fit_the_graph_are_found(check, rows, vertex):
     labels = isinstance(check, ComponentsCheck)
@@ -284,14 +287,157 @@ def test_where_nothing_begins_all_ranks_are_0():
 
 
 @pytest.mark.parametrize(
-    "check", [RanksCheck(1.0), RanksCheck(-0.1), RanksCheck(math.nan), RanksCheck(0.5, ((1, -1.0),))]
+    "check",
+    [
+        RanksCheck(1.0),
+        RanksCheck(-0.1),
+        RanksCheck(math.nan),
+        RanksCheck(0.5, ((1, -1.0),)),
+        RankRoundsCheck(2, 1.0),
+        RankRoundsCheck(2, math.nan),
+    ],
 )
 def test_ranks_by_impossible_parameters_are_refused(check):
     with pytest.raises(InvalidArgument):
         check.check(answer_of({1: 0.5, 2: 0.5}, bound=BOUND), [edges_of((1, 2, 1.0))])
 
 
+# Ranks after rounds
+
+ROUNDS = 6
+
+
+def weights_of(graph):
+    weights = {}
+    for source, target, weight in graph.edges(data="weight"):
+        weights.setdefault((source, target), []).append(weight)
+    return weights
+
+
+def rounds_of(graph, rounds=ROUNDS, damping=0.85):
+    return pageranks(weights_of(graph), list(graph), rounds, damping)
+
+
+def spoiled_rounds(name, graph):
+    """Ranks after rounds with an error of a kind, and the vertex that is wrong first where that is known."""
+    ranks, without = rounds_of(graph), graph.copy()
+    nodes = list(graph)
+    by_rank = sorted(ranks, key=ranks.get)
+    match name:
+        case "a rank is above":
+            return ranks | {nodes[4]: ranks[nodes[4]] * (1 + 1e-12)}, nodes[4]
+        case "a rank is below":
+            return ranks | {nodes[7]: ranks[nodes[7]] * (1 - 1e-12)}, nodes[7]
+        case "the rank of the greatest is off":
+            return ranks | {by_rank[-1]: ranks[by_rank[-1]] * (1 + 1e-12)}, by_rank[-1]
+        case "two ranks are exchanged":
+            changed = {by_rank[-1]: ranks[by_rank[0]], by_rank[0]: ranks[by_rank[-1]]}
+            return ranks | changed, min(changed, key=nodes.index)
+        case "two ranks are off that sum up to the same":
+            changed = {nodes[2]: ranks[nodes[2]] + 1e-12, nodes[5]: ranks[nodes[5]] - 1e-12}
+            return ranks | changed, nodes[2]
+        case "a rank is no number":
+            return ranks | {nodes[3]: math.nan}, nodes[3]
+        case "a rank is infinite":
+            return ranks | {nodes[3]: math.inf}, nodes[3]
+        case "a vertex has no rank after rounds":
+            return ranks | {nodes[6]: None}, nodes[6]
+        case "ranks sum up to the number of vertices":
+            return {vertex: rank * len(ranks) for vertex, rank in ranks.items()}, nodes[0]
+        case "a round too few":
+            return rounds_of(graph, ROUNDS - 1), None
+        case "a round too many":
+            return rounds_of(graph, ROUNDS + 1), None
+        case "no round":
+            return dict.fromkeys(ranks, 1 / len(ranks)), None
+        case "another damping of rounds":
+            return rounds_of(graph, damping=0.85 + 1e-9), None
+        case "ranks to their fixed point":
+            return long_ranks(graph, weight=None), None
+        case "rounds by weight":
+            return nx_rounds(graph), None
+        case "parallel edges are one in rounds":
+            return rounds_of(nx.MultiDiGraph(nx.DiGraph(graph))), None
+        case "ranks are divided by those of vertices with edges":
+            total = math.fsum(rank for vertex, rank in ranks.items() if graph.out_degree(vertex))
+            return {vertex: rank / total for vertex, rank in ranks.items()}, None
+        case "loops are left out of rounds":
+            without.remove_edges_from(list(nx.selfloop_edges(graph)))
+        case "an edge that has gone still counts in rounds":
+            without.add_edge(2, 9, weight=1.0)
+        case "the last edge is missing in rounds":
+            without.remove_edge(5, 39)
+    return rounds_of(without), None
+
+
+def nx_rounds(graph):
+    """As many rounds, each edge by its weight."""
+    nodes = list(graph)
+    ranks = dict.fromkeys(nodes, 1 / len(nodes))
+    totals = dict(graph.out_degree(weight="weight"))
+    for _ in range(ROUNDS):
+        kept = math.fsum(ranks[vertex] for vertex in nodes if not totals[vertex])
+        after = dict.fromkeys(nodes, (0.15 + 0.85 * kept) / len(nodes))
+        for source, target, weight in graph.edges(data="weight"):
+            if weight:
+                after[target] += 0.85 * ranks[source] * weight / totals[source]
+        ranks = after
+    return ranks
+
+
+ROUND_KINDS = [
+    "a rank is above",
+    "a rank is below",
+    "the rank of the greatest is off",
+    "two ranks are exchanged",
+    "two ranks are off that sum up to the same",
+    "a rank is no number",
+    "a rank is infinite",
+    "a vertex has no rank after rounds",
+    "ranks sum up to the number of vertices",
+    "a round too few",
+    "a round too many",
+    "no round",
+    "another damping of rounds",
+    "ranks to their fixed point",
+    "rounds by weight",
+    "parallel edges are one in rounds",
+    "ranks are divided by those of vertices with edges",
+    "loops are left out of rounds",
+    "an edge that has gone still counts in rounds",
+    "the last edge is missing in rounds",
+]
+
+
+def test_ranks_after_rounds_of_a_twin_are_accepted():
+    graph = linked()
+    verdict = RankRoundsCheck(ROUNDS).check(answer_of(rounds_of(graph)), in_pages(rows_of(graph), 7))
+    assert verdict.fault is None
+    measured = dict(verdict.measured)
+    assert 0 <= measured["difference"] <= measured["rounding"] < 1e-12
+
+
+@pytest.mark.parametrize("kind", ROUND_KINDS)
+def test_a_planted_error_in_ranks_after_rounds_is_found(kind):
+    graph = linked()
+    wrong, first = spoiled_rounds(kind, graph)
+    fault = RankRoundsCheck(ROUNDS).check(answer_of(wrong), [rows_of(graph)]).fault
+    assert fault is not None
+    assert first in {None, fault.vertex}
+
+
+@pytest.mark.parametrize("error", [3e-6, -3e-6])
+def test_with_a_bound_ranks_after_rounds_may_be_so_far_off_together(error):
+    graph = linked()
+    wrong = rounds_of(graph)
+    for vertex in (1, 40):
+        wrong[vertex] += error
+    check, edges = RankRoundsCheck(ROUNDS), [rows_of(graph)]
+    assert check.check(answer_of(wrong, bound=2.01 * abs(error)), edges).fault is None
+    assert check.check(answer_of(wrong, bound=1.99 * abs(error)), edges).fault.vertex in {1, 40}
+
+
 def test_no_two_kinds_of_errors_have_one_name_and_there_are_many():
     names = [f"{rule}: {error.name}" for rule, (_, errors) in PATHS.items() for error in errors]
-    names += [error.name for error in planted.WRONG_LABELS] + KINDS
+    names += [error.name for error in planted.WRONG_LABELS] + KINDS + ROUND_KINDS
     assert len(set(names)) == len(names) >= 60

@@ -42,6 +42,7 @@ PROGRAMS = {
     "connected_components": ConnectedComponents(),
     "label_propagation": LabelPropagation(rounds=4),
     "pagerank": PageRank(tolerance=1e-9),
+    "pagerank by rounds": PageRank(rounds=4),
 }
 
 

@@ -8,6 +8,7 @@ from .components import ComponentsCheck
 from .contract import AnswerToCheck, Checker, EdgePage, Edges, Fault, Verdict
 from .labels import LabelsCheck
 from .paths import PathsCheck
+from .rank_rounds import RankRoundsCheck
 from .ranks import RanksCheck
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Fault",
     "LabelsCheck",
     "PathsCheck",
+    "RankRoundsCheck",
     "RanksCheck",
     "Verdict",
 ]
