@@ -36,7 +36,6 @@ UNREACHED = {"bfs": "9223372036854775807", "sssp": "infinity"}
 def weights_of(*, undirected):
     edges = {ends: [weight] for ends, weight in EDGES.items()}
     if undirected:
-        assert not any(ends[::-1] in edges for ends in UNDIRECTED)
         edges = {}
         for (source, target), weight in UNDIRECTED.items():
             edges |= {(source, target): [weight], (target, source): [weight]}

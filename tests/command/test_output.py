@@ -120,7 +120,7 @@ def test_ldbc_has_lines_without_a_header_and_words_of_its_own_for_what_is_out_of
 
     reached = [True, False, True, True]
     lengths = written([0.0, np.inf, 0.1 + 0.2, 1e-7], reached)
-    assert lengths == f"-4 0.0\n7 infinity\n8 0.30000000000000004\n{2**62} 1e-07\n"
+    assert lengths == f"-4 0.0\n7 infinity\n8 0.30000000000000004\n{2**62} 1e-7\n"
     hops = written([0.0, np.inf, 1.0, 2.0**40], reached, are_counts=True)
     assert hops == f"-4 0\n7 9223372036854775807\n8 1\n{2**62} {2**40}\n"
     labels = written([2**63 - 1, -(2**63), 2**53 + 1, 0], [True] * 4)

@@ -189,7 +189,8 @@ def test_ranks_after_rounds_are_accepted_or_refused(monkeypatch, workers, undire
     with tornado.open("memory:", workers=workers) as session:
         stream = session.stream("links", undirected=undirected)
         ranks = stream.start(PageRank(rounds=6, damping=0.9))
-        feed(ranks)
+        stream.insert(RECORDS.src, RECORDS.dst)
+        stream.remove(RECORDS.src[::3], RECORDS.dst[::3])
         stream.add_vertices([10**6])
         for certificate in (
             ranks.query(check=True).certificate,
@@ -213,13 +214,12 @@ def test_ranks_after_rounds_are_checked_afterwards_up_to_rounding():
         ranks = session.start(PageRank(rounds=8))
         feed(ranks)
         answers = [ranks.query(), ranks.query(top=5), ranks.query(vertices=[5, 1, 10**12])]
-        for answer in answers:
-            answer.result()
         # The same sums, added in another order, may end in other bits.
         values = answers[0].result()._columns.value
         values[:] = np.nextafter(values, 1.0)
         for answer in answers:
             assert answer.check()["checked"] is True
-        values[3] += 1e-9
+        wrong = ranks.query()
+        wrong.result()._columns.value[3] += 1e-9
         with pytest.raises(CheckFailed, match="other values than a checked answer"):
-            answers[0].check()
+            wrong.check()

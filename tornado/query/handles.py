@@ -459,7 +459,7 @@ def _agree(result: QueryResult, checked: QueryResult) -> bool:
     certificates = [one.certificate or {} for one in (result, checked)]
     rounding = certificates[1].get("check", {}).get("rounding")
     if rounding is not None:
-        return result.distance_to(checked) <= 2.0 * rounding
+        return result.distance_to(checked) <= 2.0 * float(rounding)
     if not all("bound" in certificate for certificate in certificates):
         return result.equals(checked)
     return result.distance_to(checked) <= math.fsum(certificate["bound"] for certificate in certificates)
