@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .checking import (
         AnswerToCheck,
         Checker,
+        ClusteringCheck,
         ComponentsCheck,
         EdgePage,
         Fault,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
     from .kinds.accumulative.program import AccumulativeProgram
+    from .kinds.counting.program import CountingProgram
     from .kinds.general.program import GeneralProgram
     from .kinds.rounds.program import RoundsProgram
     from .kinds.selective.program import SelectiveProgram
@@ -45,7 +47,9 @@ __all__ = [
     "AccumulativeProgram",
     "AnswerToCheck",
     "Checker",
+    "ClusteringCheck",
     "ComponentsCheck",
+    "CountingProgram",
     "EdgeBatch",
     "EdgePage",
     "Fault",
@@ -72,7 +76,9 @@ _HOMES = {
     "AccumulativeProgram": ".kinds.accumulative.program",
     "AnswerToCheck": ".checking",
     "Checker": ".checking",
+    "ClusteringCheck": ".checking",
     "ComponentsCheck": ".checking",
+    "CountingProgram": ".kinds.counting.program",
     "EdgeBatch": ".records.edge_batch",
     "EdgePage": ".checking",
     "Fault": ".checking",

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checking.planted import answer_of, edges_of
-from tornado.checking import ComponentsCheck, LabelsCheck, PathsCheck, RankRoundsCheck
+from tests.kinds.counting.naive import clustering
+from tornado.checking import ClusteringCheck, ComponentsCheck, LabelsCheck, PathsCheck, RankRoundsCheck
 
 VERTICES = range(5)
 WEIGHTS = st.sampled_from([0.0, 0.0, 1.0, 2.0, 0.1, 0.2, 1e16])
@@ -87,6 +88,22 @@ def test_labels_after_rounds_are_accepted_if_and_only_if_they_are_right(edges, r
     claimed = {vertex: data.draw(st.sampled_from([right[vertex], *VERTICES, None])) for vertex in VERTICES}
     wrong = [vertex for vertex in VERTICES if claimed[vertex] != right[vertex]]
     fault = found(claimed)
+    assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+
+
+@settings(deadline=None, max_examples=500)
+@given(
+    edges=st.lists(st.tuples(st.sampled_from(VERTICES), st.sampled_from(VERTICES), WEIGHTS), max_size=18),
+    data=st.data(),
+)
+def test_clustering_is_accepted_if_and_only_if_it_is_right(edges, data):
+    right = clustering({(source, target): [1.0] for source, target, _ in edges}, VERTICES)
+    check, pages = ClusteringCheck(), [edges_of(*edges)]
+    assert check.check(answer_of(right), pages).fault is None
+    likely = [*right.values(), 0.0, 1.0, 0.5, 1 / 3, math.nextafter(1 / 3, 1), math.inf, None]
+    claimed = {vertex: data.draw(st.sampled_from([right[vertex], *likely])) for vertex in VERTICES}
+    fault = check.check(answer_of(claimed), pages).fault
+    wrong = [vertex for vertex in VERTICES if claimed[vertex] != right[vertex]]
     assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from tests.checking import planted
 from tests.checking.planted import answer_of, edges_of
+from tests.kinds.counting.naive import clustering
 from tests.kinds.rounds.naive import pageranks
-from tornado.checking import ComponentsCheck, Edges, PathsCheck, RankRoundsCheck, RanksCheck
+from tornado.checking import ClusteringCheck, ComponentsCheck, Edges, PathsCheck, RankRoundsCheck, RanksCheck
 from tornado.errors import InvalidArgument
 
 PATHS = {
@@ -107,7 +108,7 @@ def test_where_any_member_is_a_label_only_another_member_is_no_error(error):
 )
 @pytest.mark.parametrize(
     "check",
-    [PathsCheck((1,)), ComponentsCheck(), RanksCheck(), RankRoundsCheck(3)],
+    [PathsCheck((1,)), ComponentsCheck(), RanksCheck(), RankRoundsCheck(3), ClusteringCheck()],
     ids=lambda check: type(check).__name__,
 )
 def test_rows_that_do_not_fit_the_graph_are_found(check, rows, vertex):
@@ -437,7 +438,108 @@ def test_with_a_bound_ranks_after_rounds_may_be_so_far_off_together(error):
     assert check.check(answer_of(wrong, bound=1.99 * abs(error)), edges).fault.vertex in {1, 40}
 
 
+# Clustering
+
+
+def knots():
+    """A graph with triangles of one and of both directions, parallel edges, loops, pairs without a third, and a vertex alone."""
+    graph = nx.gnp_random_graph(24, 0.25, seed=6, directed=True)
+    graph = nx.MultiDiGraph(graph)
+    graph.add_edges_from([(0, 1), (0, 1), (1, 0), (2, 2), (50, 51), (52, 53), (53, 52), (50, 52)])
+    graph.add_node(60)
+    nx.set_edge_attributes(graph, 1.0, "weight")
+    return graph
+
+
+def coefficients_of(graph):
+    return clustering(weights_of(graph), list(graph))
+
+
+def spoiled_clustering(name, graph):
+    """Coefficients with an error of a kind, and the vertex that is wrong first where that is known."""
+    right, without = coefficients_of(graph), graph.copy()
+    nodes = [vertex for vertex in graph if 0 < right[vertex] < 1]
+    simple = nx.DiGraph(graph)
+    simple.remove_edges_from(list(nx.selfloop_edges(simple)))
+    plain = simple.to_undirected()
+    match name:
+        case "a coefficient one ulp above":
+            return right | {nodes[3]: math.nextafter(right[nodes[3]], 1)}, nodes[3]
+        case "a coefficient one ulp below":
+            return right | {nodes[-1]: math.nextafter(right[nodes[-1]], 0)}, nodes[-1]
+        case "a vertex with one neighbour has 1":
+            return right | {51: 1.0}, 51
+        case "a vertex alone is no number":
+            return right | {60: math.nan}, 60
+        case "a vertex alone has no coefficient":
+            return right | {60: None}, 60
+        case "two coefficients are exchanged":
+            other = next(vertex for vertex in nodes[1:] if right[vertex] != right[nodes[0]])
+            return right | {nodes[0]: right[other], other: right[nodes[0]]}, nodes[0]
+        case "directions count for nothing":
+            return nx.clustering(plain), None
+        case "by directed triangles, as networkx counts":
+            return nx.clustering(simple), None
+        case "neighbours are those that edges go to":
+            return only_out(simple), None
+        case "an edge counts half":
+            return {vertex: value / 2 for vertex, value in right.items()}, nodes[0]
+        case "the transitivity of all":
+            return dict.fromkeys(right, nx.transitivity(plain)), None
+        case "an edge that has gone still counts among neighbours":
+            without.add_edge(*next(nx.non_edges(simple.subgraph(range(24)))), weight=1.0)
+        case "one direction of a pair is missing":
+            without.remove_edge(
+                *next((s, t) for s, t in simple.edges if simple.has_edge(t, s) and 1 < s < 24)
+            )
+    return coefficients_of(without), None
+
+
+def only_out(graph):
+    found = {}
+    for vertex in graph:
+        others = set(graph.successors(vertex))
+        inside = graph.subgraph(others).number_of_edges()
+        found[vertex] = inside / (len(others) * (len(others) - 1)) if len(others) > 1 else 0.0
+    return found
+
+
+CLUSTERING_KINDS = [
+    "a coefficient one ulp above",
+    "a coefficient one ulp below",
+    "a vertex with one neighbour has 1",
+    "a vertex alone is no number",
+    "a vertex alone has no coefficient",
+    "two coefficients are exchanged",
+    "directions count for nothing",
+    "by directed triangles, as networkx counts",
+    "neighbours are those that edges go to",
+    "an edge counts half",
+    "the transitivity of all",
+    "an edge that has gone still counts among neighbours",
+    "one direction of a pair is missing",
+]
+
+
+def test_right_clustering_is_accepted():
+    graph = knots()
+    verdict = ClusteringCheck().check(answer_of(coefficients_of(graph)), in_pages(rows_of(graph), 7))
+    assert (verdict.fault, verdict.edges) == (None, graph.number_of_edges())
+
+
+@pytest.mark.parametrize("kind", CLUSTERING_KINDS)
+def test_a_planted_error_in_clustering_is_found(kind):
+    graph = knots()
+    right = coefficients_of(graph)
+    wrong, first = spoiled_clustering(kind, graph)
+    wrong = {vertex: wrong[vertex] for vertex in right}
+    fault = ClusteringCheck().check(answer_of(wrong), [rows_of(graph)]).fault
+    assert fault is not None
+    assert fault.vertex == next(vertex for vertex in right if wrong[vertex] != right[vertex])
+    assert first in {None, fault.vertex}
+
+
 def test_no_two_kinds_of_errors_have_one_name_and_there_are_many():
     names = [f"{rule}: {error.name}" for rule, (_, errors) in PATHS.items() for error in errors]
-    names += [error.name for error in planted.WRONG_LABELS] + KINDS + ROUND_KINDS
+    names += [error.name for error in planted.WRONG_LABELS] + KINDS + ROUND_KINDS + CLUSTERING_KINDS
     assert len(set(names)) == len(names) >= 60

@@ -258,6 +258,7 @@ def test_paths_between_strings(somewhere, capsys):
         ("reachability", ["--sources", "1,7"], "1.0"),
         ("connected_components", [], "7"),
         ("label_propagation", ["--rounds", "3"], "10"),
+        ("local_clustering", [], None),
         ("pagerank", ["--tolerance", "1e-7"], None),
         ("pagerank", ["--damping", "0.5", "--personalisation", "3,10,3"], None),
         ("pagerank", ["--rounds", "3"], None),

@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from tests.kinds.counting.naive import clustering
 from tests.kinds.rounds.naive import pageranks, propagated
 
 # No parallel edges and no loops, as in the graphs of LDBC; nothing leads to 20, 21 and 22, and 30 has no edge.
@@ -74,6 +75,7 @@ ALGORITHMS = {
         ["label_propagation", "--rounds", "5"],
         lambda edges, undirected: propagated(edges, VERTICES, 5, both_ways=not undirected),
     ),
+    "lcc": (["local_clustering"], lambda edges, _: clustering(edges, VERTICES)),
     "pr": (["pagerank", "--rounds", "5"], lambda edges, _: pageranks(edges, VERTICES, 5)),
 }
 EXACT = {"bfs": int, "wcc": int, "cdlp": int}
