@@ -146,18 +146,17 @@ class CountingBranch(ReadsEdges):
         self.operator.pull(lambda bundle, _: self._arrived.append(bundle))
         if not self.is_started:
             return
-        if self._is_over:
+        if self._is_over():
             self._arrived.clear()
             self.operator.move_token(NEVER, stays=False)
             return
         for _ in range(_PIECES):
             if not (self._hear() or self._say() or self._go_on()):
                 return  # it is called when others are further
-            if self._is_over:
+            if self._is_over():
                 break
         self.operator.activate()
 
-    @property
     def _is_over(self) -> bool:
         return self.is_converged or self._is_stopped
 
@@ -194,7 +193,7 @@ class CountingBranch(ReadsEdges):
             self._is_stopped = True
         else:
             self._work = self._phase_of(Phase(self._phase))
-        if self._is_over:
+        if self._is_over():
             del self._counts
         return True
 

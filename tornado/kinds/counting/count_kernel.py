@@ -134,9 +134,9 @@ def meet_lists(
                 elif others[x] > behind_others[y]:
                     y += 1
                 else:  # c is a neighbour of both: what is between two counts for the third
-                    of_a += np.int64(behind_counted[y])
-                    of_b += np.int64(counted[x])
-                    owed[behind_places[y]] += np.int64(counted[j])
+                    of_a += behind_counted[y]
+                    of_b += counted[x]
+                    owed[behind_places[y]] += counted[j]
                     x += 1
                     y += 1
             if of_a > 0:

@@ -62,7 +62,8 @@ class Neighbourhoods:
 
     def numbers_of_rows(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         """The number of each vertex by its row, -1 for one of another worker."""
-        return self._number_of_row[rows]
+        numbers: NDArray[np.int64] = self._number_of_row[rows]
+        return numbers
 
     def numbers_of(self, ids: Ids) -> NDArray[np.int64]:
         """The number of each vertex, -1 for one of another worker."""
@@ -194,8 +195,8 @@ class Neighbourhoods:
 def messages_to(said: CountMessages, chosen: NDArray[np.bool_]) -> CountMessages:
     """Of a page the messages that are chosen; of lists, those with a chosen entry, which are whole."""
     if not len(said.counted):
-        columns = [column[chosen] if len(column) else column for column in said[:3]]
-        return CountMessages(*columns, said.counted)
+        ids, others, numbers = (column[chosen] if len(column) else column for column in said[:3])
+        return CountMessages(ids, others, numbers, said.counted)
     of_list = np.repeat(np.arange(len(said.ids)), said.numbers)
     lists = np.zeros(len(said.ids), np.bool_)
     lists[of_list[chosen]] = True
