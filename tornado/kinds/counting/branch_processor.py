@@ -26,7 +26,7 @@ from ..compiled_functions import compiled_arguments
 from ..edge_reading import ReadsEdges
 from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
-from .bundle import CountBundle, CountMessages, Phase, messages_of
+from .bundle import CountBundle, CountMessages, CountPhase, messages_of
 from .neighbourhoods import FROM, TO, Ids, Neighbourhoods, messages_to
 
 _PIECES = 8  # of about a millisecond or less, done in one step
@@ -101,10 +101,12 @@ class CountingBranch(ReadsEdges):
         self._partition = partition
         self._arguments = compiled_arguments(arguments)
         self._worst = worst
-        self._phases = int(Phase.OVER) if max_iterations is None else min(max_iterations, int(Phase.OVER))
+        self._phases = (
+            int(CountPhase.OVER) if max_iterations is None else min(max_iterations, int(CountPhase.OVER))
+        )
         self._is_stopped = False
         self._phase = 0  # what it is saying, or has said
-        self._ready = int(Phase.EDGES)  # what belongs to later phases waits
+        self._ready = int(CountPhase.EDGES)  # what belongs to later phases waits
         self._updates = 0
         self._arrived: deque[CountBundle] = deque()
         self._work: Iterator[None] | None = None  # left to do of the phase
@@ -127,7 +129,7 @@ class CountingBranch(ReadsEdges):
         self._counts = Neighbourhoods(self._kernel, graph, rows, graph.rows)
         numbers = self._counts.numbers_of_rows(np.arange(graph.rows))
         self._values = CountedValues(numbers, np.full(len(rows), self._worst))
-        self._work = self._phase_of(Phase.EDGES)
+        self._work = self._phase_of(CountPhase.EDGES)
         self.is_recorded = True
 
     def keep(self, bundle: CountBundle, timestamp: int) -> None:
@@ -166,7 +168,7 @@ class CountingBranch(ReadsEdges):
             if not self._arrived or self._arrived[0].phase > self._ready:
                 return False
             bundle = self._arrived.popleft()
-            self._hearing = self._taken(Phase(bundle.phase), bundle.messages)
+            self._hearing = self._taken(CountPhase(bundle.phase), bundle.messages)
         if next(self._hearing, self) is self:
             self._hearing = None
         return True
@@ -185,24 +187,24 @@ class CountingBranch(ReadsEdges):
         if self.operator.arriving() <= self._phase + 1:
             return False
         self._phase += 1
-        if self._phase == Phase.OVER:
+        if self._phase == CountPhase.OVER:
             self._values = replace(self._values, values=self._counts.values(self._arguments))
             self._updates = self.vertices
             self.is_converged = True
         elif self._phase >= self._phases:
             self._is_stopped = True
         else:
-            self._work = self._phase_of(Phase(self._phase))
+            self._work = self._phase_of(CountPhase(self._phase))
         if self._is_over():
             del self._counts
         return True
 
-    def _phase_of(self, phase: Phase) -> Iterator[None]:
-        if phase is Phase.EDGES:
+    def _phase_of(self, phase: CountPhase) -> Iterator[None]:
+        if phase is CountPhase.EDGES:
             return self._say_edges()
-        if phase is Phase.DEGREES:
+        if phase is CountPhase.DEGREES:
             return self._settle()
-        if phase is Phase.LISTS:
+        if phase is CountPhase.LISTS:
             return self._list()
         return self._say_pages(phase, self._counts.found_to_say())
 
@@ -228,19 +230,19 @@ class CountingBranch(ReadsEdges):
             for worker in range(self.workers):
                 chosen = owners == worker
                 if worker != self.worker and chosen.any():
-                    self._send(worker, Phase.EDGES, messages_of(sources[chosen], targets[chosen]))
+                    self._send(worker, CountPhase.EDGES, messages_of(sources[chosen], targets[chosen]))
 
     def _settle(self) -> Iterator[None]:
         yield from self._counts.settling()
-        self._ready = Phase.DEGREES
-        yield from self._say_pages(Phase.DEGREES, self._counts.degrees_to_say())
+        self._ready = CountPhase.DEGREES
+        yield from self._say_pages(CountPhase.DEGREES, self._counts.degrees_to_say())
 
     def _list(self) -> Iterator[None]:
         yield from self._counts.listing()
-        self._ready = Phase.FOUND  # which comes behind all lists
-        yield from self._say_pages(Phase.LISTS, self._counts.lists_to_say())
+        self._ready = CountPhase.FOUND  # which comes behind all lists
+        yield from self._say_pages(CountPhase.LISTS, self._counts.lists_to_say())
 
-    def _say_pages(self, phase: Phase, pages: Iterator[tuple[Ids, CountMessages]]) -> Iterator[None]:
+    def _say_pages(self, phase: CountPhase, pages: Iterator[tuple[Ids, CountMessages]]) -> Iterator[None]:
         """Say pages to those who own the vertices that they come with."""
         for vertices, said in pages:
             owners = self._partition.owners_of(vertices)
@@ -248,21 +250,21 @@ class CountingBranch(ReadsEdges):
                 self._send(worker, phase, messages_to(said, owners == worker))
             yield
 
-    def _send(self, worker: int, phase: Phase, said: CountMessages) -> None:
+    def _send(self, worker: int, phase: CountPhase, said: CountMessages) -> None:
         bundle = CountBundle(self.worker, int(phase), said)
         if worker == self.worker:
             self._arrived.append(bundle)
         else:
             self.operator.send(worker, bundle)
 
-    def _taken(self, phase: Phase, said: CountMessages) -> Iterator[None]:
+    def _taken(self, phase: CountPhase, said: CountMessages) -> Iterator[None]:
         """Take a bundle in, a piece with each item."""
         counts = self._counts
-        if phase is Phase.LISTS:
+        if phase is CountPhase.LISTS:
             yield from counts.meeting(said)
-        elif phase is Phase.EDGES:
+        elif phase is CountPhase.EDGES:
             counts.add(counts.numbers_of(said.ids), said.others, TO)
-        elif phase is Phase.DEGREES:
+        elif phase is CountPhase.DEGREES:
             counts.hear_degrees(said)
         else:
             counts.hear_found(said)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Phase(IntEnum):
+class CountPhase(IntEnum):
     """What is said, one after the other; a branch counts its iterations by these, from 1."""
 
     EDGES = 0  # ids have an edge to others
@@ -59,6 +59,6 @@ class CountBundle:
     """
 
     sender: int
-    phase: int = int(Phase.OVER)
+    phase: int = int(CountPhase.OVER)
     messages: CountMessages = field(default_factory=lambda: messages_of(_NO_IDS))
     marker: int = -1

@@ -129,16 +129,14 @@ def meet_lists(
             fuel -= (x_stop - x) + (y_stop - y)
             of_a, of_b = 0, 0
             while x < x_stop and y < y_stop:
-                if others[x] < behind_others[y]:
-                    x += 1
-                elif others[x] > behind_others[y]:
-                    y += 1
-                else:  # c is a neighbour of both: what is between two counts for the third
+                c, other = others[x], behind_others[y]
+                if c == other:  # a neighbour of both: what is between two counts for the third
                     of_a += behind_counted[y]
                     of_b += counted[x]
                     owed[behind_places[y]] += counted[j]
-                    x += 1
-                    y += 1
+                # Not by branches: nobody could guess which way they go.
+                x += np.int64(c <= other)
+                y += np.int64(other <= c)
             if of_a > 0:
                 edges[b] += of_b
                 place = place_of(neighbours, starts[b], starts[b + 1], ids[of_list[j]])
