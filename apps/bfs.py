@@ -20,6 +20,7 @@ class BreadthFirstSearch(SelectiveProgram):
     source: int
     rank: ClassVar[Literal["nearest", "highest"]] = "nearest"
     worst: ClassVar[float] = math.inf
+    values_are_counts: ClassVar[bool] = True
 
     @staticmethod
     def initial(vertex: int, source: int) -> float:

@@ -86,6 +86,7 @@ FILE_NAME = re.compile(r"`([\w./*-]+\.(?:py|md|toml|yml))`")
 EXAMPLES = {
     "path/to/file.py",
     "safest.py",
+    "brokers.py",
     "opinions.py",
     "trust.py",
     "upstream.py",
@@ -213,6 +214,6 @@ def test_the_programs_of_the_document_give_the_answers_of_the_document(tornado_p
     for file, program in re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         (tmp_path / file).write_text(program)
     sessions = sessions_of(name)
-    assert len(sessions) == 3
+    assert len(sessions) == 4
     for session in sessions:
         assert performed(session, tornado_process, tmp_path) == session

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from .checking import (
         AnswerToCheck,
         Checker,
+        ClusteringCheck,
         ComponentsCheck,
         EdgePage,
         Fault,
         LabelsCheck,
         PathsCheck,
+        RankRoundsCheck,
         RanksCheck,
         Verdict,
     )
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
     from .kinds.accumulative.program import AccumulativeProgram
+    from .kinds.counting.program import CountingProgram
     from .kinds.general.program import GeneralProgram
     from .kinds.rounds.program import RoundsProgram
     from .kinds.selective.program import SelectiveProgram
@@ -44,7 +47,9 @@ __all__ = [
     "AccumulativeProgram",
     "AnswerToCheck",
     "Checker",
+    "ClusteringCheck",
     "ComponentsCheck",
+    "CountingProgram",
     "EdgeBatch",
     "EdgePage",
     "Fault",
@@ -52,6 +57,7 @@ __all__ = [
     "InvalidArgument",
     "LabelsCheck",
     "PathsCheck",
+    "RankRoundsCheck",
     "RanksCheck",
     "RoundsProgram",
     "SelectiveProgram",
@@ -70,7 +76,9 @@ _HOMES = {
     "AccumulativeProgram": ".kinds.accumulative.program",
     "AnswerToCheck": ".checking",
     "Checker": ".checking",
+    "ClusteringCheck": ".checking",
     "ComponentsCheck": ".checking",
+    "CountingProgram": ".kinds.counting.program",
     "EdgeBatch": ".records.edge_batch",
     "EdgePage": ".checking",
     "Fault": ".checking",
@@ -78,6 +86,7 @@ _HOMES = {
     "InvalidArgument": ".errors",
     "LabelsCheck": ".checking",
     "PathsCheck": ".checking",
+    "RankRoundsCheck": ".checking",
     "RanksCheck": ".checking",
     "RoundsProgram": ".kinds.rounds.program",
     "SelectiveProgram": ".kinds.selective.program",

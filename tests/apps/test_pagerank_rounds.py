@@ -1,13 +1,21 @@
 """PageRank by rounds as LDBC Graphalytics defines it, against twins that know nothing of loops, while edges come and go."""
 
+import csv
+import io
+import json
+import subprocess
+import sys
 from random import Random
 
+import httpx
 import numpy as np
 import pytest
 
 import tornado
+from apps.bfs import BreadthFirstSearch
 from apps.label_propagation import LabelPropagation
-from apps.pagerank_rounds import PageRankRounds
+from apps.pagerank import PageRank, PageRankRounds
+from tests.end_to_end.running import CHECKOUT, environment_in
 from tests.kinds.conformance import WAIT_S, Prefix, values_of
 from tests.kinds.rounds.changes import batch_of, changes
 from tests.kinds.rounds.naive import pageranks, pageranks_by_arrays
@@ -222,3 +230,153 @@ def test_where_every_edge_goes_everybody_keeps_what_they_have():
         fed.admit(batch_of([(1, 2, 1.0, REMOVE), (2, 3, 1.0, REMOVE), (2, 2, 1.0, REMOVE)]))
         fed.check_main()
         assert values_of(fed.loop.approximation()) == {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}
+
+
+# PageRank by rounds is PageRank, with rounds
+
+
+def test_with_rounds_pagerank_is_the_program_of_rounds_and_without_them_it_is_not():
+    assert PageRank(rounds=10) == PageRankRounds(rounds=10, damping=0.85)
+    assert PageRank(0.5, rounds=3) == PageRank(damping=0.5, rounds=3) == PageRankRounds(3, 0.5)
+    for plain in (PageRank(), PageRank(rounds=None), PageRank(0.5, (3,), tolerance=1e-3)):
+        assert type(plain) is PageRank
+        assert plain.rounds is None
+        assert plain.with_parameters({"damping": 0.7}).damping == 0.7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "stranger"),
+    [
+        ((), {"tolerance": 1e-6}, "tolerance"),
+        ((), {"accuracy": 1e-3}, "accuracy"),
+        ((), {"personalisation": ()}, "personalisation"),
+        ((0.85, (1, 2)), {}, "personalisation"),
+    ],
+)
+def test_what_rounds_have_no_use_for_is_refused_also_where_it_is_the_default(arguments, given, stranger):
+    with pytest.raises(InvalidArgument, match=f"rounds is 10, and .* has no {stranger}"):
+        PageRank(*arguments, rounds=10, **given)
+
+
+@pytest.mark.parametrize("rounds", [0, 1001, -3, True, 2.5, "ten"])
+def test_impossible_rounds_are_refused_before_a_loop_starts(rounds):
+    with tornado.open("memory:", workers=1) as session, pytest.raises(InvalidArgument, match="rounds"):
+        session.start(PageRank(rounds=rounds))
+
+
+def rows_of(body):
+    return {row["vertex"]: row["value"] for row in body["result"]["values"]}
+
+
+def test_over_http_rounds_are_a_parameter_of_pagerank_that_a_question_cannot_change():
+    edges = {(1, 2): [1.0], (2, 3): [1.0], (3, 1): [1.0], (5, 1): [1.0], (1, 3): [1.0]}
+    with tornado.open("memory:", workers=2) as session:
+        hops = session.start(BreadthFirstSearch(source=1), name="hops")
+        hops.insert(
+            *map(list, zip(*edges, strict=True)), [9.0, 1.0, 1.0, 0.0, 1.0]
+        )  # weights count for nothing
+        base = f"{session.serve().url}/v1"
+        wanted = {"program": "pagerank", "stream": "hops", "parameters": {"rounds": 4}}
+        with httpx.Client(trust_env=False, timeout=90) as client:
+            for parameters, said in (
+                ({"tolerance": 1e-3}, "has no tolerance"),
+                ({"personalisation": [1]}, "has no personalisation"),
+                ({"rounds": 0}, "must be a whole number from 1 to 1000"),
+                ({"rounds": 2.5}, "must be a whole number"),
+                ({"damping": 1.0}, "damping is 1.0"),
+            ):
+                body = wanted | {"name": "no", "parameters": wanted["parameters"] | parameters}
+                refused = client.post(f"{base}/loops", json=body)
+                assert (refused.status_code, said in refused.json()["detail"]) == (422, True), refused.text
+            for bound in (64, 2, None):
+                refused = client.post(f"{base}/loops", json=wanted | {"name": "no", "delay_bound": bound})
+                assert (refused.status_code, "1 only" in refused.json()["detail"]) == (422, True)
+            started = client.post(f"{base}/loops", json=wanted)
+            assert started.status_code == 201, started.text
+            assert (started.json()["name"], started.json()["delay_bound"]) == ("pagerank", 1)
+            plain = client.post(
+                f"{base}/loops", json=wanted | {"name": "plain", "parameters": {"rounds": None}}
+            )
+            assert (plain.status_code, plain.json()["delay_bound"]) == (201, 64)
+            for damping in (0.85, 0.5):
+                question = {"loop": "pagerank", "parameters": {"damping": damping}, "check": True}
+                body = client.post(f"{base}/queries?wait_s=60", json=question).json()
+                assert (body["certificate"]["kind"], body["certificate"]["checked"]) == ("exact", True)
+                expected = pageranks(edges, {1, 2, 3, 5}, 4, damping)
+                assert rows_of(body) == pytest.approx(expected, rel=CLOSE)
+            for loop, parameters, said in (
+                ("pagerank", {"rounds": 4}, "'rounds' of PageRankRounds is fixed"),
+                ("pagerank", {"rounds": 5}, "'rounds' of PageRankRounds is fixed"),
+                ("pagerank", {"tolerance": 1e-3}, "no parameter 'tolerance'"),
+                ("plain", {"rounds": 4}, "'rounds' of PageRank is fixed"),
+            ):
+                refused = client.post(f"{base}/queries", json={"loop": loop, "parameters": parameters})
+                assert (refused.status_code, said in refused.json()["detail"]) == (422, True), refused.text
+
+
+@pytest.mark.parametrize(
+    "program", [PageRank(rounds=5), PageRank(rounds=5, damping=0.6), PageRank(damping=0.6)]
+)
+def test_a_loop_of_either_that_was_started_by_the_name_of_the_app_is_there_again(tmp_path, program):
+    url = f"lmdb://{tmp_path}/store"
+    with tornado.open(url, workers=2) as session:
+        hops = session.start(BreadthFirstSearch(source=1), name="hops")
+        session.start(program, "ranks", stream="hops", app="pagerank")
+        hops.insert([1, 2, 3], [2, 3, 1])
+        with pytest.raises(InvalidArgument, match="the program of the app 'bfs' is BreadthFirstSearch"):
+            session.start(program, "other", stream="hops", app="bfs")
+        with pytest.raises(InvalidArgument, match="the program of the app 'pagerank' is PageRank, and not"):
+            session.start(LabelPropagation(rounds=2), "other", stream="hops", app="pagerank")
+    with tornado.open(url, workers=1) as session:
+        session.start(BreadthFirstSearch(source=1), name="hops")
+        again = session.loop("ranks")
+        assert again.loop.program == program
+        assert again.query().values == pytest.approx(dict.fromkeys([1, 2, 3], 1 / 3), rel=1e-5)
+
+
+def run_on(folder, *options):
+    (folder / "edges.csv").write_text("src,dst,weight\n1,2,1\n2,3,2\n2,1,1\n3,1,5\n5,1,1\n")
+    words = ("--edges", folder / "edges.csv", "--store", "memory:", "--workers", 2, "--output", "-", *options)
+    done = subprocess.run(
+        [sys.executable, "-m", "tornado", "run", "pagerank", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=CHECKOUT,
+        env=environment_in(folder),
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--damping", 0.5], ["--delay-bound", 1]])
+def test_the_command_line_writes_ranks_after_rounds(tmp_path, options):
+    code, out, err = run_on(tmp_path, "--rounds", 3, "--json", "--check", *options)
+    assert code == 0, err
+    found = {int(row["vertex"]): float(row["value"]) for row in csv.DictReader(io.StringIO(out))}
+    edges = {(1, 2): [1.0], (2, 3): [2.0], (2, 1): [1.0], (3, 1): [5.0], (5, 1): [1.0]}
+    damping = 0.5 if "--damping" in options else 0.85
+    assert found == pytest.approx(pageranks(edges, {1, 2, 3, 5}, 3, damping), rel=CLOSE)
+    result = next(event for event in map(json.loads, err.splitlines()) if event["event"] == "result")
+    assert (result["certificate"]["kind"], result["certificate"]["checked"]) == ("exact", True)
+    assert result["snapshot"]["delay_bound"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--delay-bound", 64], "1 only"),
+        (["--delay-bound", "unbounded"], "1 only"),
+        (["--rounds", 0], "must be a whole number from 1 to 1000"),
+        (["--rounds", "many"], "many"),
+        (["--tolerance", "1e-6"], "has no tolerance"),
+        (["--accuracy", "1e-3"], "has no accuracy"),
+        (["--personalisation", "1,2"], "has no personalisation"),
+        (["--damping", "1"], "damping is 1.0"),
+        (["--adopt"], "adopts nothing"),
+    ],
+)
+def test_the_command_line_refuses_what_rounds_cannot_have(tmp_path, options, said):
+    code, out, err = run_on(tmp_path, "--rounds", 10, *options)
+    assert (code, out) == (2, "")
+    assert said in err

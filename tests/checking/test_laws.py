@@ -3,12 +3,15 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checking.planted import answer_of, edges_of
-from tornado.checking import ComponentsCheck, LabelsCheck, PathsCheck
+from tests.kinds.counting.naive import clustering
+from tornado.checking import ClusteringCheck, ComponentsCheck, LabelsCheck, PathsCheck, RankRoundsCheck
 
 VERTICES = range(5)
 WEIGHTS = st.sampled_from([0.0, 0.0, 1.0, 2.0, 0.1, 0.2, 1e16])
@@ -86,6 +89,82 @@ def test_labels_after_rounds_are_accepted_if_and_only_if_they_are_right(edges, r
     wrong = [vertex for vertex in VERTICES if claimed[vertex] != right[vertex]]
     fault = found(claimed)
     assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+
+
+@settings(deadline=None, max_examples=500)
+@given(
+    edges=st.lists(st.tuples(st.sampled_from(VERTICES), st.sampled_from(VERTICES), WEIGHTS), max_size=18),
+    data=st.data(),
+)
+def test_clustering_is_accepted_if_and_only_if_it_is_right(edges, data):
+    right = clustering({(source, target): [1.0] for source, target, _ in edges}, VERTICES)
+    check, pages = ClusteringCheck(), [edges_of(*edges)]
+    assert check.check(answer_of(right), pages).fault is None
+    likely = [*right.values(), 0.0, 1.0, 0.5, 1 / 3, math.nextafter(1 / 3, 1), math.inf, None]
+    claimed = {vertex: data.draw(st.sampled_from([right[vertex], *likely])) for vertex in VERTICES}
+    fault = check.check(answer_of(claimed), pages).fault
+    wrong = [vertex for vertex in VERTICES if claimed[vertex] != right[vertex]]
+    assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+
+
+def ranks_after(edges, rounds, damping):
+    """As LDBC writes it down; without any rounding where numbers are fractions."""
+    targets = {vertex: [target for source, target, _ in edges if source == vertex] for vertex in VERTICES}
+    count = len(VERTICES)
+    ranks = dict.fromkeys(VERTICES, 1 / type(damping)(count))
+    for _ in range(rounds):
+        kept = sum(ranks[vertex] for vertex in VERTICES if not targets[vertex])
+        after = dict.fromkeys(VERTICES, (1 - damping + damping * kept) / count)
+        for vertex, others in targets.items():
+            for other in others:
+                after[other] += damping * ranks[vertex] / len(others)
+        ranks = after
+    return ranks
+
+
+@settings(deadline=None, max_examples=500)
+@given(
+    edges=EDGES,
+    rounds=st.integers(0, 6),
+    damping=st.sampled_from([0.0, 0.5, 0.85, 0.99]),
+    wrong=st.sampled_from(VERTICES),
+    off=st.sampled_from([1e-12, -1e-12, 1e-3]),
+)
+def test_ranks_after_rounds_are_accepted_if_and_only_if_they_are_right_up_to_rounding(
+    edges, rounds, damping, wrong, off
+):
+    exact = ranks_after(edges, rounds, Fraction(damping))
+    check, pages = RankRoundsCheck(rounds, damping), [edges_of(*edges)]
+    for right in (exact, ranks_after(edges, rounds, damping), ranks_after(edges[::-1], rounds, damping)):
+        verdict = check.check(answer_of({vertex: float(rank) for vertex, rank in right.items()}), pages)
+        assert verdict.fault is None
+        assert dict(verdict.measured)["difference"] <= dict(verdict.measured)["rounding"] <= 1e-13
+    claimed = {vertex: float(rank) for vertex, rank in exact.items()}
+    claimed[wrong] += off
+    assert check.check(answer_of(claimed), pages).fault.vertex == wrong
+
+
+def test_in_whatever_order_a_hub_adds_its_rank_is_right():
+    leaves = range(1, 8)
+    edges = [(leaf, 0, 1.0) for leaf in leaves] + [
+        (leaf, other, 1.0) for leaf in leaves for other in range(1, leaf)
+    ]
+    ids, damping = range(8), 0.85
+    there, degrees = set(edges), Counter(source for source, _, _ in edges)
+    before = dict.fromkeys(ids, 1 / 8)
+    check, found = RankRoundsCheck(1, damping), set()
+    for order in permutations(leaves):
+        ranks = {}
+        for vertex in ids:
+            heard = [leaf for leaf in order if (leaf, vertex, 1.0) in there]
+            brought = 0.0
+            for leaf in heard:
+                brought += before[leaf] / degrees[leaf]
+            ranks[vertex] = (1 - damping) / 8 + damping * before[0] / 8 + damping * brought
+        if ranks[0] not in found:
+            found.add(ranks[0])
+            assert check.check(answer_of(ranks), [edges_of(*edges)]).fault is None
+    assert len(found) > 1  # it does depend on the order
 
 
 @settings(deadline=None, max_examples=500)

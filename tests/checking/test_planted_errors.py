@@ -8,7 +8,9 @@ import pytest
 
 from tests.checking import planted
 from tests.checking.planted import answer_of, edges_of
-from tornado.checking import ComponentsCheck, Edges, PathsCheck, RanksCheck
+from tests.kinds.counting.naive import clustering
+from tests.kinds.rounds.naive import pageranks
+from tornado.checking import ClusteringCheck, ComponentsCheck, Edges, PathsCheck, RankRoundsCheck, RanksCheck
 from tornado.errors import InvalidArgument
 
 PATHS = {
@@ -105,7 +107,9 @@ def test_where_any_member_is_a_label_only_another_member_is_no_error(error):
     ],
 )
 @pytest.mark.parametrize(
-    "check", [PathsCheck((1,)), ComponentsCheck(), RanksCheck()], ids=lambda check: type(check).__name__
+    "check",
+    [PathsCheck((1,)), ComponentsCheck(), RanksCheck(), RankRoundsCheck(3), ClusteringCheck()],
+    ids=lambda check: type(check).__name__,
 )
 def test_rows_that_do_not_fit_the_graph_are_found(check, rows, vertex):
     labels = isinstance(check, ComponentsCheck)
@@ -284,14 +288,258 @@ def test_where_nothing_begins_all_ranks_are_0():
 
 
 @pytest.mark.parametrize(
-    "check", [RanksCheck(1.0), RanksCheck(-0.1), RanksCheck(math.nan), RanksCheck(0.5, ((1, -1.0),))]
+    "check",
+    [
+        RanksCheck(1.0),
+        RanksCheck(-0.1),
+        RanksCheck(math.nan),
+        RanksCheck(0.5, ((1, -1.0),)),
+        RankRoundsCheck(2, 1.0),
+        RankRoundsCheck(2, math.nan),
+    ],
 )
 def test_ranks_by_impossible_parameters_are_refused(check):
     with pytest.raises(InvalidArgument):
         check.check(answer_of({1: 0.5, 2: 0.5}, bound=BOUND), [edges_of((1, 2, 1.0))])
 
 
+# Ranks after rounds
+
+ROUNDS = 6
+
+
+def weights_of(graph):
+    weights = {}
+    for source, target, weight in graph.edges(data="weight"):
+        weights.setdefault((source, target), []).append(weight)
+    return weights
+
+
+def rounds_of(graph, rounds=ROUNDS, damping=0.85):
+    return pageranks(weights_of(graph), list(graph), rounds, damping)
+
+
+def spoiled_rounds(name, graph):
+    """Ranks after rounds with an error of a kind, and the vertex that is wrong first where that is known."""
+    ranks, without = rounds_of(graph), graph.copy()
+    nodes = list(graph)
+    by_rank = sorted(ranks, key=ranks.get)
+    match name:
+        case "a rank is above":
+            return ranks | {nodes[4]: ranks[nodes[4]] * (1 + 1e-12)}, nodes[4]
+        case "a rank is below":
+            return ranks | {nodes[7]: ranks[nodes[7]] * (1 - 1e-12)}, nodes[7]
+        case "the rank of the greatest is off":
+            return ranks | {by_rank[-1]: ranks[by_rank[-1]] * (1 + 1e-12)}, by_rank[-1]
+        case "two ranks are exchanged":
+            changed = {by_rank[-1]: ranks[by_rank[0]], by_rank[0]: ranks[by_rank[-1]]}
+            return ranks | changed, min(changed, key=nodes.index)
+        case "two ranks are off that sum up to the same":
+            changed = {nodes[2]: ranks[nodes[2]] + 1e-12, nodes[5]: ranks[nodes[5]] - 1e-12}
+            return ranks | changed, nodes[2]
+        case "a rank is no number":
+            return ranks | {nodes[3]: math.nan}, nodes[3]
+        case "a rank is infinite":
+            return ranks | {nodes[3]: math.inf}, nodes[3]
+        case "a vertex has no rank after rounds":
+            return ranks | {nodes[6]: None}, nodes[6]
+        case "ranks sum up to the number of vertices":
+            return {vertex: rank * len(ranks) for vertex, rank in ranks.items()}, nodes[0]
+        case "a round too few":
+            return rounds_of(graph, ROUNDS - 1), None
+        case "a round too many":
+            return rounds_of(graph, ROUNDS + 1), None
+        case "no round":
+            return dict.fromkeys(ranks, 1 / len(ranks)), None
+        case "another damping of rounds":
+            return rounds_of(graph, damping=0.85 + 1e-9), None
+        case "ranks to their fixed point":
+            return long_ranks(graph, weight=None), None
+        case "rounds by weight":
+            return nx_rounds(graph), None
+        case "parallel edges are one in rounds":
+            return rounds_of(nx.MultiDiGraph(nx.DiGraph(graph))), None
+        case "ranks are divided by those of vertices with edges":
+            total = math.fsum(rank for vertex, rank in ranks.items() if graph.out_degree(vertex))
+            return {vertex: rank / total for vertex, rank in ranks.items()}, None
+        case "loops are left out of rounds":
+            without.remove_edges_from(list(nx.selfloop_edges(graph)))
+        case "an edge that has gone still counts in rounds":
+            without.add_edge(2, 9, weight=1.0)
+        case "the last edge is missing in rounds":
+            without.remove_edge(5, 39)
+    return rounds_of(without), None
+
+
+def nx_rounds(graph):
+    """As many rounds, each edge by its weight."""
+    nodes = list(graph)
+    ranks = dict.fromkeys(nodes, 1 / len(nodes))
+    totals = dict(graph.out_degree(weight="weight"))
+    for _ in range(ROUNDS):
+        kept = math.fsum(ranks[vertex] for vertex in nodes if not totals[vertex])
+        after = dict.fromkeys(nodes, (0.15 + 0.85 * kept) / len(nodes))
+        for source, target, weight in graph.edges(data="weight"):
+            if weight:
+                after[target] += 0.85 * ranks[source] * weight / totals[source]
+        ranks = after
+    return ranks
+
+
+ROUND_KINDS = [
+    "a rank is above",
+    "a rank is below",
+    "the rank of the greatest is off",
+    "two ranks are exchanged",
+    "two ranks are off that sum up to the same",
+    "a rank is no number",
+    "a rank is infinite",
+    "a vertex has no rank after rounds",
+    "ranks sum up to the number of vertices",
+    "a round too few",
+    "a round too many",
+    "no round",
+    "another damping of rounds",
+    "ranks to their fixed point",
+    "rounds by weight",
+    "parallel edges are one in rounds",
+    "ranks are divided by those of vertices with edges",
+    "loops are left out of rounds",
+    "an edge that has gone still counts in rounds",
+    "the last edge is missing in rounds",
+]
+
+
+def test_ranks_after_rounds_of_a_twin_are_accepted():
+    graph = linked()
+    verdict = RankRoundsCheck(ROUNDS).check(answer_of(rounds_of(graph)), in_pages(rows_of(graph), 7))
+    assert verdict.fault is None
+    measured = dict(verdict.measured)
+    assert 0 <= measured["difference"] <= measured["rounding"] < 1e-12
+
+
+@pytest.mark.parametrize("kind", ROUND_KINDS)
+def test_a_planted_error_in_ranks_after_rounds_is_found(kind):
+    graph = linked()
+    wrong, first = spoiled_rounds(kind, graph)
+    fault = RankRoundsCheck(ROUNDS).check(answer_of(wrong), [rows_of(graph)]).fault
+    assert fault is not None
+    assert first in {None, fault.vertex}
+
+
+@pytest.mark.parametrize("error", [3e-6, -3e-6])
+def test_with_a_bound_ranks_after_rounds_may_be_so_far_off_together(error):
+    graph = linked()
+    wrong = rounds_of(graph)
+    for vertex in (1, 40):
+        wrong[vertex] += error
+    check, edges = RankRoundsCheck(ROUNDS), [rows_of(graph)]
+    assert check.check(answer_of(wrong, bound=2.01 * abs(error)), edges).fault is None
+    assert check.check(answer_of(wrong, bound=1.99 * abs(error)), edges).fault.vertex in {1, 40}
+
+
+# Clustering
+
+
+def knots():
+    """A graph with triangles of one and of both directions, parallel edges, loops, pairs without a third, and a vertex alone."""
+    graph = nx.gnp_random_graph(24, 0.25, seed=6, directed=True)
+    graph = nx.MultiDiGraph(graph)
+    graph.add_edges_from([(0, 1), (0, 1), (1, 0), (2, 2), (50, 51), (52, 53), (53, 52), (50, 52)])
+    graph.add_node(60)
+    nx.set_edge_attributes(graph, 1.0, "weight")
+    return graph
+
+
+def coefficients_of(graph):
+    return clustering(weights_of(graph), list(graph))
+
+
+def spoiled_clustering(name, graph):
+    """Coefficients with an error of a kind, and the vertex that is wrong first where that is known."""
+    right, without = coefficients_of(graph), graph.copy()
+    nodes = [vertex for vertex in graph if 0 < right[vertex] < 1]
+    simple = nx.DiGraph(graph)
+    simple.remove_edges_from(list(nx.selfloop_edges(simple)))
+    plain = simple.to_undirected()
+    match name:
+        case "a coefficient one ulp above":
+            return right | {nodes[3]: math.nextafter(right[nodes[3]], 1)}, nodes[3]
+        case "a coefficient one ulp below":
+            return right | {nodes[-1]: math.nextafter(right[nodes[-1]], 0)}, nodes[-1]
+        case "a vertex with one neighbour has 1":
+            return right | {51: 1.0}, 51
+        case "a vertex alone is no number":
+            return right | {60: math.nan}, 60
+        case "a vertex alone has no coefficient":
+            return right | {60: None}, 60
+        case "two coefficients are exchanged":
+            other = next(vertex for vertex in nodes[1:] if right[vertex] != right[nodes[0]])
+            return right | {nodes[0]: right[other], other: right[nodes[0]]}, nodes[0]
+        case "directions count for nothing":
+            return nx.clustering(plain), None
+        case "by directed triangles, as networkx counts":
+            return nx.clustering(simple), None
+        case "neighbours are those that edges go to":
+            return only_out(simple), None
+        case "an edge counts half":
+            return {vertex: value / 2 for vertex, value in right.items()}, nodes[0]
+        case "the transitivity of all":
+            return dict.fromkeys(right, nx.transitivity(plain)), None
+        case "an edge that has gone still counts among neighbours":
+            without.add_edge(*next(nx.non_edges(simple.subgraph(range(24)))), weight=1.0)
+        case "one direction of a pair is missing":
+            without.remove_edge(
+                *next((s, t) for s, t in simple.edges if simple.has_edge(t, s) and 1 < s < 24)
+            )
+    return coefficients_of(without), None
+
+
+def only_out(graph):
+    found = {}
+    for vertex in graph:
+        others = set(graph.successors(vertex))
+        inside = graph.subgraph(others).number_of_edges()
+        found[vertex] = inside / (len(others) * (len(others) - 1)) if len(others) > 1 else 0.0
+    return found
+
+
+CLUSTERING_KINDS = [
+    "a coefficient one ulp above",
+    "a coefficient one ulp below",
+    "a vertex with one neighbour has 1",
+    "a vertex alone is no number",
+    "a vertex alone has no coefficient",
+    "two coefficients are exchanged",
+    "directions count for nothing",
+    "by directed triangles, as networkx counts",
+    "neighbours are those that edges go to",
+    "an edge counts half",
+    "the transitivity of all",
+    "an edge that has gone still counts among neighbours",
+    "one direction of a pair is missing",
+]
+
+
+def test_right_clustering_is_accepted():
+    graph = knots()
+    verdict = ClusteringCheck().check(answer_of(coefficients_of(graph)), in_pages(rows_of(graph), 7))
+    assert (verdict.fault, verdict.edges) == (None, graph.number_of_edges())
+
+
+@pytest.mark.parametrize("kind", CLUSTERING_KINDS)
+def test_a_planted_error_in_clustering_is_found(kind):
+    graph = knots()
+    right = coefficients_of(graph)
+    wrong, first = spoiled_clustering(kind, graph)
+    wrong = {vertex: wrong[vertex] for vertex in right}
+    fault = ClusteringCheck().check(answer_of(wrong), [rows_of(graph)]).fault
+    assert fault is not None
+    assert fault.vertex == next(vertex for vertex in right if wrong[vertex] != right[vertex])
+    assert first in {None, fault.vertex}
+
+
 def test_no_two_kinds_of_errors_have_one_name_and_there_are_many():
     names = [f"{rule}: {error.name}" for rule, (_, errors) in PATHS.items() for error in errors]
-    names += [error.name for error in planted.WRONG_LABELS] + KINDS
+    names += [error.name for error in planted.WRONG_LABELS] + KINDS + ROUND_KINDS + CLUSTERING_KINDS
     assert len(set(names)) == len(names) >= 60

@@ -258,8 +258,10 @@ def test_paths_between_strings(somewhere, capsys):
         ("reachability", ["--sources", "1,7"], "1.0"),
         ("connected_components", [], "7"),
         ("label_propagation", ["--rounds", "3"], "10"),
+        ("local_clustering", [], None),
         ("pagerank", ["--tolerance", "1e-7"], None),
         ("pagerank", ["--damping", "0.5", "--personalisation", "3,10,3"], None),
+        ("pagerank", ["--rounds", "3"], None),
     ],
 )
 @pytest.mark.parametrize("undirected", [False, True])
@@ -310,6 +312,25 @@ def test_ranks_are_right_within_the_bound_that_is_given(somewhere, capsys):
         assert main(["check", "ranks.csv", "pagerank", *arguments, *shared]) == code, arguments
     found = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in found] == ["right", "right", "wrong", "wrong", "right", "wrong"]
+
+
+def test_of_ranks_by_rounds_other_rounds_and_damping_are_wrong_and_a_bound_is_what_they_may_be_off(
+    somewhere, capsys
+):
+    shared = ["--edges", "edges.csv", "--vertices", "alone.txt"]
+    run = ["run", "pagerank", "--rounds", "4", *shared, "--store", "memory:", "--workers", "1"]
+    assert main([*run, "--output", "ranks.csv"]) == 0
+    capsys.readouterr()
+    for arguments, code in (
+        (["--rounds", "4"], 0),
+        (["--rounds", "5"], 1),
+        (["--rounds", "5", "--bound", "0.5"], 0),
+        (["--rounds", "4", "--damping", "0.8"], 1),
+        ([], 1),  # by the other definition
+    ):
+        assert main(["check", "ranks.csv", "pagerank", *arguments, *shared]) == code, arguments
+    assert main(["check", "ranks.csv", "pagerank", "--rounds", "4", "--tolerance", "1e-3", *shared]) == 2
+    assert "has no tolerance" in capsys.readouterr().err
 
 
 SKEWED = """\

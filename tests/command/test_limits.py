@@ -95,6 +95,7 @@ def job(tmp_path):
             "delay_bound": "64",
             "http": "127.0.0.1:0",
             "output": None,
+            "output_format": None,
             "deadline_s": 0.01,
             "max_iterations": None,
             "check": False,

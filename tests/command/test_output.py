@@ -110,6 +110,30 @@ def test_string_ids_come_back_as_strings_and_are_quoted_only_where_they_must_be(
     assert mixed.read_text() == 'vertex,value\n"a,b",1.0\nc,2.0\n'
 
 
+def test_ldbc_has_lines_without_a_header_and_words_of_its_own_for_what_is_out_of_reach(tmp_path):
+    path = tmp_path / "out"
+
+    def written(values, reached, **options):
+        table = result_table(np.array([-4, 7, 8, 2**62], np.int64), np.array(values), np.array(reached))
+        write_result(str(path), table, output_format="ldbc", **options)
+        return path.read_text()
+
+    reached = [True, False, True, True]
+    lengths = written([0.0, np.inf, 0.1 + 0.2, 1e-7], reached)
+    assert lengths == f"-4 0.0\n7 infinity\n8 0.30000000000000004\n{2**62} 1e-7\n"
+    hops = written([0.0, np.inf, 1.0, 2.0**40], reached, are_counts=True)
+    assert hops == f"-4 0\n7 9223372036854775807\n8 1\n{2**62} {2**40}\n"
+    labels = written([2**63 - 1, -(2**63), 2**53 + 1, 0], [True] * 4)
+    assert labels == f"-4 {2**63 - 1}\n7 {-(2**63)}\n8 {2**53 + 1}\n{2**62} 0\n"
+    assert written([np.inf, -np.inf, 1.0, 2.0], reached).startswith("-4 infinity\n7 infinity\n8 1.0\n")
+
+
+def test_an_empty_result_of_ldbc_is_nothing(tmp_path):
+    table = result_table(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.bool_))
+    write_result(str(tmp_path / "out"), table, output_format="ldbc")
+    assert (tmp_path / "out").read_bytes() == b""
+
+
 def test_an_empty_result_is_a_header_alone(tmp_path):
     assert _write(tmp_path / "out.csv", [], []).read_bytes() == b"vertex,value\n"
 

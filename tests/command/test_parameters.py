@@ -154,6 +154,7 @@ _OPTIONS = {
     "pipeline": None,
     "pipeline_arguments": (),
     "output": None,
+    "output_format": None,
     "deadline_s": 300.0,
     "max_iterations": None,
     "check": False,
@@ -212,6 +213,15 @@ def test_the_changelog_says_of_nothing_that_works_that_it_is_refused():
         ({"when_deleted": "earliest"}, "--when-deleted is about a topic"),
         ({"until_end": True}, "--until-end is about a topic"),
         ({"output": "-"}, "--output is written when the input ends"),
+        ({"output_format": "ldbc"}, "--output-format ldbc says how --output is written, and there is none"),
+        (
+            {"output_format": "ldbc", "output": "-", "edges": (__file__,), "ids": "string"},
+            "--output-format ldbc has whole numbers for vertices, and --ids is string",
+        ),
+        (
+            {"output_format": "ldbc", "output": "ranks.csv", "edges": (__file__,)},
+            ".csv names a format, and --output-format ldbc is another",
+        ),
         ({"edges": ("no-such.csv",)}, "no such file"),
         ({"edges": (".",)}, "is a folder"),
         ({"edges": ("-", "-")}, "twice"),

@@ -12,6 +12,8 @@ import numpy as np
 from apps.pagerank import PageRank
 from apps.sssp import ShortestPaths
 from tests.kinds.accumulative.truth import distance, pagerank
+from tests.kinds.counting.naive import among_neighbours
+from tests.kinds.counting.programs import Weighed
 from tests.kinds.rounds.naive import propagated
 from tests.kinds.rounds.programs import Colours
 from tests.kinds.toy.program import InWeights
@@ -80,6 +82,20 @@ class BoundedSample(Sample):
         assert distance(found, expected) <= 2 * self.program.accuracy
 
 
+class CountedSample(Sample):
+    """Of a kind whose main loop keeps a graph, and has no values."""
+
+    def check_main(self, found, expected):
+        assert found == dict.fromkeys(expected, -math.inf)
+
+
+def weighed(edges, vertices, program):
+    return {
+        vertex: program.weight * inside + neighbours
+        for vertex, (neighbours, inside) in among_neighbours(edges, vertices).items()
+    }
+
+
 def ranks(edges, vertices, program):
     return pagerank(edges, vertices, program.damping, program.personalisation)
 
@@ -112,6 +128,7 @@ SAMPLES = {
         PageRank(tolerance=1e-11, accuracy=1e-8), {"damping": 0.5, "personalisation": (3, 1, 3)}, ranks
     ),
     "rounds": Sample(Colours(rounds=5, colours=7), {"colours": 3}, colours),
+    "counting": CountedSample(Weighed(2.0), {"weight": 0.5}, weighed),
     "toy": Sample(InWeights(2.0), {"factor": -3.0}, in_weights),
 }
 """By kind."""

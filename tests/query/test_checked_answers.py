@@ -14,6 +14,7 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.connected_components import ConnectedComponents
 from apps.label_propagation import LabelPropagation
+from apps.local_clustering import LocalClustering
 from apps.pagerank import PageRank
 from apps.reachability import Reachability
 from apps.sssp import ShortestPaths
@@ -41,7 +42,9 @@ PROGRAMS = {
     "reachability": Reachability(sources=(1, 7)),
     "connected_components": ConnectedComponents(),
     "label_propagation": LabelPropagation(rounds=4),
+    "local_clustering": LocalClustering(),
     "pagerank": PageRank(tolerance=1e-9),
+    "pagerank by rounds": PageRank(rounds=4),
 }
 
 

@@ -181,3 +181,45 @@ def test_labels_are_accepted_or_refused(monkeypatch, workers, undirected):
         plant(monkeypatch, RoundsState, 1)
         with pytest.raises(CheckFailed, match=r"vertex \d+ has the label \d+, but after 6 rounds it is \d+"):
             labels.query(check=True).result(TIMEOUT_S)
+
+
+@pytest.mark.parametrize("undirected", [False, True])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ranks_after_rounds_are_accepted_or_refused(monkeypatch, workers, undirected):
+    with tornado.open("memory:", workers=workers) as session:
+        stream = session.stream("links", undirected=undirected)
+        ranks = stream.start(PageRank(rounds=6, damping=0.9))
+        stream.insert(RECORDS.src, RECORDS.dst)
+        stream.remove(RECORDS.src[::3], RECORDS.dst[::3])
+        stream.add_vertices([10**6])
+        for certificate in (
+            ranks.query(check=True).certificate,
+            ranks.query(parameters={"damping": 0.0}, check=True).certificate,
+            ranks.query(top=3, check=True).certificate,
+            ranks.query(at=ranks.checkpoint(), check=True).certificate,
+        ):
+            assert (certificate["kind"], certificate["checked"]) == ("exact", True)
+            assert 0 <= certificate["check"]["difference"] <= certificate["check"]["rounding"] < 1e-11
+        for error in (1e-9, -1e-9):
+            plant(monkeypatch, RoundsState, error)
+            with pytest.raises(
+                CheckFailed, match=r"vertex \d+ has [\d.e-]+, but after 6 rounds it is [\d.e-]+, and"
+            ):
+                ranks.query(check=True).result(TIMEOUT_S)
+            monkeypatch.undo()
+
+
+def test_ranks_after_rounds_are_checked_afterwards_up_to_rounding():
+    with tornado.open("memory:", workers=2) as session:
+        ranks = session.start(PageRank(rounds=8))
+        feed(ranks)
+        answers = [ranks.query(), ranks.query(top=5), ranks.query(vertices=[5, 1, 10**12])]
+        # The same sums, added in another order, may end in other bits.
+        values = answers[0].result()._columns.value
+        values[:] = np.nextafter(values, 1.0)
+        for answer in answers:
+            assert answer.check()["checked"] is True
+        wrong = ranks.query()
+        wrong.result()._columns.value[3] += 1e-9
+        with pytest.raises(CheckFailed, match="other values than a checked answer"):
+            wrong.check()

@@ -4,21 +4,25 @@ They are functions of arrays: the rows of an answer, and the edges of the graph 
 (`VertexProgram.checker`); whoever holds an answer and its edges asks it.
 """
 
+from .clustering import ClusteringCheck
 from .components import ComponentsCheck
 from .contract import AnswerToCheck, Checker, EdgePage, Edges, Fault, Verdict
 from .labels import LabelsCheck
 from .paths import PathsCheck
+from .rank_rounds import RankRoundsCheck
 from .ranks import RanksCheck
 
 __all__ = [
     "AnswerToCheck",
     "Checker",
+    "ClusteringCheck",
     "ComponentsCheck",
     "EdgePage",
     "Edges",
     "Fault",
     "LabelsCheck",
     "PathsCheck",
+    "RankRoundsCheck",
     "RanksCheck",
     "Verdict",
 ]

@@ -1,4 +1,4 @@
-"""The compiled loops behind `ranks.py`. Sums are kept as two numbers each, so that they lose nothing of what is added to a hub.
+"""The compiled loops behind `ranks.py` and `rank_rounds.py`. Sums are kept as two numbers each, so that they lose nothing of what is added to a hub.
 
 The sum of two numbers and its rounding error are those of Knuth (The Art of Computer Programming, volume 2, section 4.2.2).
 """
@@ -45,6 +45,22 @@ def add_shares(
     for e in range(len(sources)):
         if weights[e] != 0.0:
             add_to(sums, errors, targets[e], per_weight[sources[e]] * weights[e])
+
+
+@njit(cache=True, nogil=True)
+def pass_on(
+    sources: NDArray[np.int32],
+    targets: NDArray[np.int32],
+    shares: NDArray[np.float64],
+    roundings: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    carried: NDArray[np.float64],
+) -> None:
+    """Add to each vertex, along every edge, the share of its source, and how far that may be from what others have for it."""
+    for e in range(len(sources)):
+        add_to(sums, errors, targets[e], shares[sources[e]])
+        carried[targets[e]] += roundings[sources[e]]
 
 
 @njit(cache=True, nogil=True)

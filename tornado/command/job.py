@@ -370,7 +370,10 @@ class _Job:
         ids, values = found.arrays()
         reached = reached_of(values, found.worst)
         if self._deployment.interner is None:
-            write_result(output, result_table(ids, values, reached))
+            written_as = self._plan.output_format
+            are_counts = written_as is not None and loop.program.values_are_counts
+            table = result_table(ids, values, reached)
+            write_result(output, table, output_format=written_as, are_counts=are_counts)
             return ids
         names = np.array(self._deployment.served.codec.decode(ids), dtype=object)
         order = np.argsort(names, kind="stable")

@@ -1,8 +1,12 @@
-"""Result files: `.csv`, `.parquet`, `.arrow`, or `-` for CSV on standard output.
+"""Result files: `.csv`, `.parquet`, `.arrow`, or `-` for CSV on standard output; or lines as LDBC Graphalytics validates them.
 
 Guarantees: rows ascend by vertex id; a number read back has the same bits (Arrow writes the shortest decimal that does), and a
 whole number all its digits; the value of a vertex that was not reached is empty in CSV and null elsewhere, an infinity that is a
 value is `inf` in CSV; a file appears complete under its name or not at all.
+
+*LDBC Graphalytics* has a line `vertex value` for each vertex, without a header. Counts
+and labels are whole numbers, and 9223372036854775807 is a count that is not reached. Other numbers are decimals, and what is not
+reached is `infinity`.
 """
 
 from __future__ import annotations
@@ -11,9 +15,9 @@ import contextlib
 import os
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +30,14 @@ from ..value_types import Mask, ValueArray
 
 STANDARD_OUTPUT = "-"
 FORMATS = (".csv", ".parquet", ".arrow")
+OutputFormat = Literal["ldbc"]
+OUTPUT_FORMATS: Final = ("ldbc",)
 _ROWS_AT_ONCE = 1 << 18
 _MUST_BE_QUOTED = r'[",\r\n]'
+_LDBC_UNREACHED_COUNT = 2**63 - 1
 
 
-def check_output(target: str) -> None:
+def check_output(target: str, *, output_format: OutputFormat | None = None) -> None:
     """Refuse a target that cannot be written, before any work is done.
 
     Raises
@@ -41,7 +48,13 @@ def check_output(target: str) -> None:
     if target == STANDARD_OUTPUT:
         return
     path = Path(target)
-    if path.suffix.lower() not in FORMATS:
+    ending = path.suffix.lower()
+    if output_format is not None and ending in FORMATS:
+        raise InvalidArgument(
+            f"--output {target}: {ending} names a format, and --output-format {output_format} is another",
+            hint="Files of LDBC Graphalytics have no ending of their own.",
+        )
+    if output_format is None and ending not in FORMATS:
         raise InvalidArgument(
             f"--output {target}: the ending {path.suffix or '(none)'} names no format",
             hint=f"Formats are {', '.join(FORMATS)}, and - for CSV on standard output.",
@@ -83,7 +96,9 @@ def result_table(
     return pa.table({"vertex": vertices, "value": numbers})
 
 
-def write_result(target: str, table: pa.Table) -> None:
+def write_result(
+    target: str, table: pa.Table, *, output_format: OutputFormat | None = None, are_counts: bool = False
+) -> None:
     """Write a result; a file takes its name only when it is complete and on the disk.
 
     Parameters
@@ -92,15 +107,24 @@ def write_result(target: str, table: pa.Table) -> None:
         A path that `check_output` accepts, or `-`.
     table : pyarrow.Table
         As `result_table` makes it.
+    output_format : {"ldbc"}, optional
+        How it is written; left out, as the name says.
+    are_counts : bool
+        Whether values count something, though they are floats: LDBC writes them as whole numbers.
     """
     if target == STANDARD_OUTPUT:
-        _write_csv(table, sys.stdout.buffer)
+        if output_format is None:
+            _write_csv(table, sys.stdout.buffer)
+        else:
+            _write_ldbc(table, sys.stdout.buffer, are_counts=are_counts)
         sys.stdout.buffer.flush()
         return
     path = Path(target)
     with _atomically(path) as sink:
         ending = path.suffix.lower()
-        if ending == ".csv":
+        if output_format is not None:
+            _write_ldbc(table, sink, are_counts=are_counts)
+        elif ending == ".csv":
             _write_csv(table, sink)
         elif ending == ".parquet":
             pa.parquet.write_table(table, sink)
@@ -112,11 +136,21 @@ def write_result(target: str, table: pa.Table) -> None:
 def _write_csv(table: pa.Table, sink: BinaryIO) -> None:
     # Not pyarrow.csv: it quotes the header and either all strings or none.
     sink.write(b"vertex,value\n")
+    _write_lines(table, sink, ",", _texts)
+
+
+def _write_ldbc(table: pa.Table, sink: BinaryIO, *, are_counts: bool) -> None:
+    _write_lines(table, sink, " ", _ldbc_counts if are_counts else _ldbc_texts)
+
+
+def _write_lines(
+    table: pa.Table, sink: BinaryIO, separator: str, texts_of: Callable[[pa.Array], pa.Array]
+) -> None:
     # In slices: the numbers as text are larger than the numbers.
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        columns = [_texts(batch["vertex"]), _texts(batch["value"])]
+        columns = [_texts(batch["vertex"]), texts_of(batch["value"])]
         rows = pa.compute.binary_join_element_wise(
-            *columns, ",", null_handling="replace", null_replacement=""
+            *columns, separator, null_handling="replace", null_replacement=""
         )
         lines = pa.compute.binary_join_element_wise(rows, "", "\n")
         # The texts of a fresh string array lie behind each other in its last buffer.
@@ -130,6 +164,20 @@ def _texts(column: pa.Array) -> pa.Array:
         return _quoted(column)
     texts = pa.compute.cast(column, pa.string())
     return _recognisable(texts) if pa.types.is_floating(column.type) else texts
+
+
+def _ldbc_counts(column: pa.Array) -> pa.Array:
+    """Return a column of counts as text."""
+    counts = pa.compute.cast(column, pa.int64())
+    return pa.compute.cast(pa.compute.fill_null(counts, _LDBC_UNREACHED_COUNT), pa.string())
+
+
+def _ldbc_texts(column: pa.Array) -> pa.Array:
+    """Return a column of other values as text."""
+    if not pa.types.is_floating(column.type):
+        return _ldbc_counts(column)
+    texts = pa.compute.fill_null(_texts(column), "infinity")
+    return pa.compute.if_else(pa.compute.equal(texts, "inf"), "infinity", texts)
 
 
 def _quoted(texts: pa.Array) -> pa.Array:

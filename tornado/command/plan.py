@@ -32,7 +32,7 @@ from ..ingest.kafka.settings import (
     parse_brokers,
 )
 from .kafka_config import read_client_settings, require_client
-from .output import STANDARD_OUTPUT, check_output
+from .output import STANDARD_OUTPUT, OutputFormat, check_output
 from .pipeline import PipelineSettings
 
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ class RunPlan:
         What fills the loop from a process of its own.
     output : str or None
         Where the result goes when the input ends.
+    output_format : str or None
+        How it is written; None: as its name says.
     check : bool
         Whether it is verified before it is written.
     checkpoint_every_s : float or None
@@ -170,6 +172,7 @@ class RunPlan:
     address: Address | None
     pipeline: PipelineSettings | None
     output: str | None
+    output_format: OutputFormat | None
     deadline_s: float
     max_iterations: int | None
     check: bool
@@ -232,8 +235,9 @@ class RunPlan:
                 f"--output {output} would be written by each of several loops",
                 hint=f"Put {LOOP_IN_OUTPUT} into it, such as {LOOP_IN_OUTPUT}.csv: the name of the loop comes there.",
             )
+        _check_format(options)
         if output is not None:
-            check_output(output)
+            check_output(output, output_format=options["output_format"])
         elif options["check"]:
             raise InvalidArgument(
                 "--check verifies what --output writes, and there is none",
@@ -260,6 +264,7 @@ class RunPlan:
             address=address,
             pipeline=pipeline,
             output=output,
+            output_format=options["output_format"],
             deadline_s=options["deadline_s"],
             max_iterations=options["max_iterations"],
             check=options["check"],
@@ -357,6 +362,22 @@ def _refuse_unsupported(options: Mapping[str, Any]) -> None:
     if store is not None and store.startswith("postgresql:"):
         raise NotSupported(
             "--store postgresql: is not supported in this version", hint="Use lmdb:///DIR or memory:."
+        )
+
+
+def _check_format(options: Mapping[str, Any]) -> None:
+    output_format = options["output_format"]
+    if output_format is None:
+        return
+    if options["output"] is None:
+        raise InvalidArgument(
+            f"--output-format {output_format} says how --output is written, and there is none",
+            hint="Add --output.",
+        )
+    if options["ids"] == "string":
+        raise InvalidArgument(
+            f"--output-format {output_format} has whole numbers for vertices, and --ids is string",
+            hint="Leave one of them out.",
         )
 
 

@@ -9,6 +9,7 @@ import click
 from ..config import DEFAULT_KEPT_SNAPSHOTS, Settings
 from ..query.programs import ProgramEntry
 from .listing import json_option
+from .output import OUTPUT_FORMATS
 from .parameters import (
     OTHERS_KEY,
     PROGRAM_KEY,
@@ -183,6 +184,11 @@ class RunCommand(ProgramCommand):
     "--output",
     metavar="PATH",
     help="When the input ends, write the exact result (.csv, .parquet, .arrow; `-` is CSV on standard output).",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(OUTPUT_FORMATS),
+    help="Write lines `vertex value` as LDBC Graphalytics validates them, to a file of any other ending. Default: by the name.",
 )
 @click.option(
     "--deadline-s",

@@ -43,6 +43,8 @@ class VertexProgram:
         The name of its kind, which the base class of the kind says.
     worst
         The value of a vertex that was not reached.
+    values_are_counts
+        Whether values count something, though they are floats; some formats write them as whole numbers.
     """
 
     program_kind: ClassVar[str] = ""
@@ -52,6 +54,7 @@ class VertexProgram:
     delay_bounds: ClassVar[tuple[int, int | None]] = (1, None)
     both_ways: ClassVar[bool] = False
     fixed_parameters: ClassVar[frozenset[str]] = frozenset()
+    values_are_counts: ClassVar[bool] = False
 
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
         """Which records this program cannot take (a mask over the batch), and why.

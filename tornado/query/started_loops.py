@@ -55,14 +55,13 @@ class StartedLoop:
             When the program is not that app's, or a parameter has no form in JSON.
         """
         kind = load_program(app).kind
-        if kind is not type(program):
+        fields = dataclasses.fields(program) if dataclasses.is_dataclass(program) else ()
+        parameters = {field.name: getattr(program, field.name) for field in fields if field.init}
+        if not _makes(kind, type(program), parameters):
             raise InvalidArgument(
                 f"the program of the app {app!r} is {kind.__name__}, and not {type(program).__name__}",
                 hint="Name the app that the program is from, or leave it out.",
             )
-        parameters = {
-            field.name: getattr(program, field.name) for field in dataclasses.fields(kind) if field.init
-        }
         try:
             return cls(name, app, json.loads(json.dumps(parameters, default=_plain)), delay_bound)
         except TypeError as error:
@@ -144,6 +143,14 @@ class StartedLoops:
 
 def _line_of(stream: str) -> str:
     return f"{stream}/loops"
+
+
+def _makes(kind: type, wanted: type, parameters: dict[str, Any]) -> bool:
+    """Whether the class of an app makes such a program of these parameters: they may choose another class than that."""
+    try:
+        return type(kind(**parameters)) is wanted
+    except TypeError:  # it has other parameters
+        return False
 
 
 def _plain(value: Any) -> Any:
