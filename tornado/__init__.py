@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         AnswerToCheck,
         Checker,
         ComponentsCheck,
+        CoresCheck,
         EdgePage,
         Fault,
         LabelsCheck,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
     from .kinds.accumulative.program import AccumulativeProgram
+    from .kinds.cores.program import CoresProgram
     from .kinds.general.program import GeneralProgram
     from .kinds.rounds.program import RoundsProgram
     from .kinds.selective.program import SelectiveProgram
@@ -45,6 +47,8 @@ __all__ = [
     "AnswerToCheck",
     "Checker",
     "ComponentsCheck",
+    "CoresCheck",
+    "CoresProgram",
     "EdgeBatch",
     "EdgePage",
     "Fault",
@@ -71,6 +75,8 @@ _HOMES = {
     "AnswerToCheck": ".checking",
     "Checker": ".checking",
     "ComponentsCheck": ".checking",
+    "CoresCheck": ".checking",
+    "CoresProgram": ".kinds.cores.program",
     "EdgeBatch": ".records.edge_batch",
     "EdgePage": ".checking",
     "Fault": ".checking",

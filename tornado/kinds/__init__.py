@@ -12,5 +12,6 @@ KINDS: Final = {
     "general": f"{__name__}.general.kind",
     "accumulative": f"{__name__}.accumulative.kind",
     "rounds": f"{__name__}.rounds.kind",
+    "cores": f"{__name__}.cores.kind",
 }
 """Where the object `KIND` of each kind is, by the name that its programs say."""
