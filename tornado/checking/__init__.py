@@ -6,6 +6,7 @@ They are functions of arrays: the rows of an answer, and the edges of the graph 
 
 from .components import ComponentsCheck
 from .contract import AnswerToCheck, Checker, EdgePage, Edges, Fault, Verdict
+from .cores import CoresCheck
 from .labels import LabelsCheck
 from .paths import PathsCheck
 from .ranks import RanksCheck
@@ -14,6 +15,7 @@ __all__ = [
     "AnswerToCheck",
     "Checker",
     "ComponentsCheck",
+    "CoresCheck",
     "EdgePage",
     "Edges",
     "Fault",

@@ -55,11 +55,12 @@ class Coordinator:
         if phase == REST:
             return self._tell(LOWER)
         reports = [self._reports[each] for each in sorted(self._reports)]
-        if len(reports) < self._workers or not _nothing_is_under_way(reports):
+        if len(reports) < self._workers or _is_something_under_way(reports):
             return None
         if phase in (WAVE, RAISE_ALL):
             return self._tell(LOWER)
-        return self._tell(self._phase_after_falling(reports))
+        following = self._phase_after_falling(reports)
+        return self._tell(following, is_converged=following == FINISH)
 
     def stop(self) -> Instruction | None:
         """Have all parts finish, wherever they are."""
@@ -80,28 +81,18 @@ class Coordinator:
             return RAISE_ALL
         return RAISE_ALL if waves_cost > _MOST_VISITS * sum(report.edges for report in reports) else WAVE
 
-    def _tell(self, phase: int) -> Instruction:
+    def _tell(self, phase: int, *, is_converged: bool = False) -> Instruction:
         if phase == RAISE_ALL:
             self._visits_before = None
-        is_converged = phase == FINISH and self._are_all_exact()
         self.instruction = Instruction(self.instruction.number + 1, phase, is_converged)
         self._reports.clear()
         return self.instruction
 
-    def _are_all_exact(self) -> bool:
-        """Whether the reports say that estimates are exact."""
-        reports = list(self._reports.values())
-        return (
-            self.instruction.phase == LOWER
-            and len(reports) == self._workers
-            and _nothing_is_under_way(reports)
-            and not any(report.marks or report.needs_all or report.is_capped for report in reports)
-        )
 
-
-def _nothing_is_under_way(reports: Sequence[Report]) -> bool:
-    return all(
-        sender.sent[target] == receiver.received[source]
+def _is_something_under_way(reports: Sequence[Report]) -> bool:
+    """Whether somebody has sent more than was taken in; reports are by worker."""
+    return any(
+        sender.sent[target] != receiver.received[source]
         for source, sender in enumerate(reports)
         for target, receiver in enumerate(reports)
         if source != target
