@@ -87,11 +87,13 @@ def hear_deltas(graph, lists, loop):
         if loop.counters[RESTORING] or producer == consumer:
             continue
         own = np.int64(loop.estimate[consumer])
-        if np.int64(loop.estimate[producer]) >= own:
-            if not came:
+        counts = np.int64(loop.estimate[producer]) >= own
+        if not came:
+            if counts:
                 make_dirty(loop, consumer)
-            elif own < loop.counters[MOST]:
-                mark(loop, consumer)
+        # Who rises to its degree later tells nobody here.
+        elif own < loop.counters[MOST] and (counts or loop.counters[PHASE] == RAISE_ALL):
+            mark(loop, consumer)
 
 
 @nb.njit(cache=True, nogil=True)
