@@ -13,6 +13,7 @@ import pytest
 import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.connected_components import ConnectedComponents
+from apps.core_number import CoreNumber
 from apps.label_propagation import LabelPropagation
 from apps.pagerank import PageRank
 from apps.reachability import Reachability
@@ -42,6 +43,7 @@ PROGRAMS = {
     "connected_components": ConnectedComponents(),
     "label_propagation": LabelPropagation(rounds=4),
     "pagerank": PageRank(tolerance=1e-9),
+    "core_number": CoreNumber(),
 }
 
 
