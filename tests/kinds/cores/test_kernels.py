@@ -81,10 +81,13 @@ class Alone:
         if self.counters[CURSOR_KIND] or self.counters[names.PHASE] == RAISE_ALL:
             return
         estimates, flags = self.by_vertex(self.columns.estimate), self.by_vertex(self.columns.flags)
+        supports = self.by_vertex(self.columns.support)
         near = neighbours(self.prefix.edges, self.prefix.vertices)
         assert all(flags[vertex] & OWN for vertex in near)
         for vertex in near:
             assert flags[vertex] & DIRTY or estimates[vertex] <= supported(near, estimates, vertex), vertex
+            count = sum(estimates[other] >= estimates[vertex] for other in near[vertex])
+            assert supports[vertex] <= count, vertex
         for members in liftable_sets(near, estimates, self.most):
             assert any(flags[vertex] & (MARKED | RAISED | WAITING) for vertex in members), members
         queued = [self.counters[name] for name in (names.DIRTY_LENGTH, names.WAVE_LENGTH, names.MARKS)]
@@ -149,7 +152,7 @@ IN_THE_KERNEL = {
         "counts",
     ),
     "an edge that went makes nobody dirty": (
-        "                make_dirty(loop, consumer)",
+        "                lose_support(loop, consumer)",
         "                pass",
     ),
     "a wave goes no further": ("                join_wave(loop, row)", "                pass"),

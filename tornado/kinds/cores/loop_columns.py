@@ -62,12 +62,15 @@ OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel ha
 
 
 class CoreColumns(NamedTuple):
-    """Arrays of one loop. The first three are fields of one record of 16 bytes a row, as a neighbour is counted by two of them.
+    """Arrays of one loop. The first four are fields of one record of 16 bytes a row: what is read of a neighbour lies together.
 
-    A fork copies estimates and flags, and `subscribers`.
+    A fork copies estimates with their support, flags and `subscribers`.
     """
 
     estimate: RowInt32s  # int32[rows], of own vertices, and of ghosts as heard last
+    support: (
+        RowInt32s  # int32[rows], no more than the neighbours that have at least the estimate of an own vertex
+    )
     stamp: RowInt32s  # int32[rows], the last gather that counted this row: a neighbour counts once, however many edges there are
     flags: RowUint8s  # uint8[rows]
 

@@ -20,9 +20,9 @@ _HISTORY = 1 << 10  # iterations whose statistics are kept
 # What there is of a row in one place: see `CoreColumns`.
 _RECORD = np.dtype(
     {
-        "names": ["estimate", "stamp", "flags"],
-        "formats": ["<i4", "<i4", "u1"],
-        "offsets": [0, 4, 8],
+        "names": ["estimate", "support", "stamp", "flags"],
+        "formats": ["<i4", "<i4", "<i4", "u1"],
+        "offsets": [0, 4, 8, 12],
         "itemsize": 16,
     }
 )
@@ -151,7 +151,8 @@ class CoreState:
 
     def values_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """The estimates of rows: int64[rows], a copy."""
-        return self.columns.estimate[rows].astype(np.int64)
+        values: NDArray[np.int64] = self.columns.estimate[rows].astype(np.int64)
+        return values
 
     def place(self, rows: NDArray[np.integer[Any]], values: NDArray[np.int64]) -> None:
         """Set the estimates of own rows, of which none is waiting."""

@@ -33,6 +33,19 @@ def make_dirty(loop, row):
 
 
 @nb.njit(cache=True)
+def lose_support(loop, row):
+    """A neighbour that may have counted for a vertex does not any more.
+
+    How many count is never said too high: parallel edges may each take one away, and who begins to count is not added. So a
+    vertex is looked at again at the latest when it has to fall.
+    """
+    support = np.int64(loop.support[row]) - 1
+    loop.support[row] = support
+    if support < np.int64(loop.estimate[row]):
+        make_dirty(loop, row)
+
+
+@nb.njit(cache=True)
 def take_dirty(loop):
     """The row that has been dirty for longest, which is clean from now on."""
     row = np.int64(loop.dirty[loop.counters[DIRTY_FIRST] & loop.ring_mask[0]])

@@ -28,7 +28,7 @@ from .loop_columns import (
     VERSION,
     WORKER,
 )
-from .queue_kernel import make_dirty, mark, outbox_is_full, send
+from .queue_kernel import lose_support, mark, outbox_is_full, send
 from .scan_kernel import consumers_here, run_cursor, set_cursor
 
 _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
@@ -50,6 +50,7 @@ def admit_rows(graph, loop):
     for row in range(loop.counters[ROWS_SEEN], graph.counters[ROWS]):
         is_own = graph.owner[row] == loop.counters[WORKER]
         loop.estimate[row] = 0 if is_own else UNKNOWN
+        loop.support[row] = 0
         loop.stamp[row] = 0
         loop.flags[row] = OWN if is_own else 0
         loop.subscribers[row] = np.uint64(0)
@@ -90,7 +91,7 @@ def hear_deltas(graph, lists, loop):
         counts = np.int64(loop.estimate[producer]) >= own
         if not came:
             if counts:
-                make_dirty(loop, consumer)
+                lose_support(loop, consumer)
         # Who rises to its degree later tells nobody here.
         elif own < loop.counters[MOST] and (counts or loop.counters[PHASE] == RAISE_ALL):
             mark(loop, consumer)

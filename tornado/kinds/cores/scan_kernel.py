@@ -38,7 +38,7 @@ from .loop_columns import (
     VERSION,
     WAVE,
 )
-from .queue_kernel import join_wave, make_dirty, mark, note_raised, send_all
+from .queue_kernel import join_wave, lose_support, make_dirty, mark, note_raised, send_all
 
 _EDGES_AHEAD = 8  # edges that memory is asked for before their turn
 
@@ -151,7 +151,7 @@ def hear_change(loop, row, old, new):
     own = np.int64(loop.estimate[row])
     if new < old:
         if new < own <= old:
-            make_dirty(loop, row)
+            lose_support(loop, row)
     elif old <= own < new and own < loop.counters[MOST]:
         if loop.counters[PHASE] == WAVE:
             if loop.flags[row] & RAISED == 0:
@@ -212,6 +212,7 @@ def finish_lower(graph, loop):
         above += np.int64(loop.counts[supported])
     for value in range(own + 1):
         loop.counts[value] = 0
+    loop.support[row] = above
     if supported < own:
         if loop.flags[row] & RAISED:
             loop.flags[row] &= ~np.uint8(RAISED)
@@ -229,6 +230,7 @@ def finish_wave(graph, loop):
         loop.counts[value] = 0
     if above > own and own < loop.counters[MOST]:
         note_raised(loop, row)
+        loop.support[row] = 0  # who rises beside it is not known yet
         make_dirty(loop, row)
         change_estimate(graph, loop, row, own, own + 1)
 

@@ -129,6 +129,7 @@ def raise_all(graph, loop, first, fuel):
             degree = min(most_neighbours(graph, loop, row), loop.counters[MOST])
             if degree > loop.estimate[row]:
                 loop.estimate[row] = degree
+                loop.support[row] = 0
                 loop.counters[UPDATES] += 1
                 send_all(loop, loop.subscribers[row], UPDATE, graph.ids[row], degree)
                 make_dirty(loop, row)
@@ -169,6 +170,7 @@ def fork(loop, branch):
     copy_who_hears(loop, branch)
     for row in range(loop.counters[ROWS_SEEN]):
         branch.estimate[row] = loop.estimate[row]
+        branch.support[row] = loop.support[row]
     counters, mask = loop.counters, loop.ring_mask[0]
     for place in range(counters[DIRTY_LENGTH]):
         make_dirty(branch, np.int64(loop.dirty[(counters[DIRTY_FIRST] + place) & mask]))
@@ -187,3 +189,4 @@ def fork_fresh(loop, branch):
     copy_who_hears(loop, branch)
     for row in range(loop.counters[ROWS_SEEN]):
         branch.estimate[row] = 0 if branch.flags[row] & OWN else UNKNOWN
+        branch.support[row] = 0
