@@ -17,7 +17,7 @@ from . import loop_columns as names
 from .bundle import CoreBundle
 from .loop_columns import FINISH
 from .loop_state import CoreState
-from .processor import FUEL, ArrivedBundle, CoreProcessor
+from .processor import FUEL, ArrivedEstimates, CoreProcessor
 
 
 class CoreBranch(ReadsEdges, CoreProcessor):
@@ -118,7 +118,7 @@ class CoreBranch(ReadsEdges, CoreProcessor):
 
     def _start(self) -> None:
         """Begin with what was kept; what workers that started earlier have sent already comes after it."""
-        self._arrived.extendleft(ArrivedBundle(bundle, self._begins_at) for bundle in reversed(self._kept))
+        self._arrived.extendleft(ArrivedEstimates(bundle, self._begins_at) for bundle in reversed(self._kept))
         self._kept.clear()
         self.is_started = True
         self.operator.activate()

@@ -37,7 +37,7 @@ class CoreMessages(NamedTuple):
 NO_MESSAGES = CoreMessages(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
-class Instruction(NamedTuple):
+class PhaseOrder(NamedTuple):
     """What the coordinator tells all parts.
 
     Attributes
@@ -55,7 +55,7 @@ class Instruction(NamedTuple):
     is_converged: bool = False
 
 
-class Report(NamedTuple):
+class PhaseReport(NamedTuple):
     """What a part tells the coordinator when it has nothing left to do in a phase.
 
     Attributes
@@ -87,7 +87,7 @@ class Report(NamedTuple):
     is_capped: bool = False
 
 
-Notice = Instruction | Report
+Notice = PhaseOrder | PhaseReport
 
 
 @dataclass(frozen=True, slots=True)

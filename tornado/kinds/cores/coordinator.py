@@ -12,16 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .bundle import Instruction, Report
+from .bundle import PhaseOrder, PhaseReport
 from .loop_columns import FINISH, LOWER, RAISE_ALL, REST, WAVE
 
 _MARKED_SHARE = 8  # with one in so many vertices marked all are raised
-_MOST_VISITS = (
-    4  # so many times the edges, visited by waves that follow each other, and all are raised after all
-)
+# So many times the edges, visited by waves that follow each other, and all are raised after all: about what that costs.
+_MOST_VISITS = 16
 
 
-class Coordinator:
+class PhaseCoordinator:
     """See the module.
 
     Parameters
@@ -38,13 +37,13 @@ class Coordinator:
     """
 
     def __init__(self, *, workers: int, rests: bool) -> None:
-        self.instruction = Instruction(0, REST if rests else LOWER)
+        self.instruction = PhaseOrder(0, REST if rests else LOWER)
         self._workers = workers
         self._rests = rests
-        self._reports: dict[int, Report] = {}
+        self._reports: dict[int, PhaseReport] = {}
         self._visits_before: int | None = None  # the first of the waves that follow each other
 
-    def hear(self, worker: int, report: Report) -> Instruction | None:
+    def hear(self, worker: int, report: PhaseReport) -> PhaseOrder | None:
         """Take in a report; return what all parts are to be told, if anything."""
         phase = self.instruction.phase
         if report.number != self.instruction.number or phase == FINISH:
@@ -62,11 +61,11 @@ class Coordinator:
         following = self._phase_after_falling(reports)
         return self._tell(following, is_converged=following == FINISH)
 
-    def stop(self) -> Instruction | None:
+    def stop(self) -> PhaseOrder | None:
         """Have all parts finish, wherever they are."""
         return None if self.instruction.phase == FINISH else self._tell(FINISH)
 
-    def _phase_after_falling(self, reports: Sequence[Report]) -> int:
+    def _phase_after_falling(self, reports: Sequence[PhaseReport]) -> int:
         marks = sum(report.marks for report in reports)
         if any(report.needs_all for report in reports):
             return RAISE_ALL
@@ -81,15 +80,15 @@ class Coordinator:
             return RAISE_ALL
         return RAISE_ALL if waves_cost > _MOST_VISITS * sum(report.edges for report in reports) else WAVE
 
-    def _tell(self, phase: int, *, is_converged: bool = False) -> Instruction:
+    def _tell(self, phase: int, *, is_converged: bool = False) -> PhaseOrder:
         if phase == RAISE_ALL:
             self._visits_before = None
-        self.instruction = Instruction(self.instruction.number + 1, phase, is_converged)
+        self.instruction = PhaseOrder(self.instruction.number + 1, phase, is_converged)
         self._reports.clear()
         return self.instruction
 
 
-def _is_something_under_way(reports: Sequence[Report]) -> bool:
+def _is_something_under_way(reports: Sequence[PhaseReport]) -> bool:
     """Whether somebody has sent more than was taken in; reports are by worker."""
     return any(
         sender.sent[target] != receiver.received[source]

@@ -19,7 +19,7 @@ from ...loops.part import StreamView
 from ...loops.share import Share
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
-from .bundle import CoreBundle, CoreMessages, Instruction, Notice, Report
+from .bundle import CoreBundle, CoreMessages, PhaseOrder, Notice, PhaseReport
 from .compile import core_kernel
 from .main_processor import CoreMain
 from .program import CoresProgram
@@ -169,10 +169,10 @@ def _written(notice: Notice | None) -> tuple[object, ...]:
 def _read(fields: Sequence[Any]) -> Notice | None:
     if not fields:
         return None
-    if len(fields) == len(Instruction._fields):
-        return Instruction(*fields)
+    if len(fields) == len(PhaseOrder._fields):
+        return PhaseOrder(*fields)
     number, sent, received, *rest = fields
-    return Report(number, tuple(sent), tuple(received), *rest)
+    return PhaseReport(number, tuple(sent), tuple(received), *rest)
 
 
 def _loaded(text: str) -> ModuleType:

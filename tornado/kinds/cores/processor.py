@@ -26,8 +26,8 @@ from ...loops.part import PartStatistics
 from ...timely import Scope
 from ..local_values import LocalValues
 from . import loop_columns as names
-from .bundle import CoreBundle, Instruction, Notice, Report
-from .coordinator import Coordinator
+from .bundle import CoreBundle, PhaseOrder, Notice, PhaseReport
+from .coordinator import PhaseCoordinator
 from .loop_columns import FINISH, RAISE_ALL, REST, WAVE
 from .loop_state import CoreState
 
@@ -36,7 +36,7 @@ _COORDINATOR = 0
 
 
 @dataclass(slots=True)
-class ArrivedBundle:
+class ArrivedEstimates:
     """A bundle that is being worked off."""
 
     bundle: CoreBundle
@@ -81,10 +81,10 @@ class CoreProcessor:
         self.next_iteration = 1
         self.needs_all = False
         self.state: CoreState
-        self._arrived: deque[ArrivedBundle] = deque()
-        self._coordinator = Coordinator(workers=workers, rests=rests) if worker == _COORDINATOR else None
-        self._instruction = Coordinator(workers=workers, rests=rests).instruction
-        self._reported: Report | None = None  # the last report on that
+        self._arrived: deque[ArrivedEstimates] = deque()
+        self._coordinator = PhaseCoordinator(workers=workers, rests=rests) if worker == _COORDINATOR else None
+        self._instruction = PhaseCoordinator(workers=workers, rests=rests).instruction
+        self._reported: PhaseReport | None = None  # the last report on that
         self._sent = [0] * workers  # bundles with messages, by worker
         self._received = [0] * workers
         self._row: int | None = None  # the first that is to be raised next, where all are
@@ -134,7 +134,7 @@ class CoreProcessor:
         self.bundles_received += 1
         if len(bundle):
             self._received[bundle.sender] += 1
-        self._arrived.append(ArrivedBundle(bundle, iteration))
+        self._arrived.append(ArrivedEstimates(bundle, iteration))
 
     def _receive(self) -> None:
         """Give the kernel the messages that have arrived, as far as its fuel goes."""
@@ -247,7 +247,7 @@ class CoreProcessor:
         instruction, counters = self._instruction, self.state.counters
         if instruction.phase == FINISH or (instruction.phase == REST and not self._needs_rise()):
             return
-        report = Report(
+        report = PhaseReport(
             number=instruction.number,
             sent=tuple(self._sent),
             received=tuple(self._received),
@@ -272,13 +272,13 @@ class CoreProcessor:
     def _take_notice(self, bundle: CoreBundle) -> None:
         """Take in what stands behind the messages of a bundle, which are taken in."""
         notice = bundle.notice
-        if isinstance(notice, Instruction):
+        if isinstance(notice, PhaseOrder):
             self._obey(notice)
-        elif isinstance(notice, Report):
+        elif isinstance(notice, PhaseReport):
             assert self._coordinator is not None
             self._tell_all(self._coordinator.hear(bundle.sender, notice))
 
-    def _tell_all(self, instruction: Instruction | None) -> None:
+    def _tell_all(self, instruction: PhaseOrder | None) -> None:
         """Of the coordinator: have all parts obey."""
         if instruction is not None:
             for target in range(self.workers):
@@ -286,7 +286,7 @@ class CoreProcessor:
                     self._tell(target, instruction)
             self._obey(instruction)
 
-    def _obey(self, instruction: Instruction) -> None:
+    def _obey(self, instruction: PhaseOrder) -> None:
         self.finish_cursor()
         self._instruction = instruction
         self._reported = None
