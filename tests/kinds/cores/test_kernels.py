@@ -108,6 +108,9 @@ def run(seed, kernel):
     ids = range(random.choice([6, 9, 16]))
     alone = Alone(kernel, most=random.choice([0, 0, 1, 3]))
     for batch in changes(seed, batches=8, size=random.choice([1, 3, 12]), ids=ids):
+        if random.random() < 0.2:  # it comes while all are being raised
+            alone.begin(RAISE_ALL)
+            alone.go_on(random.randrange(2, 2 * len(ids)))
         alone.apply(batch)
         fuel = random.choice([1, 4, 30, 1000])
         for _ in range(random.randrange(40)):

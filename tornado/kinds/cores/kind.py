@@ -19,7 +19,7 @@ from ...loops.part import StreamView
 from ...loops.share import Share
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
-from .bundle import CoreBundle, CoreMessages, PhaseOrder, Notice, PhaseReport
+from .bundle import CoreBundle, CoreMessages, Notice, PhaseOrder, PhaseReport
 from .compile import core_kernel
 from .main_processor import CoreMain
 from .program import CoresProgram

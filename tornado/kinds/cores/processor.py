@@ -26,7 +26,7 @@ from ...loops.part import PartStatistics
 from ...timely import Scope
 from ..local_values import LocalValues
 from . import loop_columns as names
-from .bundle import CoreBundle, PhaseOrder, Notice, PhaseReport
+from .bundle import CoreBundle, Notice, PhaseOrder, PhaseReport
 from .coordinator import PhaseCoordinator
 from .loop_columns import FINISH, RAISE_ALL, REST, WAVE
 from .loop_state import CoreState

@@ -13,6 +13,7 @@ from .loop_columns import (
     RAISED,
     RAISED_ROWS,
     RISEN,
+    ROWS_SEEN,
     WAITING,
     WAVE_FIRST,
     WAVE_LENGTH,
@@ -53,6 +54,34 @@ def take_dirty(loop):
     loop.counters[DIRTY_LENGTH] -= 1
     loop.flags[row] &= ~np.uint8(DIRTY)
     return row
+
+
+@nb.njit(cache=True)
+def order_dirty(loop):
+    """Have dirty rows wait in the order of their estimates, the least first, where none was raised by a wave.
+
+    So who is likeliest to fall does before those that count on it look at their neighbours.
+    """
+    first, length, mask = loop.counters[DIRTY_FIRST], loop.counters[DIRTY_LENGTH], loop.ring_mask[0]
+    greatest = np.int64(0)
+    for place in range(length):
+        row = np.int64(loop.dirty[(first + place) & mask])
+        loop.raised[place] = row  # the list of those that a wave raised has nothing in it
+        value = min(np.int64(loop.estimate[row]), loop.counters[ROWS_SEEN])
+        loop.counts[value] += 1
+        greatest = max(greatest, value)
+    before = np.int64(0)
+    for value in range(greatest + 1):
+        count = np.int64(loop.counts[value])
+        loop.counts[value] = before
+        before += count
+    for place in range(length):
+        row = np.int64(loop.raised[place])
+        value = min(np.int64(loop.estimate[row]), loop.counters[ROWS_SEEN])
+        loop.dirty[(first + np.int64(loop.counts[value])) & mask] = row
+        loop.counts[value] += 1
+    for value in range(greatest + 1):
+        loop.counts[value] = 0
 
 
 @nb.njit(cache=True)

@@ -18,8 +18,8 @@ any order this ends at the core numbers. Here estimates may also have to rise, a
 
 None of this needs phases (`coordinator.py`) to be right, only to come to an end: a vertex that fell before it heard of a rise is marked.
 
-Every function returns within its fuel (edges visited), but for sums over rows; a scan that was cut short is resumed by the next call
-before anything else, and the graph must not change until then.
+Every function returns within its fuel (edges visited), but for what goes over rows and no edge; a scan that was cut short is resumed by
+the next call before anything else, and the graph must not change until then.
 """
 
 import numba as nb
@@ -52,6 +52,7 @@ from .queue_kernel import (
     join_wave,
     make_dirty,
     mark,
+    order_dirty,
     outbox_is_full,
     send_all,
     take_dirty,
@@ -134,6 +135,8 @@ def raise_all(graph, loop, first, fuel):
                 send_all(loop, loop.subscribers[row], UPDATE, graph.ids[row], degree)
                 make_dirty(loop, row)
         row += 1
+    if row == loop.counters[ROWS_SEEN]:
+        order_dirty(loop)
     return row
 
 
