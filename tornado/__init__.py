@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Checker,
         ClusteringCheck,
         ComponentsCheck,
+        CoresCheck,
         EdgePage,
         Fault,
         LabelsCheck,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
     from .kinds.accumulative.program import AccumulativeProgram
+    from .kinds.cores.program import CoresProgram
     from .kinds.counting.program import CountingProgram
     from .kinds.general.program import GeneralProgram
     from .kinds.rounds.program import RoundsProgram
@@ -49,6 +51,8 @@ __all__ = [
     "Checker",
     "ClusteringCheck",
     "ComponentsCheck",
+    "CoresCheck",
+    "CoresProgram",
     "CountingProgram",
     "EdgeBatch",
     "EdgePage",
@@ -79,6 +83,8 @@ _HOMES = {
     "ClusteringCheck": ".checking",
     "ComponentsCheck": ".checking",
     "CountingProgram": ".kinds.counting.program",
+    "CoresCheck": ".checking",
+    "CoresProgram": ".kinds.cores.program",
     "EdgeBatch": ".records.edge_batch",
     "EdgePage": ".checking",
     "Fault": ".checking",

@@ -163,3 +163,37 @@ WRONG_LABELS = [
     Planted("each vertex is alone", {3: 3, 5: 5, 9: 9}, 3),
     Planted("all are one component", {4: 2, 9: 2, 7: 2}, 4),
 ]
+
+# A clique of four, 1 to 4, with both directions and a parallel edge; a triangle 5, 6, 7 that hangs on 4; a path 7 - 8 - 9; 10 has a
+# loop, and 11 nothing.
+FRIENDS = edges_of(
+    *[(one, other, 1.0) for one in (1, 2, 3) for other in range(one + 1, 5)],
+    (2, 1, 1.0),
+    (1, 2, 2.0),
+    (4, 5, 1.0),
+    (5, 6, 1.0),
+    (7, 6, 1.0),
+    (7, 5, 0.0),
+    (7, 8, 1.0),
+    (9, 8, 1.0),
+    (10, 10, 1.0),
+    (10, 10, 1.0),
+)
+CORES = {1: 3, 2: 3, 3: 3, 4: 3, 5: 2, 6: 2, 7: 2, 8: 1, 9: 1, 10: 0, 11: 0}
+
+WRONG_CORES = [
+    Planted("a number is one too high", {8: 2}, 8),
+    Planted("a number is one too low", {6: 1}, 6),
+    Planted("a whole core is one too low", {1: 2, 2: 2, 3: 2, 4: 2}, 1),
+    Planted("a whole core is one too high", {5: 3, 6: 3, 7: 3}, 5),
+    Planted("degrees in place of numbers", {1: 3, 4: 4, 5: 3, 7: 3, 8: 2}, 4),
+    Planted("parallel edges count", {1: 4, 2: 4}, 1),
+    Planted("a loop counts", {10: 1}, 10),
+    Planted("a vertex without edges has neighbours", {11: 1}, 11),
+    Planted("a vertex has no core number", {9: None}, 9),
+    Planted("a core number is negative", {11: -1}, 11),
+    Planted("a core number is beyond all vertices", {2: 2**40}, 2),
+    Planted("a path is peeled from the wrong end", {8: 0, 9: 0}, 8),
+    Planted("all are nothing", dict.fromkeys(range(1, 10), 0), 1),
+    Planted("two numbers are exchanged", {4: 2, 5: 3}, 4),
+]

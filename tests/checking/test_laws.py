@@ -4,14 +4,21 @@ import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations, permutations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checking.planted import answer_of, edges_of
 from tests.kinds.counting.naive import clustering
-from tornado.checking import ClusteringCheck, ComponentsCheck, LabelsCheck, PathsCheck, RankRoundsCheck
+from tornado.checking import (
+    ClusteringCheck,
+    ComponentsCheck,
+    CoresCheck,
+    LabelsCheck,
+    PathsCheck,
+    RankRoundsCheck,
+)
 
 VERTICES = range(5)
 WEIGHTS = st.sampled_from([0.0, 0.0, 1.0, 2.0, 0.1, 0.2, 1e16])
@@ -180,3 +187,37 @@ def test_labels_are_accepted_if_and_only_if_they_are_right(edges, data):
     fault = check.check(answer_of(claimed, labels=True), pages).fault
     wrong = [vertex for vertex in VERTICES if claimed[vertex] != right[vertex]]
     assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+
+
+@settings(deadline=None, max_examples=1500)
+@given(edges=EDGES, most=st.integers(0, 3), data=st.data())
+def test_core_numbers_are_accepted_if_and_only_if_they_are_right(edges, most, data):
+    neighbours = {vertex: set() for vertex in VERTICES}
+    for source, target, _ in edges:
+        if source != target:
+            neighbours[source].add(target)
+            neighbours[target].add(source)
+    right = dict.fromkeys(VERTICES, 0)
+    for members in subsets(VERTICES):
+        number = min(len(neighbours[vertex] & members) for vertex in members)
+        for vertex in members:
+            right[vertex] = max(right[vertex], number)
+    if most:
+        right = {vertex: min(number, most) for vertex, number in right.items()}
+    check, pages = CoresCheck(most), [edges_of(*edges)]
+    for labels in (True, False):
+        assert check.check(answer_of(right, labels=labels), pages).fault is None
+    claimed = {
+        vertex: data.draw(st.sampled_from([right[vertex], *right.values(), 0, 1, 2, 3, 4, None]))
+        for vertex in VERTICES
+    }
+    wrong = [vertex for vertex in VERTICES if claimed[vertex] != right[vertex]]
+    for labels in (True, False):
+        fault = check.check(answer_of(claimed, labels=labels), pages).fault
+        assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+
+
+def subsets(vertices):
+    return [
+        set(members) for count in range(1, len(vertices) + 1) for members in combinations(vertices, count)
+    ]

@@ -10,7 +10,15 @@ from tests.checking import planted
 from tests.checking.planted import answer_of, edges_of
 from tests.kinds.counting.naive import clustering
 from tests.kinds.rounds.naive import pageranks
-from tornado.checking import ClusteringCheck, ComponentsCheck, Edges, PathsCheck, RankRoundsCheck, RanksCheck
+from tornado.checking import (
+    ClusteringCheck,
+    ComponentsCheck,
+    CoresCheck,
+    Edges,
+    PathsCheck,
+    RankRoundsCheck,
+    RanksCheck,
+)
 from tornado.errors import InvalidArgument
 
 PATHS = {
@@ -97,6 +105,39 @@ def test_where_any_member_is_a_label_only_another_member_is_no_error(error):
     assert (fault is None) == (error.name == "a component is called by another vertex of it")
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_right_core_numbers_are_accepted(labels):
+    right = answer_of(planted.CORES, labels=labels)
+    finding = CoresCheck().check(right, in_pages(planted.FRIENDS, 3))
+    assert (finding.fault, finding.vertices, finding.edges) == (None, 11, len(planted.FRIENDS.sources))
+    lowered = {vertex: min(number, 2) for vertex, number in planted.CORES.items()}
+    assert CoresCheck(2).check(answer_of(lowered, labels=labels), [planted.FRIENDS]).fault is None
+    assert CoresCheck(2).check(right, [planted.FRIENDS]).fault.vertex == 1
+    assert CoresCheck(4).check(answer_of(lowered, labels=labels), [planted.FRIENDS]).fault.vertex == 1
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("error", planted.WRONG_CORES, ids=lambda error: error.name)
+def test_a_planted_error_in_core_numbers_is_found(error, labels):
+    answer = answer_of(error.into(planted.CORES), labels=labels)
+    fault = CoresCheck().check(answer, in_pages(planted.FRIENDS, 4)).fault
+    assert fault is not None
+    assert fault.vertex == error.first, fault
+
+
+@pytest.mark.parametrize("value", [2.5, math.nan, math.inf, -math.inf, 3.0000000000000004])
+def test_a_core_number_that_is_no_whole_number_is_found(value):
+    fault = CoresCheck().check(answer_of(planted.CORES | {6: value}), [planted.FRIENDS]).fault
+    assert fault.vertex == 6
+
+
+def test_core_numbers_without_edges_and_those_by_an_impossible_parameter():
+    assert CoresCheck().check(answer_of({}), []).fault is None
+    assert CoresCheck().check(answer_of({1: 0, 2: 0}, labels=True), []).fault is None
+    with pytest.raises(InvalidArgument, match="most is -1"):
+        CoresCheck(-1).check(answer_of({1: 0}), [])
+
+
 @pytest.mark.parametrize(
     ("rows", "vertex"),
     [
@@ -108,7 +149,7 @@ def test_where_any_member_is_a_label_only_another_member_is_no_error(error):
 )
 @pytest.mark.parametrize(
     "check",
-    [PathsCheck((1,)), ComponentsCheck(), RanksCheck(), RankRoundsCheck(3), ClusteringCheck()],
+    [PathsCheck((1,)), ComponentsCheck(), RanksCheck(), RankRoundsCheck(3), ClusteringCheck(), CoresCheck()],
     ids=lambda check: type(check).__name__,
 )
 def test_rows_that_do_not_fit_the_graph_are_found(check, rows, vertex):
@@ -542,4 +583,6 @@ def test_a_planted_error_in_clustering_is_found(kind):
 def test_no_two_kinds_of_errors_have_one_name_and_there_are_many():
     names = [f"{rule}: {error.name}" for rule, (_, errors) in PATHS.items() for error in errors]
     names += [error.name for error in planted.WRONG_LABELS] + KINDS + ROUND_KINDS + CLUSTERING_KINDS
+    names += [error.name for error in planted.WRONG_LABELS] + KINDS
+    names += [error.name for error in planted.WRONG_CORES]
     assert len(set(names)) == len(names) >= 60

@@ -259,6 +259,7 @@ def test_paths_between_strings(somewhere, capsys):
         ("connected_components", [], "7"),
         ("label_propagation", ["--rounds", "3"], "10"),
         ("local_clustering", [], None),
+        ("core_number", [], "1"),
         ("pagerank", ["--tolerance", "1e-7"], None),
         ("pagerank", ["--damping", "0.5", "--personalisation", "3,10,3"], None),
         ("pagerank", ["--rounds", "3"], None),
@@ -285,7 +286,7 @@ def test_what_a_run_writes_is_checked_in_the_run_and_afterwards(
             plant = next(line[3:] for line in text.splitlines() if line.startswith("10,"))
             above = repr(float(plant) + 1e-5)  # far above the tolerance
         else:
-            has_labels = app in {"connected_components", "label_propagation"}
+            has_labels = app in {"connected_components", "label_propagation", "core_number"}
             above = "75" if has_labels else repr(math.nextafter(float(plant), math.inf))
         spoiled = text.replace(f",{plant}\n", f",{above}\n", 1)
         assert spoiled != text

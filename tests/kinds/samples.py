@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
+from apps.core_number import CoreNumber
 from apps.pagerank import PageRank
 from apps.sssp import ShortestPaths
 from tests.kinds.accumulative.truth import distance, pagerank
@@ -121,6 +122,13 @@ def colours(edges, vertices, program):
     return propagated(edges, vertices, program.rounds, both_ways=program.both_ways, initial=first)
 
 
+def cores(edges, vertices, program):
+    graph = nx.Graph()
+    graph.add_nodes_from(vertices)
+    graph.add_edges_from(ends for ends, weights in edges.items() if weights and ends[0] != ends[1])
+    return {vertex: min(number, program.greatest) for vertex, number in nx.core_number(graph).items()}
+
+
 SAMPLES = {
     "selective": Sample(ShortestPaths(source=0), {"source": 3}, distances),
     "general": Sample(Paths(0, hops=1000), {"source": 3}, distances),
@@ -129,6 +137,7 @@ SAMPLES = {
     ),
     "rounds": Sample(Colours(rounds=5, colours=7), {"colours": 3}, colours),
     "counting": CountedSample(Weighed(2.0), {"weight": 0.5}, weighed),
+    "cores": Sample(CoreNumber(), {"most": 2}, cores),
     "toy": Sample(InWeights(2.0), {"factor": -3.0}, in_weights),
 }
 """By kind."""

@@ -13,6 +13,7 @@ import pytest
 import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.connected_components import ConnectedComponents
+from apps.core_number import CoreNumber
 from apps.label_propagation import LabelPropagation
 from apps.local_clustering import LocalClustering
 from apps.pagerank import PageRank
@@ -45,6 +46,7 @@ PROGRAMS = {
     "local_clustering": LocalClustering(),
     "pagerank": PageRank(tolerance=1e-9),
     "pagerank by rounds": PageRank(rounds=4),
+    "core_number": CoreNumber(),
 }
 
 

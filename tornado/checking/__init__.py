@@ -7,6 +7,7 @@ They are functions of arrays: the rows of an answer, and the edges of the graph 
 from .clustering import ClusteringCheck
 from .components import ComponentsCheck
 from .contract import AnswerToCheck, Checker, EdgePage, Edges, Fault, Verdict
+from .cores import CoresCheck
 from .labels import LabelsCheck
 from .paths import PathsCheck
 from .rank_rounds import RankRoundsCheck
@@ -17,6 +18,7 @@ __all__ = [
     "Checker",
     "ClusteringCheck",
     "ComponentsCheck",
+    "CoresCheck",
     "EdgePage",
     "Edges",
     "Fault",

@@ -13,5 +13,6 @@ KINDS: Final = {
     "accumulative": f"{__name__}.accumulative.kind",
     "rounds": f"{__name__}.rounds.kind",
     "counting": f"{__name__}.counting.kind",
+    "cores": f"{__name__}.cores.kind",
 }
 """Where the object `KIND` of each kind is, by the name that its programs say."""
