@@ -34,6 +34,8 @@ class Branch:
     ----------
     id
         Its number.
+    loop
+        The number of the loop that it was forked from.
     program
         What it runs, with its own parameters.
     is_undirected
@@ -46,6 +48,7 @@ class Branch:
         self,
         *,
         number: int,
+        loop: int,
         program: VertexProgram,
         is_undirected: bool,
         snapshot: Snapshot,
@@ -59,6 +62,7 @@ class Branch:
         on_release: Callable[[Branch], None],
     ) -> None:
         self.id = number
+        self.loop = loop
         self.program = program
         self.is_undirected = is_undirected
         self.error: BaseException | None = None

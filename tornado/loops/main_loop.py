@@ -237,6 +237,7 @@ class MainLoop:
     def _branch(self, program: VertexProgram, snapshot: Snapshot) -> Branch:
         return Branch(
             number=self._next_branch(),
+            loop=self.number,
             program=program,
             is_undirected=self.stream.is_undirected,
             snapshot=snapshot,

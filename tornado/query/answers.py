@@ -185,6 +185,14 @@ class SharedValues:
         with self._lock:
             self._leases += 1
 
+    def lease_again(self) -> bool:
+        """Count one more reader, unless the values were given back with the last one; return whether they were not."""
+        with self._lock:
+            if not self._leases:
+                return False
+            self._leases += 1
+            return True
+
     def give_back(self) -> None:
         """Count one reader less; the last one releases."""
         with self._lock:

@@ -51,6 +51,8 @@ class Dispatcher:
         Forks the branch that a request asks for.
     read : callable
         Makes the answer of a request from the values of its branch.
+    hold : callable
+        Told of the queries that a branch answers, with its values, before they end.
     prove : callable
         Verifies the values of the branch of a request, and returns a certificate that says so.
     end : callable
@@ -67,6 +69,7 @@ class Dispatcher:
         vertices: Callable[[str, float], int],
         fork: Callable[[QueryRequest], BranchView],
         read: Callable[[QueryRequest, ValuesView, SharedValues], Answer],
+        hold: Callable[[list[Query], BranchView, SharedValues], None],
         prove: Callable[[QueryRequest, BranchView], Mapping[str, Any]],
         end: Callable[[Query, Ending], None],
         clock: Clock,
@@ -76,6 +79,7 @@ class Dispatcher:
         self._vertices = vertices
         self._fork_for = fork
         self._read = read
+        self._hold = hold
         self._prove = prove
         self._end = end
         self._clock = clock
@@ -302,6 +306,7 @@ class Dispatcher:
         shared = SharedValues(values, partial(self.in_pool, branch.release))
         # Held while the answers are made, so that the first one that is dropped does not release under the others.
         shared.lease()
+        self._hold(queries, branch, shared)
         are_lost = False
         for query in queries:
             try:

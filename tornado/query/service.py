@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -22,6 +22,7 @@ from ..errors import ConnectionLost, InvalidArgument, NameTaken, TornadoError, U
 from ..ingest.ingester import IngesterState, IngesterStatistics
 from ..intake.push import Pusher
 from ..loop_views import BranchView, MainLoopView, MasterView, ValuesView
+from .adoptions import Adoptions
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
 from .dispatch import Dispatcher
 from .ids import IdCodec, IntIds
@@ -85,12 +86,14 @@ class QueryService:
         self._submitted = 0
         self._refused = 0
         self._closed = False
+        self._adoptions = Adoptions(self.loop)
         self._dispatcher = Dispatcher(
             self.limits,
             loop=self.loop,
             vertices=self._known_vertices,
             fork=self._fork,
             read=self._read,
+            hold=self._adoptions.hold,
             prove=lambda request, branch: proved(branch, self.form(request.loop).codec, self.clock),
             end=self._end,
             clock=self.clock,
@@ -177,6 +180,7 @@ class QueryService:
             [query.id for query in self.queries() if query.request.loop == name and query.request.is_whole],
             f"loop {name!r} was removed",
         )
+        self._adoptions.forget(name)
         for listener in self._loop_listeners:
             listener(name)
 
@@ -289,6 +293,19 @@ class QueryService:
             self._forget([query.id])
         return query
 
+    def adopt(self, id: str) -> Mapping[str, Any]:  # noqa: A002  the resource's word
+        """Have the loop that was asked take over what a query has found; return the certificate of that.
+
+        Raises
+        ------
+        UnknownQuery, UnknownLoop
+            When there is none of that id, or its loop was removed.
+        CannotAdopt
+            When the loop adopts nothing, the query has not converged, is of other parameters or of a stored snapshot, or its
+            values have been given back.
+        """
+        return self._adoptions.adopt(self.get(id))
+
     def discard(self, query: Query) -> None:
         """Cancel a query and forget it, since nobody knows of it."""
         self.abandon(query)
@@ -353,6 +370,7 @@ class QueryService:
             self.abandon(query)
         self._dispatcher.close()
         self._forget([query.id for query in self.queries()])
+        self._adoptions.close()
 
     def _submit(self, request: QueryRequest) -> Query:
         deadline_s = request.checked(self.limits)
