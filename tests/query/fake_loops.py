@@ -14,6 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class Fastest:
 
     source: int = 1
     rank: str = field(default="nearest", init=False)
+    program_kind: ClassVar[str] = "selective"
 
     def check(self, batch):
         return batch.weight < 0, "a weight is negative"

@@ -87,7 +87,7 @@ class Adoption:
         """
         has_converged = branch.state is BranchState.CONVERGED and bool(branch.states())
         is_ours = self.is_supported and branch.loop == self._number
-        return has_converged and is_ours and not branch.program.begins_anew(self._program)
+        return has_converged and is_ours and branch.iterates and not branch.program.begins_anew(self._program)
 
     def _perform(self, branch: Branch) -> None:
         for worker, part in branch.states():

@@ -38,6 +38,8 @@ class Branch:
         The number of the loop that it was forked from.
     program
         What it runs, with its own parameters.
+    iterates
+        Whether it may find anything that its main loop does not have.
     is_undirected
         Whether every edge of its graph is there in both directions, and both are one.
     error
@@ -63,6 +65,7 @@ class Branch:
     ) -> None:
         self.id = number
         self.loop = loop
+        self.iterates = True
         self.program = program
         self.is_undirected = is_undirected
         self.error: BaseException | None = None

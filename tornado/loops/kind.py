@@ -105,6 +105,8 @@ class ProgramKind(Protocol[Program_contra]):
         the graph is looked at through them.
     adopts
         Whether its main loops take over what their branches have found; then their parts are `AdoptingMain`.
+    certifies
+        Whether a branch of no iterations states a bound of its values.
     is_stored
         Whether snapshots of its loops are stored; then their parts are `StorableMain`, and those of their branches
         `StorableBranch`.
@@ -114,6 +116,7 @@ class ProgramKind(Protocol[Program_contra]):
     described: str
     shares_streams: bool
     adopts: bool
+    certifies: bool
     is_stored: bool
 
     def plan(

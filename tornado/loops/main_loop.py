@@ -192,7 +192,7 @@ class MainLoop:
             The version of a stored snapshot to fork from. With the program that it was written with, the branch has converged
             on return, as the snapshot holds the fixed point; otherwise the call blocks while the stored graph is loaded.
         max_iterations
-            How many iterations above the snapshot's the branch may commit.
+            How many iterations above the snapshot's the branch may commit; of none it is there at once, with what the loop has.
         reads_edges
             Whether `Branch.edges` can be asked for when it is over. Of now, each worker copies them (24 bytes an edge).
 
@@ -270,6 +270,7 @@ class MainLoop:
         """Fork under the order; `snapshot` is what the branch is said to start from, if not from now."""
         self._parts.raise_failure()  # it may have failed, or been removed, while this waited
         branch = self._branch(program, snapshot or self.stream.snapshot_of_now(self.delay_bound))
+        branch.iterates = max_iterations != 0
         number = branch.id
         self._branches[number] = branch
         branch.add_done_callback(self._forget)

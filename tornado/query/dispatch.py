@@ -21,7 +21,7 @@ from ..loops.statistics import BranchState
 from .answers import Answer, SharedValues
 from .branch_scheduler import BranchScheduler, QueryGroup
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
-from .request import QueryRequest, ServiceLimits
+from .request import Mode, QueryRequest, ServiceLimits
 from .timer import Timer
 
 # A lookup of so many vertices takes well under a tenth of a millisecond: quick enough for a worker thread.
@@ -293,7 +293,7 @@ class Dispatcher:
     def _answer_all(self, group: QueryGroup, branch: BranchView, queries: list[Query]) -> None:
         try:
             values: ValuesView = branch.values()
-            ending = _ending(group, branch)
+            ending = _ending(group, queries[0].request, branch)
             if group.is_checked:
                 ending = replace(ending, certificate=self._prove(queries[0].request, branch))
         except WorkerLost:
@@ -409,9 +409,10 @@ def _is_quick(request: QueryRequest) -> bool:
     return request.vertices is not None and len(request.vertices) <= QUICK_LOOKUP
 
 
-def _ending(group: QueryGroup, branch: BranchView) -> Ending:
-    """How a branch that has values ends its queries, the answer left out."""
-    converged = branch.state is BranchState.CONVERGED
+def _ending(group: QueryGroup, request: QueryRequest, branch: BranchView) -> Ending:
+    """How a branch that has values ends its queries, the answer left out; they have what makes a branch in common."""
+    # Who asks what the values are worth that the loop has is told so, whatever it is.
+    converged = branch.state is BranchState.CONVERGED or request.mode is Mode.CERTIFIED
     return Ending(
         state=QueryState.CONVERGED if converged else QueryState.DEADLINE,
         snapshot=NamedSnapshot.of(branch.snapshot),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -131,7 +131,7 @@ class QueryHandle:
         loop = self._service.loop(request.loop)
         stored = any(one.version == snapshot.version for one in loop.snapshots())
         at = snapshot.version if stored else None
-        asked = replace(request, check=True, at=at, min_offsets=None)
+        asked = replace(request, mode=Mode.EXACT, check=True, at=at, min_offsets=None)
         if "bound" in certificate:
             asked = replace(asked, top=None)
         again = QueryHandle(self._service, self._service.submit(asked)).result()
@@ -292,6 +292,7 @@ class LoopHandle:
         at: int | None = None,
         min_offsets: Mapping[str, int] | None = None,
         check: bool = False,
+        mode: Literal["exact", "certified"] = "exact",
     ) -> QueryHandle:
         """Ask for the exact answer to the input as it is now: forks a branch loop, and does not wait for it.
 
@@ -314,6 +315,8 @@ class LoopHandle:
         check : bool
             Have an independent checker verify all values on the branch's own version of the graph. The certificate then says
             what it looked at; where it finds a fault, the query has failed.
+        mode : {"exact", "certified"}
+            Certified: fork a branch of no iterations, which has the values of the loop, at once, with their bound.
 
         Raises
         ------
@@ -322,8 +325,14 @@ class LoopHandle:
         InvalidArgument, NotSupported
             When the question cannot be answered.
         """
+        if mode not in ("exact", "certified"):
+            raise InvalidArgument(
+                f"mode is {mode!r} but must be 'exact' or 'certified'",
+                hint="`read` answers from the main loop as it is.",
+            )
         request = QueryRequest(
             loop=self.name,
+            mode=Mode(mode),
             vertices=_vertices(vertices),
             top=_plain(top),
             deadline_s=deadline_s,

@@ -33,8 +33,10 @@ class QueryBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     loop: str = Field(description="The main loop that is asked.", max_length=1000, examples=["sssp"])
-    mode: Literal["exact", "approximate"] = Field(
-        "exact", description="`exact` forks a branch; `approximate` reads the main loop as it is, at once."
+    mode: Literal["exact", "approximate", "certified"] = Field(
+        "exact",
+        description="`exact` forks a branch; `approximate` reads the main loop as it is, at once; `certified` forks a branch of no "
+        "iterations: what the main loop has, at once, with its bound.",
     )
     vertices: list[int | str] | None = Field(
         None,
@@ -155,7 +157,7 @@ class QueryStatusBody(BaseModel):
 
     id: str
     loop: str
-    mode: Literal["exact", "approximate"]
+    mode: Literal["exact", "approximate", "certified"]
     state: Literal["queued", "running", "converged", "deadline", "cancelled", "failed"]
     snapshot: SnapshotBody | None
     iteration: int

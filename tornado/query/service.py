@@ -28,7 +28,7 @@ from .dispatch import Dispatcher
 from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
 from .parameters import check_parameters, parameters_inside
-from .proofs import proved, require_checker
+from .proofs import proved, require_certifying, require_checker
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
@@ -243,7 +243,7 @@ class QueryService:
     def submit(self, request: QueryRequest) -> Query:
         """Admit a question and return its query.
 
-        An approximate one is answered on return. An exact one has forked on return, or waits. Blocks while the loop is being
+        An approximate one is answered on return. Any other has forked on return, or waits. Blocks while the loop is being
         restored, for a stored snapshot (`at`), which is read from the store, and approximate reads for the workers.
 
         Raises
@@ -381,8 +381,10 @@ class QueryService:
         check_parameters(loop.program, request.parameters, codec)
         if request.check:
             require_checker(loop.program)
+        if request.mode is Mode.CERTIFIED:
+            require_certifying(loop, parameters_inside(loop.program, request.parameters, codec))
         awaited = self.served(loop).awaited.items()
-        if request.mode is Mode.EXACT and request.at is None and awaited:
+        if request.mode is not Mode.APPROXIMATE and request.at is None and awaited:
             wanted = request.min_offsets or {}
             least = {source: max(offset, wanted.get(source, 0)) for source, offset in awaited}
             request = replace(request, min_offsets={**wanted, **least})
@@ -425,7 +427,7 @@ class QueryService:
         branch: BranchView = loop.fork(
             parameters=parameters or None,
             at=request.at,
-            max_iterations=request.max_iterations,
+            max_iterations=request.most_iterations,
             reads_edges=request.check,
         )
         return branch

@@ -84,6 +84,7 @@ class ToyKind:
     described = "a toy program"
     shares_streams = False
     adopts = False
+    certifies = False
     is_stored = False
 
     def plan(

@@ -44,6 +44,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         Of its program.
     fresh
         Count iterations from the beginning: the parameters are others than those of the main loop.
+    max_iterations
+        See `MainPart.fork`. Of none nothing is announced, and the bound is that of what the main loop has announced.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self.is_recorded = False
         self.is_started = False
         self._coordinator = (
-            Coordinator(workers=workers, tolerance=tolerance, factor=factor)
+            Coordinator(workers=workers, tolerance=tolerance, factor=factor, iterates=max_iterations != 0)
             if worker == _COORDINATOR
             else None
         )
@@ -91,7 +93,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self._cap = NEVER
         self._kept: list[tuple[int, SumMessages]] = []
         self._begins_at = 0  # the iteration of its token when it starts
-        self._awaits_limit = max_iterations is not None
+        self._awaits_limit = bool(max_iterations)  # with none allowed it is told nothing that matters
         self._has_cut = False
         self._instruction = Instruction(Phase.SETTLE, 0, 1.0)
         self._has_said_settled = False
@@ -456,6 +458,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
             self._end_sweep()
         if instruction.phase == Phase.RUN:
             self._begin_run(instruction)
+        elif instruction.phase == Phase.SETTLE and instruction.pulls:
+            self._is_stale = True
         self.operator.activate()
 
     def _tell_others(self, notice: Notice) -> None:

@@ -59,7 +59,7 @@ class Instruction(NamedTuple):
     theta
         To RUN: what the threshold is to come down to.
     pulls
-        To RUN: sums have to be pulled anew, as they have drifted too far.
+        To RUN or SETTLE: sums have to be pulled anew, as they have drifted too far.
     mass
         To FINISH: the sum of all values, which answers are divided by.
     bound

@@ -6,6 +6,9 @@ totals when it has that of all others. So the totals are of one state in which a
 exact. If their bound is small enough, that is the end (FINISH, with the sum that answers are divided by); else another attempt begins, with
 a base at which the residuals would sum to nothing and a threshold that would do.
 
+A branch that is to *certify* what the main loop has makes no attempt: its parts settle at once, and the first totals are the end. Only
+where these are mostly rounding are sums made anew before, for what is announced as it is.
+
 Nothing that is only predicted comes into the bound: reports of running parts say when it is worth while to settle, and where to aim.
 Here are decisions only; `AccumulativeBranch` carries them out. Worker 0 has the coordinator.
 """
@@ -24,6 +27,7 @@ _CAREFUL = (
     0.7  # of what is allowed, in what is predicted; halved with each attempt in which that was too little
 )
 _DRIFT_SHARE = 0.25  # of the tolerance, that sums may have drifted before they are pulled anew
+_USELESS_SHARE = 0.5  # of a bound, that rounding may be before sums are made anew for its sake alone
 
 
 class Coordinator:
@@ -37,12 +41,15 @@ class Coordinator:
         What the bound is to come to.
     factor
         d.
+    iterates
+        Whether anything may be announced for a smaller bound.
     """
 
-    def __init__(self, *, workers: int, tolerance: float, factor: float) -> None:
+    def __init__(self, *, workers: int, tolerance: float, factor: float, iterates: bool = True) -> None:
         self._workers = workers
         self._tolerance = tolerance
         self._factor = factor
+        self._iterates = iterates
         self._phase = Phase.SETTLE  # what all parts begin with
         self._attempt = 0
         self._base = 1.0
@@ -70,10 +77,10 @@ class Coordinator:
             return None
         return self._judge() if self._phase is Phase.SETTLE else self._weigh()
 
-    def _settle(self) -> Instruction:
+    def _settle(self, *, pulls: bool = False) -> Instruction:
         self._phase = Phase.SETTLE
         self._reports.clear()
-        return Instruction(Phase.SETTLE, self._attempt, self._base)
+        return Instruction(Phase.SETTLE, self._attempt, self._base, pulls=pulls)
 
     def _weigh(self) -> Instruction | None:
         """All parts have run for a while: settle where that may do, else aim."""
@@ -120,20 +127,24 @@ class Coordinator:
             return Instruction(Phase.FINISH, self._attempt, self._base, mass=math.inf, is_converged=True)
         found = bound(math.fsum(report.absolute for report in reports), signed, drift)
         rounding = bound(0.0, 0.0, drift)
+        has_drifted = rounding > _DRIFT_SHARE * self._tolerance
         is_converged = found <= self._tolerance
         is_stuck = self._attempt >= _MOST_ATTEMPTS or (
             # Sums are new from the first attempt that asked for it: what is left of rounding stays.
-            self._attempt > 1 and rounding > _DRIFT_SHARE * self._tolerance and found > 0.9 * self._last_bound
+            self._attempt > 1 and has_drifted and found > 0.9 * self._last_bound
         )
         self._last_bound = found
-        if is_converged or self._ends or is_stuck:
+        is_useless = has_drifted and rounding > _USELESS_SHARE * found and mass != 0.0
+        if is_useless and not self._iterates and not self._ends and self._attempt == 0:
+            self._attempt = 1
+            return self._settle(pulls=True)
+        if is_converged or self._ends or is_stuck or not self._iterates:
             self._phase = Phase.FINISH
             return Instruction(
                 Phase.FINISH, self._attempt, self._base, mass=mass, bound=found, is_converged=is_converged
             )
         announcing = math.fsum(report.announcing for report in reports)
-        pulls = rounding > _DRIFT_SHARE * self._tolerance
-        if announcing > 0.0 and not pulls:  # sums that are mostly rounding aim nowhere; new ones will
+        if announcing > 0.0 and not has_drifted:  # sums that are mostly rounding aim nowhere; new ones will
             self._base -= signed / announcing
         degrees = max(1, sum(report.degrees for report in reports))
         if self._attempt > 0 and all(report.is_idle for report in reports):  # else it was too early, no more
@@ -144,4 +155,4 @@ class Coordinator:
         self._reports.clear()
         # Twice that, times all degrees, is the most that the residuals come to; a part of it is for what is neglected.
         theta = self._careful * self._tolerance * (1.0 - self._factor) * mass / (2.0 * degrees)
-        return Instruction(Phase.RUN, self._attempt, self._base, theta=theta, pulls=pulls)
+        return Instruction(Phase.RUN, self._attempt, self._base, theta=theta, pulls=has_drifted)

@@ -115,6 +115,7 @@ class AccumulativeKind:
     described = "an accumulative program"
     shares_streams = True
     adopts = True
+    certifies = True
     is_stored = True
 
     def plan(

@@ -97,6 +97,7 @@ class GeneralKind:
     described = "a general program"
     shares_streams = False
     adopts = False
+    certifies = False
     is_stored = False
 
     def plan(

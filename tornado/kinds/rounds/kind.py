@@ -111,6 +111,7 @@ class RoundsKind:
     described = "a program of rounds"
     shares_streams = True
     adopts = False
+    certifies = False
     is_stored = True
 
     def plan(

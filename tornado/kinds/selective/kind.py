@@ -108,6 +108,7 @@ class SelectiveKind:
     described = "a selective program"
     shares_streams = True
     adopts = False
+    certifies = False
     is_stored = True
 
     def plan(
