@@ -157,13 +157,15 @@ def test_an_adoption_that_hangs_is_503_at_its_deadline_and_health_does_not_wait_
     fake.answers.clear()
     hanging = threading.Thread(target=adopt, args=(client, query))
     hanging.start()
-    eventually(lambda: client.server._bulkheads.adoptions._threads)
-    assert client.get("/healthz", timeout=5).status_code == 200
-    refused = adopt(client, query)
-    assert (refused.status_code, refused.json()["code"]) == (503, "unresponsive")
-    assert refused.headers["retry-after"] == "1"
-    hanging.join()
-    fake.answers.set()
+    try:
+        eventually(lambda: client.server._bulkheads.adoptions._threads, timeout_s=5)
+        assert client.get("/healthz", timeout=5).status_code == 200
+        refused = adopt(client, query)
+        assert (refused.status_code, refused.json()["code"]) == (503, "unresponsive")
+        assert refused.headers["retry-after"] == "1"
+    finally:
+        fake.answers.set()
+        hanging.join()
     eventually(lambda: not client.server._bulkheads.adoptions.late())
     assert adopt(client, query).status_code == 200
     assert set(loop.adoption.adopted) == {loop.branches[0]}
