@@ -18,7 +18,7 @@ from ..clock import Clock
 from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop, WorkerLost
 from ..loop_views import BranchView, MainLoopView, ValuesView
 from ..loops.statistics import BranchState
-from .answers import Answer, SharedValues
+from .answers import SharedValues
 from .branch_scheduler import BranchScheduler, QueryGroup
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
@@ -49,8 +49,8 @@ class Dispatcher:
         How many vertices the loop of a name has, waiting for it at most so many seconds; about.
     fork : callable
         Forks the branch that a request asks for.
-    read : callable
-        Makes the answer of a request from the values of its branch.
+    answered : callable
+        Puts the answer of a request into its ending, from the values of its branch.
     hold : callable
         Told of the queries that a branch answers, with its values, before they end.
     prove : callable
@@ -68,7 +68,7 @@ class Dispatcher:
         loop: Callable[[str], MainLoopView],
         vertices: Callable[[str, float], int],
         fork: Callable[[QueryRequest], BranchView],
-        read: Callable[[QueryRequest, ValuesView, SharedValues], Answer],
+        answered: Callable[[QueryRequest, ValuesView, SharedValues, Ending], Ending],
         hold: Callable[[list[Query], BranchView, SharedValues], None],
         prove: Callable[[QueryRequest, BranchView], Mapping[str, Any]],
         end: Callable[[Query, Ending], None],
@@ -78,7 +78,7 @@ class Dispatcher:
         self._loop = loop
         self._vertices = vertices
         self._fork_for = fork
-        self._read = read
+        self._answered = answered
         self._hold = hold
         self._prove = prove
         self._end = end
@@ -310,7 +310,7 @@ class Dispatcher:
         are_lost = False
         for query in queries:
             try:
-                self._end(query, replace(ending, answer=self._read(query.request, values, shared)))
+                self._end(query, self._answered(query.request, values, shared, ending))
             except WorkerLost:
                 are_lost = True
             except Exception as error:  # noqa: BLE001  likewise

@@ -19,6 +19,7 @@ from ..records.operations import INSERT, REMOVE, REPLACE
 from .answers import Selection, all_unknown
 from .events import Done
 from .ids import StringIds
+from .order import is_contradicted
 from .proofs import CLAIMS
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
 from .request import Mode, QueryRequest
@@ -140,7 +141,7 @@ class QueryHandle:
                 f"query {self.id} is an answer to version {snapshot.version} of the graph, which has changed since",
                 hint="Ask with check=True: then the answer is verified on its own version.",
             )
-        if not _agree(result, again):
+        if not _agree(result, again) or _contradicts(again, result):
             raise CheckFailed(f"query {self.id} has other values than a checked answer at the same version")
         return again.certificate or {}
 
@@ -460,6 +461,15 @@ def _columns_of(table: Any, weight: Any) -> tuple[Any, Any, Any]:
     if "weight" in names and weight is None:
         weight = table["weight"]
     return table["src"], table["dst"], weight
+
+
+def _contradicts(checked: QueryResult, result: QueryResult) -> bool:
+    """Whether a checked answer has what is proved of the order of another one otherwise."""
+    certificate = result.certificate or {}
+    if "order" not in certificate:
+        return False
+    bound = float((checked.certificate or {})["bound"])
+    return is_contradicted(list(result.values), certificate.get("ties", []), checked.values, bound)
 
 
 def _agree(result: QueryResult, checked: QueryResult) -> bool:

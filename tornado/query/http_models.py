@@ -46,7 +46,12 @@ class QueryBody(BaseModel):
         "all vertices.",
         examples=[[4, 5]],
     )
-    top: int | None = Field(None, description="The best so many, by what the program ranks by.", ge=1)
+    top: int | None = Field(
+        None,
+        description="The best so many, by what the program ranks by. Where values have a bound, at most 1,000 are answered as soon as their "
+        "order is proved, and `bound` may be above the tolerance then.",
+        ge=1,
+    )
     parameters: dict[str, Any] | None = Field(
         None, description="Fields of the program that differ in this branch."
     )
@@ -142,6 +147,18 @@ class CertificateBody(BaseModel):
         None,
         description="Of `none`, where it is known. `upper`: every exact value is at most the one given, `lower`: at least; "
         "null in place of a value bounds nothing.",
+    )
+
+    order: Literal["proved", "partial"] | None = Field(
+        None,
+        description="Of the best so many, with a `bound`. `proved`: the exact values are in the same order, and the last of these is before "
+        "all others. `partial`: but for `ties`.",
+    )
+    ties: list[list[int]] | None = Field(
+        None,
+        description="First and last of the places, counted from 1, among which the order is not certain, as their values are closer than "
+        "the bound. A last place that is not in the answer stands for the rest.",
+        examples=[[[3, 4], [20, 21]]],
     )
 
     checked: bool | None = Field(

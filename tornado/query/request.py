@@ -98,6 +98,8 @@ class QueryRequest:
         Stop after so many iterations with the best value so far.
     check : bool
         Have an independent checker verify all values of the branch on its own version of the graph.
+    ends_with_order : bool
+        Set by the service: the branch may end as soon as the order of `top` is certain.
     """
 
     loop: str
@@ -110,6 +112,7 @@ class QueryRequest:
     deadline_s: float | None = None
     max_iterations: int | None = None
     check: bool = False
+    ends_with_order: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -173,10 +176,15 @@ class QueryRequest:
         """How many iterations its branch may make; None is as many as it takes."""
         return 0 if self.mode is Mode.CERTIFIED else self.max_iterations
 
+    @property
+    def ordered(self) -> int | None:
+        """Of how many of the best the branch proves the order, and may end then; None where it goes on until values have converged."""
+        return self.top if self.ends_with_order else None
+
     def branch_key(self) -> tuple[Any, ...]:
         """What two queries must have in common to be answered by one branch."""
         parameters = tuple(sorted((name, repr(value)) for name, value in self.parameters.items()))
-        return (self.loop, parameters, self.at, self.most_iterations, self.check)
+        return (self.loop, parameters, self.at, self.most_iterations, self.check, self.ordered)
 
 
 def _within(what: str, value: Any, least: int, greatest: int) -> None:

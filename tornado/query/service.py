@@ -25,8 +25,9 @@ from ..loop_views import BranchView, MainLoopView, MasterView, ValuesView
 from .adoptions import Adoptions
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
 from .dispatch import Dispatcher
-from .ids import IdCodec, IntIds
+from .ids import IdCodec, IntIds, Vertex
 from .last_known import LastKnown, Standing
+from .order import may_end_with_order, order_of
 from .parameters import check_parameters, parameters_inside
 from .proofs import proved, require_certifying, require_checker
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
@@ -92,7 +93,7 @@ class QueryService:
             loop=self.loop,
             vertices=self._known_vertices,
             fork=self._fork,
-            read=self._read,
+            answered=self._answered,
             hold=self._adoptions.hold,
             prove=lambda request, branch: proved(branch, self.form(request.loop).codec, self.clock),
             end=self._end,
@@ -381,6 +382,7 @@ class QueryService:
         check_parameters(loop.program, request.parameters, codec)
         if request.check:
             require_checker(loop.program)
+        request = replace(request, ends_with_order=may_end_with_order(loop.program, request))
         if request.mode is Mode.CERTIFIED:
             require_certifying(loop, parameters_inside(loop.program, request.parameters, codec))
         awaited = self.served(loop).awaited.items()
@@ -429,6 +431,7 @@ class QueryService:
             at=request.at,
             max_iterations=request.most_iterations,
             reads_edges=request.check,
+            top=request.ordered,
         )
         return branch
 
@@ -453,17 +456,33 @@ class QueryService:
             certificate=NONE,
         )
 
+    def _answered(
+        self, request: QueryRequest, values: ValuesView, shared: SharedValues, ending: Ending
+    ) -> Ending:
+        """Return how a query ends with the values of its branch."""
+        answer = self._read(request, values, shared)
+        certificate = ending.certificate or NONE
+        if not isinstance(answer, SmallAnswer) or answer.ranked is None or certificate["kind"] != "bound":
+            return replace(ending, answer=answer)
+        order = order_of(answer.ranked, certificate["bound"])
+        if order["order"] == "proved":  # that is what was asked, however far the values are
+            ending = replace(ending, state=QueryState.CONVERGED, stopped_by=None)
+        return replace(ending, answer=answer, certificate={**certificate, **order})
+
     def _read(self, request: QueryRequest, values: ValuesView, shared: SharedValues) -> Answer:
         """Extract what a query names, or lease all of it."""
-        form = self.form(request.loop)
+        form, k = self.form(request.loop), request.top
+        if request.vertices is None and k is None:
+            return WholeAnswer(shared, form=form)
+        unknown: list[Vertex] = []
         if request.vertices is not None:
             rows, unknown = lookup(values, request.vertices, form)
-            if request.top is not None:
-                rows = form.best(rows, request.top)
-            return SmallAnswer(rows, unknown, form=form)
-        if request.top is not None:
-            return SmallAnswer(top(values, request.top, form), (), form=form)
-        return WholeAnswer(shared, form=form)
+            if k is None:
+                return SmallAnswer(rows, unknown, form=form)
+        # With the next one: it says whether the last is surely before all others.
+        assert k is not None
+        ranked = top(values, k + 1, form) if request.vertices is None else form.best(rows, k + 1)
+        return SmallAnswer(ranked.first(k), unknown, form=form, ranked=ranked.values)
 
     def _end(self, query: Query, ending: Ending) -> None:
         if query.finish(ending):

@@ -85,6 +85,7 @@ class ToyKind:
     shares_streams = False
     adopts = False
     certifies = False
+    proves_order = False
     is_stored = False
 
     def plan(

@@ -11,13 +11,16 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import assert_never
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...graph import EvolvingGraph
 from ...loops.loop_operator import NEVER
 from ..edge_reading import ReadsEdges
 from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
-from .bundle import Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages
+from .bundle import NO_VALUES, Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages
 from .coordinator import Coordinator
 from .loop_state import SumState
 from .part_values import NormalisedValues
@@ -40,6 +43,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         Gives columns to copy into, as `SumState.reset` leaves them, when the state is recorded.
     tolerance
         What the bound is to come to.
+    top
+        It may end before, when the order of so many of the greatest values is certain; 0: it does not.
     factor, has_bases
         Of its program.
     fresh
@@ -57,6 +62,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         take_state: Callable[[], SumState],
         arguments: tuple[object, ...],
         tolerance: float,
+        top: int,
         factor: float,
         has_bases: bool,
         delay_bound: int | None,
@@ -82,10 +88,13 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self.is_recorded = False
         self.is_started = False
         self._coordinator = (
-            Coordinator(workers=workers, tolerance=tolerance, factor=factor, iterates=max_iterations != 0)
+            Coordinator(
+                workers=workers, tolerance=tolerance, factor=factor, iterates=max_iterations != 0, top=top
+            )
             if worker == _COORDINATOR
             else None
         )
+        self._top = top
         self._take_state = take_state
         self._fresh = fresh
         self._factor, self._has_bases = factor, has_bases
@@ -356,6 +365,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 mass=float(totals[names.MASS]),
                 flow=float(totals[names.FLOW]),
                 bases=float(totals[names.BASES]),
+                greatest=self._greatest(),
             )
         )
         return True
@@ -425,9 +435,17 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 announcing=float(totals[names.ANNOUNCING_BASES]),
                 vertices=int(counters[names.VERTICES]),
                 degrees=int(counters[names.DEGREES]),
+                greatest=self._greatest(),
             )
         )
         return True
+
+    def _greatest(self) -> NDArray[np.float64]:
+        """The greatest values here, before they are divided, where an order is to be proved."""
+        if not self._top:
+            return NO_VALUES
+        found = np.empty(self._top + 1)
+        return found[: self.kernel.find_greatest(self.state.addresses, self.arguments, found)]
 
     # Notices
 

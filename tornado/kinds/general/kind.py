@@ -98,6 +98,7 @@ class GeneralKind:
     shares_streams = False
     adopts = False
     certifies = False
+    proves_order = False
     is_stored = False
 
     def plan(

@@ -112,6 +112,7 @@ class RoundsKind:
     shares_streams = True
     adopts = False
     certifies = False
+    proves_order = False
     is_stored = True
 
     def plan(

@@ -109,6 +109,7 @@ class SelectiveKind:
     shares_streams = True
     adopts = False
     certifies = False
+    proves_order = False
     is_stored = True
 
     def plan(
