@@ -8,6 +8,9 @@
 | stationary | where the method stays, though others may be better | |
 | none | not known to be near the fixed point | side, where that is known |
 
+Of the best by rank a certificate with a bound says besides whether their order is certain (`order`: "proved", or "partial" and then
+`ties`, the first and last of the places, from 1, among which it is not).
+
 Where the question asked for a check, `checked` says whether an independent checker has verified the values (`tornado.checking`), and
 `check` what it looked at. What was stopped claims nothing that could be verified, so it is not checked.
 
@@ -38,6 +41,8 @@ class Certificate(TypedDict, total=False):
     primal: float
     dual: float
     side: Side
+    order: Literal["proved", "partial"]
+    ties: list[list[int]]
     checked: bool
     check: dict[str, Any]
 

@@ -13,6 +13,7 @@
     │   ├── UnknownVertex                   none of the vertices was ever seen
     │   ├── UnknownQuery                    no query of that id, or it is no longer kept
     │   ├── ResultUnavailable               the query has no values (yet, or any more)
+    │   ├── CannotAdopt                     the loop does not take over what the query has found
     │   ├── QueueFull                       more work than there is room for: try again later
     │   ├── NotSupported                    a legal wish that this engine, store or program cannot fulfil
     │   └── InvalidDataflow                 a graph that was put together wrongly (a cycle that keeps time still)
@@ -160,6 +161,12 @@ class ResultUnavailable(CallerError):
     """The query ended without values, was cancelled, has not finished, or its values are no longer kept."""
 
     code = "result-unavailable"
+
+
+class CannotAdopt(CallerError):
+    """The main loop does not take over what the query has found; the loop is as it was."""
+
+    code = "cannot-adopt"
 
 
 class QueueFull(CallerError):

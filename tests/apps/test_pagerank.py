@@ -318,6 +318,23 @@ def test_a_service_answers_within_the_tolerance_of_the_question(tmp_path, edges)
             top = ask(top=2, min_offsets={"links.csv": 6}).json()["result"]["values"]
             assert [row["vertex"] for row in top] == sorted(expected, key=expected.get, reverse=True)[:2]
             assert ask(mode="approximate").json()["certificate"] == {"kind": "none"}
+            asked = command("query", "--mode", "certified", "--top", 1, "--url", url, "--json")
+            done = subprocess.run(
+                asked,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                cwd=CHECKOUT,
+                env=environment_in(tmp_path),
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            document = json.loads(done.stdout)
+            assert (document["mode"], document["state"]) == ("certified", "converged")
+            assert (
+                abs(document["result"]["values"][0]["value"] - max(expected.values()))
+                <= document["certificate"]["bound"]
+            )
             for parameters in ({"damping": 2}, {"tolerance": 0}, {"personalisation": "x"}):
                 assert ask(parameters=parameters).status_code == 422
     finally:

@@ -176,6 +176,7 @@ def test_watch_asks_again_and_shows_the_end_of_each(shared_service, tornado):
         (["query", "--vertices", "99"], 1, "never seen in the input: 99"),
         (["query", "--vertices", "x"], 2, "whole numbers"),
         (["query", "--at", "123456"], 2, "123456"),
+        (["query", "--mode", "certified"], 2, "Ask with mode exact, or with mode approximate"),
         (["cancel", "no-such-id"], 1, "no-such-id"),
         (["ls", "--url", "ftp://x"], 2, "not the address of a service"),
     ],

@@ -14,11 +14,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 
 from tornado.clock import SYSTEM_CLOCK
-from tornado.errors import InvalidArgument, QueueFull, UnknownField
+from tornado.errors import InvalidArgument, NotSupported, QueueFull, UnknownField
 from tornado.loops.statistics import BranchState, Progress
 from tornado.records.checked import Checked
 from tornado.storage import MemoryStore
@@ -42,6 +43,7 @@ class Fastest:
 
     source: int = 1
     rank: str = field(default="nearest", init=False)
+    program_kind: ClassVar[str] = "selective"
 
     def check(self, batch):
         return batch.weight < 0, "a weight is negative"
@@ -181,6 +183,27 @@ class Branch:
         self._values = None
 
 
+class Adoption:
+    """Adopts nothing, unless a test sets `is_supported`; `adopted` are the branches."""
+
+    def __init__(self, master):
+        self.takes_all = self.is_supported = False
+        self.adopted = []
+        self._master = master
+
+    def require(self):
+        if not self.is_supported:
+            raise NotSupported("loop of roads adopts nothing")
+
+    def suits(self, branch):
+        return self.is_supported and branch.state is BranchState.CONVERGED
+
+    def adopt(self, branch):
+        self._master.answers.wait()
+        assert not branch.released, "a branch that was released is adopted"
+        self.adopted.append(branch)
+
+
 class MainLoop:
     def __init__(self, master, name, program, delay_bound):
         self.master = master
@@ -190,6 +213,7 @@ class MainLoop:
         self.workers = 1
         self.version = 0
         self.restored = None
+        self.adoption = Adoption(master)
         self.branches = []
         self._edges = defaultdict(lambda: defaultdict(list))
         self._vertices = set()
@@ -273,7 +297,7 @@ class MainLoop:
             edges, vertices = self._copy()
         return self.master.values_of(dijkstra(edges, self.program.source), vertices)
 
-    def fork(self, parameters=None, at=None, max_iterations=None, *, reads_edges=False):
+    def fork(self, parameters=None, at=None, max_iterations=None, *, reads_edges=False, top=None):
         self.master.answers.wait()
         if self.master.fork_error is not None:
             raise self.master.fork_error

@@ -143,6 +143,9 @@ def test_an_unknown_loop_is_refused_with_those_that_run(service):
         ({"at": 12_345}, "at is 12345, but loop 'roads' has no stored snapshot of that version"),
         ({"at": 1, "min_offsets": {"edges.csv": 1}}, "Give one of the two"),
         ({"mode": Mode.APPROXIMATE, "parameters": {"source": 2}}, "mode is approximate"),
+        ({"mode": Mode.CERTIFIED}, "a selective program, whose values have no bound before they are exact"),
+        ({"mode": Mode.CERTIFIED, "at": 1}, "mode is certified"),
+        ({"mode": Mode.CERTIFIED, "max_iterations": 1}, "mode is certified"),
     ],
 )
 def test_a_field_out_of_bounds_is_refused_with_its_value(service, fields, message):

@@ -113,6 +113,8 @@ def in_words(certificate: Mapping[str, Any] | None) -> str:
     --------
     >>> in_words({"kind": "exact"}), in_words({"kind": "bound", "norm": "l1", "bound": 3.2e-10})
     ('exact', 'within 3.2e-10 (l1)')
+    >>> in_words({"kind": "bound", "norm": "l1", "bound": 3.2e-5, "order": "partial", "ties": [[2, 3], [7, 9]]})
+    'within 3.2e-05 (l1), order proved but for places 2-3, 7-9'
     >>> in_words({"kind": "none", "side": "upper"})
     'not exact (upper bounds)'
     >>> in_words({"kind": "exact", "checked": True, "check": {"vertices": 8, "edges": 5}})
@@ -128,8 +130,8 @@ def in_words(certificate: Mapping[str, Any] | None) -> str:
 
 def _worth(certificate: Mapping[str, Any]) -> str:
     match certificate:
-        case {"kind": "bound", "norm": norm, "bound": bound}:
-            return f"within {bound:.3g} ({norm})"
+        case {"kind": "bound", "norm": norm, "bound": bound, **others}:
+            return f"within {bound:.3g} ({norm})" + _order_in_words(others)
         case {"kind": "gap", "bound": bound}:
             return f"within a duality gap of {bound:.3g}"
         case {"kind": "none", "side": side}:
@@ -139,6 +141,15 @@ def _worth(certificate: Mapping[str, Any]) -> str:
         case {"kind": kind}:
             return str(kind)
     return "not exact"
+
+
+def _order_in_words(certificate: Mapping[str, Any]) -> str:
+    match certificate:
+        case {"order": "proved"}:
+            return ", order proved"
+        case {"ties": ties}:
+            return ", order proved but for places " + ", ".join(f"{first}-{last}" for first, last in ties)
+    return ""
 
 
 def _say(message: str, *, code: str, hint: str, as_json: bool) -> None:

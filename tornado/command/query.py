@@ -26,7 +26,13 @@ _EXIT_CODES = {"converged": ExitCode.DONE, "deadline": ExitCode.LIMIT}
 @click.command("query")
 @click.argument("loop", required=False)
 @url_option
-@click.option("--mode", type=click.Choice(["exact", "approximate"]), default="exact", show_default=True)
+@click.option(
+    "--mode",
+    type=click.Choice(["exact", "approximate", "certified"]),
+    default="exact",
+    show_default=True,
+    help="Approximate and certified are what the loop has, at once: certified says how far it is from the exact values.",
+)
 @click.option("--vertices", help="Ask for these vertices, separated by commas.")
 @click.option(
     "--top",
@@ -121,7 +127,7 @@ def _ask(client: ServiceClient, question: Document, value_type: str, *, follow: 
     answer = client.submit(question, wait_s=None if follow else _WAIT_S)
     identifier = answer.get("id")
     try:
-        if answer.get("state") in {"queued", "running"} or (follow and question["mode"] == "exact"):
+        if answer.get("state") in {"queued", "running"} or (follow and question["mode"] != "approximate"):
             answer = _follow(client, answer, as_json=as_json)
     except KeyboardInterrupt:
         # The answer has no reader any more: what the service computes for it can be freed.

@@ -64,10 +64,10 @@ class Adoption:
         NotSupported
             See `require`.
         InvalidArgument
-            When the branch has not converged, was answered from the store, or has other parameters.
+            When the branch has not converged, is of a stored snapshot, or has other parameters.
         """
         self.require()
-        if not self._is_possible(branch):
+        if not self.suits(branch):
             raise InvalidArgument(
                 f"branch {branch.id} cannot be adopted by loop {self._name!r}: it is {branch.state.value}, with the parameters "
                 f"{branch.program.parameters()}",
@@ -77,12 +77,17 @@ class Adoption:
 
     def consider(self, branch: Branch) -> None:
         """Take over what a branch that is over has found, where that is wanted and possible."""
-        if self.takes_all and self._is_possible(branch):
+        if self.takes_all and self.suits(branch):
             self._perform(branch)
 
-    def _is_possible(self, branch: Branch) -> bool:
+    def suits(self, branch: Branch) -> bool:
+        """Whether a branch has found what the loop can take over, and holds it still.
+
+        One of a stored snapshot is of another loop, whose vertices have other rows.
+        """
         has_converged = branch.state is BranchState.CONVERGED and bool(branch.states())
-        return has_converged and not branch.program.begins_anew(self._program)
+        is_ours = self.is_supported and branch.loop == self._number
+        return has_converged and is_ours and branch.iterates and not branch.program.begins_anew(self._program)
 
     def _perform(self, branch: Branch) -> None:
         for worker, part in branch.states():

@@ -34,8 +34,12 @@ class Branch:
     ----------
     id
         Its number.
+    loop
+        The number of the loop that it was forked from.
     program
         What it runs, with its own parameters.
+    iterates
+        Whether it may find anything that its main loop does not have.
     is_undirected
         Whether every edge of its graph is there in both directions, and both are one.
     error
@@ -46,6 +50,7 @@ class Branch:
         self,
         *,
         number: int,
+        loop: int,
         program: VertexProgram,
         is_undirected: bool,
         snapshot: Snapshot,
@@ -59,6 +64,8 @@ class Branch:
         on_release: Callable[[Branch], None],
     ) -> None:
         self.id = number
+        self.loop = loop
+        self.iterates = True
         self.program = program
         self.is_undirected = is_undirected
         self.error: BaseException | None = None

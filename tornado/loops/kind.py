@@ -105,6 +105,10 @@ class ProgramKind(Protocol[Program_contra]):
         the graph is looked at through them.
     adopts
         Whether its main loops take over what their branches have found; then their parts are `AdoptingMain`.
+    certifies
+        Whether a branch of no iterations states a bound of its values.
+    proves_order
+        Whether a branch may end as soon as the order of the best is certain; then it is an `OrderingKind`.
     is_stored
         Whether snapshots of its loops are stored; then their parts are `StorableMain`, and those of their branches
         `StorableBranch`.
@@ -114,6 +118,8 @@ class ProgramKind(Protocol[Program_contra]):
     described: str
     shares_streams: bool
     adopts: bool
+    certifies: bool
+    proves_order: bool
     is_stored: bool
 
     def plan(
@@ -184,6 +190,14 @@ class ProgramKind(Protocol[Program_contra]):
 
     def preload(self, *fields: object) -> None:
         """In a process that workers are forked from: load what they will need; see `PartPlan.preloaded`."""
+        ...
+
+
+class OrderingKind(ProgramKind[Program_contra], Protocol[Program_contra]):
+    """A kind of programs whose branches may end before their values have converged, when the order of the best is certain."""
+
+    def ordering_arguments(self, program: Program_contra, top: int) -> tuple[object, ...]:
+        """As `fork_arguments`, of a branch of which only the best so many are wanted."""
         ...
 
 

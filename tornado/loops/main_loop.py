@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar, TypedDict, Unpack, cast
 
 from ..engine import ClusterEngine, Engine
 from ..errors import InvalidArgument, NotSupported, WorkerLost
@@ -17,7 +17,7 @@ from .branch import Branch
 from .branch_edges import edges_of_branch, edges_of_stored
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
-from .kind import kind_of_program, kinds
+from .kind import OrderingKind, kind_of_program, kinds
 from .part import MainPartView, PartView
 from .parts import Parts
 from .restoration import Restored
@@ -40,6 +40,7 @@ class _ForkOptions(TypedDict, total=False):
     max_iterations: int | None
     snapshot: Snapshot | None
     reads_edges: bool
+    top: int | None
 
 
 class MainLoop:
@@ -181,6 +182,7 @@ class MainLoop:
         max_iterations: int | None = None,
         *,
         reads_edges: bool = False,
+        top: int | None = None,
     ) -> Branch:
         """Fork a branch loop from a consistent snapshot of now, or from a stored one.
 
@@ -192,9 +194,12 @@ class MainLoop:
             The version of a stored snapshot to fork from. With the program that it was written with, the branch has converged
             on return, as the snapshot holds the fixed point; otherwise the call blocks while the stored graph is loaded.
         max_iterations
-            How many iterations above the snapshot's the branch may commit.
+            How many iterations above the snapshot's the branch may commit; of none it is there at once, with what the loop has.
         reads_edges
             Whether `Branch.edges` can be asked for when it is over. Of now, each worker copies them (24 bytes an edge).
+        top
+            Only the best so many are wanted. Where the kind of its programs proves their order, the branch is stopped as soon as
+            that is certain; a stored snapshot is answered as without.
 
         Raises
         ------
@@ -219,7 +224,9 @@ class MainLoop:
         if reads_edges:
             self.require_stored("edges are read", hint="Ask without a check")
         fresh = program.begins_anew(self.program)
-        return self._fork(program, fresh=fresh, max_iterations=max_iterations, reads_edges=reads_edges)
+        return self._fork(
+            program, fresh=fresh, max_iterations=max_iterations, reads_edges=reads_edges, top=top
+        )
 
     def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
         self.require_stored()
@@ -237,6 +244,7 @@ class MainLoop:
     def _branch(self, program: VertexProgram, snapshot: Snapshot) -> Branch:
         return Branch(
             number=self._next_branch(),
+            loop=self.number,
             program=program,
             is_undirected=self.stream.is_undirected,
             snapshot=snapshot,
@@ -265,10 +273,12 @@ class MainLoop:
         max_iterations: int | None = None,
         snapshot: Snapshot | None = None,
         reads_edges: bool = False,
+        top: int | None = None,
     ) -> Branch:
         """Fork under the order; `snapshot` is what the branch is said to start from, if not from now."""
         self._parts.raise_failure()  # it may have failed, or been removed, while this waited
         branch = self._branch(program, snapshot or self.stream.snapshot_of_now(self.delay_bound))
+        branch.iterates = max_iterations != 0
         number = branch.id
         self._branches[number] = branch
         branch.add_done_callback(self._forget)
@@ -277,7 +287,7 @@ class MainLoop:
         command = Fork(
             loop=self.number,
             number=number,
-            arguments=self.kind.fork_arguments(program),
+            arguments=self._fork_arguments(program, top),
             fresh=fresh,
             max_iterations=max_iterations,
             on_recorded=branch.recorded,
@@ -286,6 +296,11 @@ class MainLoop:
         )
         self.stream.fork(command)
         return branch
+
+    def _fork_arguments(self, program: VertexProgram, top: int | None) -> tuple[object, ...]:
+        if top is None or not self.kind.proves_order:
+            return self.kind.fork_arguments(program)
+        return cast("OrderingKind[VertexProgram]", self.kind).ordering_arguments(program, top)
 
     # Storing
 

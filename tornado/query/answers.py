@@ -107,12 +107,17 @@ class SmallAnswer:
         Asked for and never seen.
     form : AnswerForm
         Of the loop; checks ids that are asked for later.
+    ranked : float64[n] or int64[n], optional
+        Where the rows are the best so many: their values and, where there are more, that of the next one.
     """
 
-    def __init__(self, rows: Rows, unknown: Sequence[Vertex], *, form: AnswerForm) -> None:
+    def __init__(
+        self, rows: Rows, unknown: Sequence[Vertex], *, form: AnswerForm, ranked: ValueArray | None = None
+    ) -> None:
         self._rows = rows
         self._unknown = unknown
         self.form = form
+        self.ranked = ranked
 
     def __len__(self) -> int:
         return len(self._rows.ids)
@@ -184,6 +189,14 @@ class SharedValues:
         """Count one more reader."""
         with self._lock:
             self._leases += 1
+
+    def lease_again(self) -> bool:
+        """Count one more reader, unless the values were given back with the last one; return whether they were not."""
+        with self._lock:
+            if not self._leases:
+                return False
+            self._leases += 1
+            return True
 
     def give_back(self) -> None:
         """Count one reader less; the last one releases."""

@@ -18,10 +18,10 @@ from ..clock import Clock
 from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop, WorkerLost
 from ..loop_views import BranchView, MainLoopView, ValuesView
 from ..loops.statistics import BranchState
-from .answers import Answer, SharedValues
+from .answers import SharedValues
 from .branch_scheduler import BranchScheduler, QueryGroup
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
-from .request import QueryRequest, ServiceLimits
+from .request import Mode, QueryRequest, ServiceLimits
 from .timer import Timer
 
 # A lookup of so many vertices takes well under a tenth of a millisecond: quick enough for a worker thread.
@@ -49,8 +49,10 @@ class Dispatcher:
         How many vertices the loop of a name has, waiting for it at most so many seconds; about.
     fork : callable
         Forks the branch that a request asks for.
-    read : callable
-        Makes the answer of a request from the values of its branch.
+    answered : callable
+        Puts the answer of a request into its ending, from the values of its branch.
+    hold : callable
+        Told of the queries that a branch answers, with its values, before they end.
     prove : callable
         Verifies the values of the branch of a request, and returns a certificate that says so.
     end : callable
@@ -66,7 +68,8 @@ class Dispatcher:
         loop: Callable[[str], MainLoopView],
         vertices: Callable[[str, float], int],
         fork: Callable[[QueryRequest], BranchView],
-        read: Callable[[QueryRequest, ValuesView, SharedValues], Answer],
+        answered: Callable[[QueryRequest, ValuesView, SharedValues, Ending], Ending],
+        hold: Callable[[list[Query], BranchView, SharedValues], None],
         prove: Callable[[QueryRequest, BranchView], Mapping[str, Any]],
         end: Callable[[Query, Ending], None],
         clock: Clock,
@@ -75,7 +78,8 @@ class Dispatcher:
         self._loop = loop
         self._vertices = vertices
         self._fork_for = fork
-        self._read = read
+        self._answered = answered
+        self._hold = hold
         self._prove = prove
         self._end = end
         self._clock = clock
@@ -289,7 +293,7 @@ class Dispatcher:
     def _answer_all(self, group: QueryGroup, branch: BranchView, queries: list[Query]) -> None:
         try:
             values: ValuesView = branch.values()
-            ending = _ending(group, branch)
+            ending = _ending(group, queries[0].request, branch)
             if group.is_checked:
                 ending = replace(ending, certificate=self._prove(queries[0].request, branch))
         except WorkerLost:
@@ -302,10 +306,11 @@ class Dispatcher:
         shared = SharedValues(values, partial(self.in_pool, branch.release))
         # Held while the answers are made, so that the first one that is dropped does not release under the others.
         shared.lease()
+        self._hold(queries, branch, shared)
         are_lost = False
         for query in queries:
             try:
-                self._end(query, replace(ending, answer=self._read(query.request, values, shared)))
+                self._end(query, self._answered(query.request, values, shared, ending))
             except WorkerLost:
                 are_lost = True
             except Exception as error:  # noqa: BLE001  likewise
@@ -404,9 +409,10 @@ def _is_quick(request: QueryRequest) -> bool:
     return request.vertices is not None and len(request.vertices) <= QUICK_LOOKUP
 
 
-def _ending(group: QueryGroup, branch: BranchView) -> Ending:
-    """How a branch that has values ends its queries, the answer left out."""
-    converged = branch.state is BranchState.CONVERGED
+def _ending(group: QueryGroup, request: QueryRequest, branch: BranchView) -> Ending:
+    """How a branch that has values ends its queries, the answer left out; they have what makes a branch in common."""
+    # Who asks what the values are worth that the loop has is told so, whatever it is.
+    converged = branch.state is BranchState.CONVERGED or request.mode is Mode.CERTIFIED
     return Ending(
         state=QueryState.CONVERGED if converged else QueryState.DEADLINE,
         snapshot=NamedSnapshot.of(branch.snapshot),

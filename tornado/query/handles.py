@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..records.operations import INSERT, REMOVE, REPLACE
 from .answers import Selection, all_unknown
 from .events import Done
 from .ids import StringIds
+from .order import is_contradicted
 from .proofs import CLAIMS
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
 from .request import Mode, QueryRequest
@@ -132,7 +133,7 @@ class QueryHandle:
         loop = self._service.loop(request.loop)
         stored = any(one.version == snapshot.version for one in loop.snapshots())
         at = snapshot.version if stored else None
-        asked = replace(request, check=True, at=at, min_offsets=None)
+        asked = replace(request, mode=Mode.EXACT, check=True, at=at, min_offsets=None)
         if "bound" in certificate or getattr(loop.program.checker(), "is_rounded", False):
             asked = replace(asked, top=None)
         again = QueryHandle(self._service, self._service.submit(asked)).result()
@@ -141,7 +142,7 @@ class QueryHandle:
                 f"query {self.id} is an answer to version {snapshot.version} of the graph, which has changed since",
                 hint="Ask with check=True: then the answer is verified on its own version.",
             )
-        if not _agree(result, again):
+        if not _agree(result, again) or _contradicts(again, result):
             raise CheckFailed(f"query {self.id} has other values than a checked answer at the same version")
         return again.certificate or {}
 
@@ -293,6 +294,7 @@ class LoopHandle:
         at: int | None = None,
         min_offsets: Mapping[str, int] | None = None,
         check: bool = False,
+        mode: Literal["exact", "certified"] = "exact",
     ) -> QueryHandle:
         """Ask for the exact answer to the input as it is now: forks a branch loop, and does not wait for it.
 
@@ -315,6 +317,8 @@ class LoopHandle:
         check : bool
             Have an independent checker verify all values on the branch's own version of the graph. The certificate then says
             what it looked at; where it finds a fault, the query has failed.
+        mode : {"exact", "certified"}
+            Certified: fork a branch of no iterations, which has the values of the loop, at once, with their bound.
 
         Raises
         ------
@@ -323,8 +327,14 @@ class LoopHandle:
         InvalidArgument, NotSupported
             When the question cannot be answered.
         """
+        if mode not in ("exact", "certified"):
+            raise InvalidArgument(
+                f"mode is {mode!r} but must be 'exact' or 'certified'",
+                hint="`read` answers from the main loop as it is.",
+            )
         request = QueryRequest(
             loop=self.name,
+            mode=Mode(mode),
             vertices=_vertices(vertices),
             top=_plain(top),
             deadline_s=deadline_s,
@@ -452,6 +462,15 @@ def _columns_of(table: Any, weight: Any) -> tuple[Any, Any, Any]:
     if "weight" in names and weight is None:
         weight = table["weight"]
     return table["src"], table["dst"], weight
+
+
+def _contradicts(checked: QueryResult, result: QueryResult) -> bool:
+    """Whether a checked answer has what is proved of the order of another one otherwise."""
+    certificate = result.certificate or {}
+    if "order" not in certificate:
+        return False
+    bound = float((checked.certificate or {})["bound"])
+    return is_contradicted(list(result.values), certificate.get("ties", []), checked.values, bound)
 
 
 def _agree(result: QueryResult, checked: QueryResult) -> bool:

@@ -36,6 +36,8 @@ class Bulkheads:
         Approximate ones.
     cancels
         Ends of queries.
+    adoptions
+        What queries have found, taken over by their loops.
     results
         Values of answers.
     admissions
@@ -53,6 +55,7 @@ class Bulkheads:
     loads: Bulkhead
     reads: Bulkhead
     cancels: Bulkhead
+    adoptions: Bulkhead
     results: Bulkhead
     admissions: Bulkhead
     histories: Bulkhead
@@ -71,6 +74,7 @@ class Bulkheads:
             loads=Bulkhead("fork of a stored snapshot", threads=8, deadline_s=ask_s),
             reads=Bulkhead("approximate read", threads=8, deadline_s=ask_s),
             cancels=Bulkhead("end of a query", threads=8, deadline_s=ask_s),
+            adoptions=Bulkhead("adoption of an answer", threads=8, deadline_s=ask_s),
             results=Bulkhead("read of a result", threads=16, deadline_s=read_s),
             admissions=Bulkhead("admission", threads=32, deadline_s=limits.admission_timeout_s, hint=_PUSHED),
             histories=Bulkhead("read of kept answers", threads=8, deadline_s=read_s),

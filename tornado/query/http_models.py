@@ -33,8 +33,10 @@ class QueryBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     loop: str = Field(description="The main loop that is asked.", max_length=1000, examples=["sssp"])
-    mode: Literal["exact", "approximate"] = Field(
-        "exact", description="`exact` forks a branch; `approximate` reads the main loop as it is, at once."
+    mode: Literal["exact", "approximate", "certified"] = Field(
+        "exact",
+        description="`exact` forks a branch; `approximate` reads the main loop as it is, at once; `certified` forks a branch of no "
+        "iterations: what the main loop has, at once, with its bound.",
     )
     vertices: list[int | str] | None = Field(
         None,
@@ -44,7 +46,12 @@ class QueryBody(BaseModel):
         "all vertices.",
         examples=[[4, 5]],
     )
-    top: int | None = Field(None, description="The best so many, by what the program ranks by.", ge=1)
+    top: int | None = Field(
+        None,
+        description="The best so many, by what the program ranks by. Where values have a bound, at most 1,000 are answered as soon as their "
+        "order is proved, and `bound` may be above the tolerance then.",
+        ge=1,
+    )
     parameters: dict[str, Any] | None = Field(
         None, description="Fields of the program that differ in this branch."
     )
@@ -142,6 +149,18 @@ class CertificateBody(BaseModel):
         "null in place of a value bounds nothing.",
     )
 
+    order: Literal["proved", "partial"] | None = Field(
+        None,
+        description="Of the best so many, with a `bound`. `proved`: the exact values are in the same order, and the last of these is before "
+        "all others. `partial`: but for `ties`.",
+    )
+    ties: list[list[int]] | None = Field(
+        None,
+        description="First and last of the places, counted from 1, among which the order is not certain, as their values are closer than "
+        "the bound. A last place that is not in the answer stands for the rest.",
+        examples=[[[3, 4], [20, 21]]],
+    )
+
     checked: bool | None = Field(
         None,
         description="Where the question asked for a `check`: whether an independent checker has verified the values. What was "
@@ -155,7 +174,7 @@ class QueryStatusBody(BaseModel):
 
     id: str
     loop: str
-    mode: Literal["exact", "approximate"]
+    mode: Literal["exact", "approximate", "certified"]
     state: Literal["queued", "running", "converged", "deadline", "cancelled", "failed"]
     snapshot: SnapshotBody | None
     iteration: int

@@ -44,6 +44,7 @@ from .formats import (
 from .http_bulkheads import Bulkheads
 from .http_models import (
     PROBLEMS,
+    CertificateBody,
     QueryBody,
     QueryListBody,
     QueryStatusBody,
@@ -308,6 +309,13 @@ def query_routes(
         query = service.get(id)
         await bulkheads.cancels.run(lambda: service.cancel(id))
         return JsonResponse(describe(query.status(asks=False)))
+
+    @router.post("/{id}/adopt", response_model=CertificateBody)
+    async def adopt(request: Request, id: str) -> Response:  # noqa: A002
+        """Have the loop take over what a converged query has found; answers with the certificate of that."""
+        refuse_unknown_parameters(request, [])
+        query = service.get(id)
+        return JsonResponse(await bulkheads.adoptions.run(lambda: service.adopt(query.id)))
 
     @router.get("/{id}/result", responses=_RESULTS)
     async def result(

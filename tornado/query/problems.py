@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import (
     BodyTooLarge,
     CallerError,
+    CannotAdopt,
     ConnectionLost,
     NameTaken,
     NotSupported,
@@ -44,6 +45,7 @@ STATUS: tuple[tuple[type[TornadoError], int], ...] = (
     (BodyTooLarge, 413),
     (NotSupported, 501),
     (ResultUnavailable, 409),
+    (CannotAdopt, 409),
     (CallerError, 422),
     (RecordError, 422),
     (StoreFull, 507),

@@ -1,4 +1,4 @@
-"""Proofs: the answer of a branch is verified on the branch's own version of the graph, by a checker that knows nothing of loops.
+"""Proofs: what is known of an answer, and who verifies it: a checker that knows nothing of loops, on the branch's version of the graph.
 
 All values are verified, whatever part of them a question names: a wrong value anywhere may be why another one is wrong. What is
 verified is what is given out, so values are taken as answers show them.
@@ -15,7 +15,8 @@ import numpy as np
 from ..checking import AnswerToCheck, Checker
 from ..clock import Clock
 from ..errors import CheckFailed, InvalidArgument, NotSupported
-from ..loop_views import BranchView
+from ..loop_views import BranchView, MainLoopView
+from ..loops.kind import kind_of_program
 from ..loops.vertex_program import VertexProgram
 from ..value_types import reached_of
 from .ids import IdCodec
@@ -39,6 +40,29 @@ def require_checker(program: VertexProgram) -> Checker:
             hint="Ask without check, or give the program a method `checker` (docs/checking.md).",
         )
     return checker
+
+
+def require_certifying(loop: MainLoopView, parameters: Mapping[str, Any]) -> None:
+    """Refuse a certified question where a branch of no iterations would say nothing of its values.
+
+    Raises
+    ------
+    InvalidArgument
+        When values of its kind have no bound without an iteration, or the loop has no values for such parameters.
+    """
+    program, kind = loop.program, kind_of_program(loop.program)
+    if not kind.certifies:
+        raise InvalidArgument(
+            f"mode is certified, but loop {loop.name!r} runs {type(program).__name__}, {kind.described}, whose values have no bound "
+            "before they are exact",
+            hint="Ask with mode exact, or with mode approximate for the values as they are.",
+        )
+    if program.with_parameters(parameters).begins_anew(program):
+        raise InvalidArgument(
+            f"mode is certified, but loop {loop.name!r} has the parameters {program.parameters()}, and the question has "
+            f"{dict(parameters)}",
+            hint="Leave out what changes the values (a tolerance does not), or ask with mode exact.",
+        )
 
 
 def proved(branch: BranchView, codec: IdCodec, clock: Clock) -> Mapping[str, Any]:

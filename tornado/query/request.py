@@ -22,10 +22,11 @@ MOST_VERTICES = 100_000
 
 
 class Mode(Enum):
-    """Exact answers fork a branch; approximate ones read the main loop as it is."""
+    """Exact answers fork a branch, certified ones a branch of no iterations; approximate ones read the main loop as it is."""
 
     EXACT = "exact"
     APPROXIMATE = "approximate"
+    CERTIFIED = "certified"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,8 @@ class QueryRequest:
         Stop after so many iterations with the best value so far.
     check : bool
         Have an independent checker verify all values of the branch on its own version of the graph.
+    ends_with_order : bool
+        Set by the service: the branch may end as soon as the order of `top` is certain.
     """
 
     loop: str
@@ -109,6 +112,7 @@ class QueryRequest:
     deadline_s: float | None = None
     max_iterations: int | None = None
     check: bool = False
+    ends_with_order: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -153,6 +157,11 @@ class QueryRequest:
                 "max_iterations or check",
                 hint="Leave them out, or ask with mode exact.",
             )
+        if self.mode is Mode.CERTIFIED and (self.at is not None or self.max_iterations is not None):
+            raise InvalidArgument(
+                "mode is certified, a branch of no iterations from what the loop has now: it takes no at and no max_iterations",
+                hint="Leave them out, or ask with mode exact.",
+            )
         deadline_s = limits.deadline_s if self.deadline_s is None else self.deadline_s
         given: object = deadline_s
         is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
@@ -162,10 +171,20 @@ class QueryRequest:
             )
         return deadline_s
 
+    @property
+    def most_iterations(self) -> int | None:
+        """How many iterations its branch may make; None is as many as it takes."""
+        return 0 if self.mode is Mode.CERTIFIED else self.max_iterations
+
+    @property
+    def ordered(self) -> int | None:
+        """Of how many of the best the branch proves the order, and may end then; None where it goes on until values have converged."""
+        return self.top if self.ends_with_order else None
+
     def branch_key(self) -> tuple[Any, ...]:
         """What two queries must have in common to be answered by one branch."""
         parameters = tuple(sorted((name, repr(value)) for name, value in self.parameters.items()))
-        return (self.loop, parameters, self.at, self.max_iterations, self.check)
+        return (self.loop, parameters, self.at, self.most_iterations, self.check, self.ordered)
 
 
 def _within(what: str, value: Any, least: int, greatest: int) -> None:

@@ -40,6 +40,10 @@ class Rows:
     reached: Mask
     names: Names | None = None
 
+    def first(self, k: int) -> Rows:
+        """Return the first `k`; values are not named yet."""
+        return Rows(self.ids[:k], self.values[:k], self.reached[:k])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:

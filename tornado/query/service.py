@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -22,12 +22,14 @@ from ..errors import ConnectionLost, InvalidArgument, NameTaken, TornadoError, U
 from ..ingest.ingester import IngesterState, IngesterStatistics
 from ..intake.push import Pusher
 from ..loop_views import BranchView, MainLoopView, MasterView, ValuesView
+from .adoptions import Adoptions
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
 from .dispatch import Dispatcher
-from .ids import IdCodec, IntIds
+from .ids import IdCodec, IntIds, Vertex
 from .last_known import LastKnown, Standing
+from .order import may_end_with_order, order_of
 from .parameters import check_parameters, parameters_inside
-from .proofs import proved, require_checker
+from .proofs import proved, require_certifying, require_checker
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
@@ -85,12 +87,14 @@ class QueryService:
         self._submitted = 0
         self._refused = 0
         self._closed = False
+        self._adoptions = Adoptions(self.loop)
         self._dispatcher = Dispatcher(
             self.limits,
             loop=self.loop,
             vertices=self._known_vertices,
             fork=self._fork,
-            read=self._read,
+            answered=self._answered,
+            hold=self._adoptions.hold,
             prove=lambda request, branch: proved(branch, self.form(request.loop).codec, self.clock),
             end=self._end,
             clock=self.clock,
@@ -177,6 +181,7 @@ class QueryService:
             [query.id for query in self.queries() if query.request.loop == name and query.request.is_whole],
             f"loop {name!r} was removed",
         )
+        self._adoptions.forget(name)
         for listener in self._loop_listeners:
             listener(name)
 
@@ -239,7 +244,7 @@ class QueryService:
     def submit(self, request: QueryRequest) -> Query:
         """Admit a question and return its query.
 
-        An approximate one is answered on return. An exact one has forked on return, or waits. Blocks while the loop is being
+        An approximate one is answered on return. Any other has forked on return, or waits. Blocks while the loop is being
         restored, for a stored snapshot (`at`), which is read from the store, and approximate reads for the workers.
 
         Raises
@@ -288,6 +293,19 @@ class QueryService:
         if not self.abandon(query):
             self._forget([query.id])
         return query
+
+    def adopt(self, id: str) -> Mapping[str, Any]:  # noqa: A002  the resource's word
+        """Have the loop that was asked take over what a query has found; return the certificate of that.
+
+        Raises
+        ------
+        UnknownQuery, UnknownLoop
+            When there is none of that id, or its loop was removed.
+        CannotAdopt
+            When the loop adopts nothing, the query has not converged, is of other parameters or of a stored snapshot, or its
+            values have been given back.
+        """
+        return self._adoptions.adopt(self.get(id))
 
     def discard(self, query: Query) -> None:
         """Cancel a query and forget it, since nobody knows of it."""
@@ -353,6 +371,7 @@ class QueryService:
             self.abandon(query)
         self._dispatcher.close()
         self._forget([query.id for query in self.queries()])
+        self._adoptions.close()
 
     def _submit(self, request: QueryRequest) -> Query:
         deadline_s = request.checked(self.limits)
@@ -363,8 +382,11 @@ class QueryService:
         check_parameters(loop.program, request.parameters, codec)
         if request.check:
             require_checker(loop.program)
+        request = replace(request, ends_with_order=may_end_with_order(loop.program, request))
+        if request.mode is Mode.CERTIFIED:
+            require_certifying(loop, parameters_inside(loop.program, request.parameters, codec))
         awaited = self.served(loop).awaited.items()
-        if request.mode is Mode.EXACT and request.at is None and awaited:
+        if request.mode is not Mode.APPROXIMATE and request.at is None and awaited:
             wanted = request.min_offsets or {}
             least = {source: max(offset, wanted.get(source, 0)) for source, offset in awaited}
             request = replace(request, min_offsets={**wanted, **least})
@@ -407,8 +429,9 @@ class QueryService:
         branch: BranchView = loop.fork(
             parameters=parameters or None,
             at=request.at,
-            max_iterations=request.max_iterations,
+            max_iterations=request.most_iterations,
             reads_edges=request.check,
+            top=request.ordered,
         )
         return branch
 
@@ -433,17 +456,33 @@ class QueryService:
             certificate=NONE,
         )
 
+    def _answered(
+        self, request: QueryRequest, values: ValuesView, shared: SharedValues, ending: Ending
+    ) -> Ending:
+        """Return how a query ends with the values of its branch."""
+        answer = self._read(request, values, shared)
+        certificate = ending.certificate or NONE
+        if not isinstance(answer, SmallAnswer) or answer.ranked is None or certificate["kind"] != "bound":
+            return replace(ending, answer=answer)
+        order = order_of(answer.ranked, certificate["bound"])
+        if order["order"] == "proved":  # that is what was asked, however far the values are
+            ending = replace(ending, state=QueryState.CONVERGED, stopped_by=None)
+        return replace(ending, answer=answer, certificate={**certificate, **order})
+
     def _read(self, request: QueryRequest, values: ValuesView, shared: SharedValues) -> Answer:
         """Extract what a query names, or lease all of it."""
-        form = self.form(request.loop)
+        form, k = self.form(request.loop), request.top
+        if request.vertices is None and k is None:
+            return WholeAnswer(shared, form=form)
+        unknown: list[Vertex] = []
         if request.vertices is not None:
             rows, unknown = lookup(values, request.vertices, form)
-            if request.top is not None:
-                rows = form.best(rows, request.top)
-            return SmallAnswer(rows, unknown, form=form)
-        if request.top is not None:
-            return SmallAnswer(top(values, request.top, form), (), form=form)
-        return WholeAnswer(shared, form=form)
+            if k is None:
+                return SmallAnswer(rows, unknown, form=form)
+        # With the next one: it says whether the last is surely before all others.
+        assert k is not None
+        ranked = top(values, k + 1, form) if request.vertices is None else form.best(rows, k + 1)
+        return SmallAnswer(ranked.first(k), unknown, form=form, ranked=ranked.values)
 
     def _end(self, query: Query, ending: Ending) -> None:
         if query.finish(ending):

@@ -84,6 +84,8 @@ class ToyKind:
     described = "a toy program"
     shares_streams = False
     adopts = False
+    certifies = False
+    proves_order = False
     is_stored = False
 
     def plan(

@@ -11,13 +11,16 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import assert_never
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...graph import EvolvingGraph
 from ...loops.loop_operator import NEVER
 from ..edge_reading import ReadsEdges
 from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
-from .bundle import Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages
+from .bundle import NO_VALUES, Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages
 from .coordinator import Coordinator
 from .loop_state import SumState
 from .part_values import NormalisedValues
@@ -40,10 +43,14 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         Gives columns to copy into, as `SumState.reset` leaves them, when the state is recorded.
     tolerance
         What the bound is to come to.
+    top
+        It may end before, when the order of so many of the greatest values is certain; 0: it does not.
     factor, has_bases
         Of its program.
     fresh
         Count iterations from the beginning: the parameters are others than those of the main loop.
+    max_iterations
+        See `MainPart.fork`. Of none nothing is announced, and the bound is that of what the main loop has announced.
     """
 
     def __init__(
@@ -55,6 +62,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         take_state: Callable[[], SumState],
         arguments: tuple[object, ...],
         tolerance: float,
+        top: int,
         factor: float,
         has_bases: bool,
         delay_bound: int | None,
@@ -80,10 +88,13 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self.is_recorded = False
         self.is_started = False
         self._coordinator = (
-            Coordinator(workers=workers, tolerance=tolerance, factor=factor)
+            Coordinator(
+                workers=workers, tolerance=tolerance, factor=factor, iterates=max_iterations != 0, top=top
+            )
             if worker == _COORDINATOR
             else None
         )
+        self._top = top
         self._take_state = take_state
         self._fresh = fresh
         self._factor, self._has_bases = factor, has_bases
@@ -91,7 +102,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self._cap = NEVER
         self._kept: list[tuple[int, SumMessages]] = []
         self._begins_at = 0  # the iteration of its token when it starts
-        self._awaits_limit = max_iterations is not None
+        self._awaits_limit = bool(max_iterations)  # with none allowed it is told nothing that matters
         self._has_cut = False
         self._instruction = Instruction(Phase.SETTLE, 0, 1.0)
         self._has_said_settled = False
@@ -354,6 +365,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 mass=float(totals[names.MASS]),
                 flow=float(totals[names.FLOW]),
                 bases=float(totals[names.BASES]),
+                greatest=self._greatest(),
             )
         )
         return True
@@ -423,9 +435,17 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 announcing=float(totals[names.ANNOUNCING_BASES]),
                 vertices=int(counters[names.VERTICES]),
                 degrees=int(counters[names.DEGREES]),
+                greatest=self._greatest(),
             )
         )
         return True
+
+    def _greatest(self) -> NDArray[np.float64]:
+        """The greatest values here, before they are divided, where an order is to be proved."""
+        if not self._top:
+            return NO_VALUES
+        found = np.empty(self._top + 1)
+        return found[: self.kernel.find_greatest(self.state.addresses, self.arguments, found)]
 
     # Notices
 
@@ -456,6 +476,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
             self._end_sweep()
         if instruction.phase == Phase.RUN:
             self._begin_run(instruction)
+        elif instruction.phase == Phase.SETTLE and instruction.pulls:
+            self._is_stale = True
         self.operator.activate()
 
     def _tell_others(self, notice: Notice) -> None:

@@ -29,6 +29,7 @@ class SumMessages(NamedTuple):
         return SumMessages.of(column[first:] for column in self)
 
 
+NO_VALUES = np.empty(0)
 NO_MESSAGES = SumMessages(
     np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
 )
@@ -59,7 +60,7 @@ class Instruction(NamedTuple):
     theta
         To RUN: what the threshold is to come down to.
     pulls
-        To RUN: sums have to be pulled anew, as they have drifted too far.
+        To RUN or SETTLE: sums have to be pulled anew, as they have drifted too far.
     mass
         To FINISH: the sum of all values, which answers are divided by.
     bound
@@ -89,6 +90,8 @@ class Report(NamedTuple):
         Whether it may begin no further iteration.
     change
         How far the last sweep moved the values; for totals see `loop_columns`.
+    greatest
+        float64, in no order: of a branch that proves the order of so many, the greatest values of the part, and one more.
     """
 
     attempt: int
@@ -105,6 +108,7 @@ class Report(NamedTuple):
     announcing: float = 0.0
     vertices: int = 0
     degrees: int = 0
+    greatest: NDArray[np.float64] = NO_VALUES
 
 
 Notice = Settled | Instruction | Report

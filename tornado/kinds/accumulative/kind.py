@@ -115,6 +115,8 @@ class AccumulativeKind:
     described = "an accumulative program"
     shares_streams = True
     adopts = True
+    certifies = True
+    proves_order = True
     is_stored = True
 
     def plan(
@@ -135,10 +137,14 @@ class AccumulativeKind:
         )
 
     def fork_arguments(self, program: AccumulativeProgram) -> tuple[object, ...]:
-        """See `ProgramKind`: the tolerance, d, whether bases differ, and what the functions get."""
+        """See `ProgramKind`: the tolerance, how many are ordered, d, whether bases differ, and what the functions get."""
+        return self.ordering_arguments(program, 0)
+
+    def ordering_arguments(self, program: AccumulativeProgram, top: int) -> tuple[object, ...]:
+        """See `OrderingKind`."""
         arguments = program.arguments()
         factor = float(program.factor(*arguments))
-        return float(program.tolerance), factor, program.has_bases, *arguments
+        return float(program.tolerance), top, factor, program.has_bases, *arguments
 
     def require_travels(self, program: AccumulativeProgram) -> None:
         """See `ProgramKind`: they all do."""
@@ -189,7 +195,7 @@ class AccumulativeKind:
         _loaded(text, tuple(arguments))
 
 
-def _written(notice: Notice) -> tuple[int | float | bool, ...]:
+def _written(notice: Notice) -> tuple[object, ...]:
     numbers = (int(one) if isinstance(one, int) and not isinstance(one, bool) else one for one in notice)
     return NOTICES.index(type(notice)), *numbers
 

@@ -281,7 +281,7 @@ class AccumulativeMain(AccumulativeProcessor):
         self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
     ) -> AccumulativeBranch:
         """Make this worker's part of a new branch."""
-        tolerance, factor, has_bases, *own = arguments
+        tolerance, top, factor, has_bases, *own = arguments
         return AccumulativeBranch(
             number=number,
             kernel=self.kernel,
@@ -289,6 +289,7 @@ class AccumulativeMain(AccumulativeProcessor):
             take_state=self._take_state,
             arguments=tuple(own),
             tolerance=cast("float", tolerance),
+            top=cast("int", top),
             factor=cast("float", factor),
             has_bases=cast("bool", has_bases),
             delay_bound=self.delay_bound,

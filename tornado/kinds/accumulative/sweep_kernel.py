@@ -284,6 +284,38 @@ def note_changes(graph, branch):
 
 
 @nb.njit(cache=True, nogil=True)
+def find_greatest(loop, parameters, found):
+    """Write the greatest values of own rows, as many as there is room for and in no order; returns how many there are.
+
+    They are kept in a heap, the least of them in front, so most rows cost one comparison.
+    """
+    room, count = np.int64(found.size), np.int64(0)
+    for row in range(loop.counters[ROWS_SEEN]):
+        if loop.flags[row] & OWN == 0:
+            continue
+        value = own_target(loop, row) if loop.degree[row] == 0 else announced(loop, parameters, row)
+        if count < room:
+            place = count
+            count += 1
+            while place > 0 and found[(place - 1) >> 1] > value:
+                found[place] = found[(place - 1) >> 1]
+                place = (place - 1) >> 1
+            found[place] = value
+        elif value > found[0]:
+            place, below = np.int64(0), np.int64(1)
+            while below < room:
+                if below + 1 < room and found[below + 1] < found[below]:
+                    below += 1
+                if found[below] >= value:
+                    break
+                found[place] = found[below]
+                place = below
+                below = 2 * place + 1
+            found[place] = value
+    return count
+
+
+@nb.njit(cache=True, nogil=True)
 def read_values(loop, parameters, rows, values):
     """Write what the vertices in some rows are worth; from any thread."""
     for i in range(rows.size):

@@ -97,6 +97,8 @@ class GeneralKind:
     described = "a general program"
     shares_streams = False
     adopts = False
+    certifies = False
+    proves_order = False
     is_stored = False
 
     def plan(

@@ -111,6 +111,8 @@ class RoundsKind:
     described = "a program of rounds"
     shares_streams = True
     adopts = False
+    certifies = False
+    proves_order = False
     is_stored = True
 
     def plan(

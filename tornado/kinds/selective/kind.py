@@ -108,6 +108,8 @@ class SelectiveKind:
     described = "a selective program"
     shares_streams = True
     adopts = False
+    certifies = False
+    proves_order = False
     is_stored = True
 
     def plan(
