@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         LabelsCheck,
         PathsCheck,
         RanksCheck,
+        SumsCheck,
         Verdict,
     )
     from .errors import InvalidArgument, TornadoError
@@ -55,6 +56,7 @@ __all__ = [
     "RanksCheck",
     "RoundsProgram",
     "SelectiveProgram",
+    "SumsCheck",
     "TornadoError",
     "Verdict",
     "VertexProgram",
@@ -81,6 +83,7 @@ _HOMES = {
     "RanksCheck": ".checking",
     "RoundsProgram": ".kinds.rounds.program",
     "SelectiveProgram": ".kinds.selective.program",
+    "SumsCheck": ".checking",
     "TornadoError": ".errors",
     "Verdict": ".checking",
     "VertexProgram": ".loops.vertex_program",

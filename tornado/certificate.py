@@ -6,10 +6,16 @@
 | bound | at most so far from it, in a norm | norm, bound |
 | gap | of a learner: (primal - dual) / primal is at most the bound | primal, dual, bound |
 | stationary | where the method stays, though others may be better | |
-| none | not known to be near the fixed point | side, where that is known |
+| none | not known to be near the fixed point | side, or reason, where that is known |
 
 Where the question asked for a check, `checked` says whether an independent checker has verified the values (`tornado.checking`), and
 `check` what it looked at. What was stopped claims nothing that could be verified, so it is not checked.
+
+*Norms.* `l1`: errors are summed over all vertices, whose values sum to 1. `relative`: the greatest error of a value, as a share of it;
+so values whose sum is S are together within S times that.
+
+*Reasons.* `diverged`: there is a proof that the graph gives the values no end (or one beyond what could ever be bounded), so
+there is no fixed point, and time helps nothing.
 
 *Sides.* A selective branch that was stopped commits no more, but it ends only when every invalidation is worked off on every
 worker: those of its cut, and those that they led to. So each value is one that some path of the snapshot's graph has, whatever
@@ -27,6 +33,7 @@ from typing import Any, Final, Literal, Required, TypedDict
 
 Kind = Literal["exact", "bound", "gap", "stationary", "none"]
 Side = Literal["upper", "lower"]
+Reason = Literal["diverged"]
 
 
 class Certificate(TypedDict, total=False):
@@ -38,12 +45,14 @@ class Certificate(TypedDict, total=False):
     primal: float
     dual: float
     side: Side
+    reason: Reason
     checked: bool
     check: dict[str, Any]
 
 
 EXACT: Final[Certificate] = {"kind": "exact"}
 NONE: Final[Certificate] = {"kind": "none"}
+DIVERGED: Final[Certificate] = {"kind": "none", "reason": "diverged"}
 
 # One of each sign and size, so that an order by anything but the number itself (its absolute value, its last digit) shows.
 _NUMBERS: Final = (-1e9, -3.0, -1.0, -0.25, 0.0, 0.25, 1.0, 2.0, 3.0, 10.0, 1e9)

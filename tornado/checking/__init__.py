@@ -9,6 +9,7 @@ from .contract import AnswerToCheck, Checker, EdgePage, Edges, Fault, Verdict
 from .labels import LabelsCheck
 from .paths import PathsCheck
 from .ranks import RanksCheck
+from .sums import SumsCheck
 
 __all__ = [
     "AnswerToCheck",
@@ -20,5 +21,6 @@ __all__ = [
     "LabelsCheck",
     "PathsCheck",
     "RanksCheck",
+    "SumsCheck",
     "Verdict",
 ]

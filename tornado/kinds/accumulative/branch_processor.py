@@ -11,17 +11,22 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import assert_never
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...graph import EvolvingGraph
 from ...loops.loop_operator import NEVER
 from ..edge_reading import ReadsEdges
 from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
-from .bundle import Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages
+from .bundle import Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages, Trial
 from .coordinator import Coordinator
 from .loop_state import SumState
+from .norms import Norm
 from .part_values import NormalisedValues
 from .processor import FUEL, AccumulativeProcessor, ArrivedBundle
+from .trial import TrialValues
 
 _COORDINATOR = 0
 _LOWERED = 8.0  # how many times at once a threshold is lowered
@@ -40,7 +45,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         Gives columns to copy into, as `SumState.reset` leaves them, when the state is recorded.
     tolerance
         What the bound is to come to.
-    factor, has_bases
+    factor, has_bases, norm
         Of its program.
     fresh
         Count iterations from the beginning: the parameters are others than those of the main loop.
@@ -57,6 +62,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         tolerance: float,
         factor: float,
         has_bases: bool,
+        norm: Norm,
         delay_bound: int | None,
         worker: int,
         workers: int,
@@ -80,13 +86,13 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self.is_recorded = False
         self.is_started = False
         self._coordinator = (
-            Coordinator(workers=workers, tolerance=tolerance, factor=factor)
+            Coordinator(workers=workers, tolerance=tolerance, factor=factor, norm=norm)
             if worker == _COORDINATOR
             else None
         )
         self._take_state = take_state
         self._fresh = fresh
-        self._factor, self._has_bases = factor, has_bases
+        self._factor, self._has_bases, self._norm = factor, has_bases, norm
         self._max_iterations = max_iterations
         self._cap = NEVER
         self._kept: list[tuple[int, SumMessages]] = []
@@ -102,7 +108,9 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         )  # the last attempt that each part said it was settled in
         self._row: int | None = None  # of the sweep, or of the measuring, that is under way
         self._pulls = False
-        self._is_stale = False  # sums are older than what was announced
+        # Sums are older than what was announced; or DRIFT is of other bases.
+        self._is_stale = fresh and not norm.is_normalised
+        self._trial: TrialValues | None = None
         self._edges_before = 0
         self._updates_before = 0
         self._next_base = 1.0
@@ -171,7 +179,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
     @property
     def findings(self) -> Mapping[str, float]:
         """The bound, the same on all workers."""
-        return {"bound": self._instruction.bound}
+        return {"bound": self._instruction.bound, "diverged": float(self._instruction.is_diverged)}
 
     @property
     def reusable(self) -> SumState:
@@ -201,6 +209,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
     def free(self) -> None:
         """See `AccumulativeProcessor`; the edges that were read are gone at once, too."""
         super().free()
+        self._trial = None
         self.drop_edges()
 
     def limit(self, iteration: int) -> None:
@@ -243,7 +252,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         if self._arrived and self._row is None:
             return False  # `_receive` has asked for another step
         phase = self._instruction.phase
-        if phase == Phase.SETTLE:
+        if phase in {Phase.SETTLE, Phase.TRY}:
             return self._settle()
         if phase == Phase.RUN:
             if self._row is None and (self.was_stopped or not self._may_go()):
@@ -300,7 +309,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         if self._pulls:
             self._begin_pulling()
         elif counters[names.ACTIVE]:
-            totals[names.THETA] = max(instruction.theta, totals[names.ABSOLUTE] / (_LOWERED * max(edges, 1)))
+            first = self._norm.first_theta(float(totals[names.ABSOLUTE]), max(edges, 1))
+            totals[names.THETA] = max(instruction.theta, first / _LOWERED)
             self._find_active()
 
     def _begin_pulling(self) -> None:
@@ -402,6 +412,11 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 return True
             self._row = None
             self._is_stale = False
+        if self._trial is not None and self._instruction.phase == Phase.TRY:
+            self._has_reported = True
+            kept, lost = self._trial.compare()
+            self._report(Report(attempt, is_settled=True, kept=kept, lost=lost))
+            return True
         is_idle = self._pulls or not self.state.counters[names.QUEUE_LENGTH]
         self._pulls = False
         self.state.counters[names.PULLS] = 0
@@ -423,9 +438,33 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 announcing=float(totals[names.ANNOUNCING_BASES]),
                 vertices=int(counters[names.VERTICES]),
                 degrees=int(counters[names.DEGREES]),
+                largest=float(totals[names.LARGEST]),
             )
         )
         return True
+
+    # Trials
+
+    def _begin_trial(self, trial: int) -> None:
+        """Announce what a proof is tried with; see `trial.py`."""
+        if self._trial is None:
+            self._trial = TrialValues(self.kernel, self.state, self.arguments)
+        if trial == Trial.WATCH:
+            self._trial.watch()
+        elif trial != Trial.NONE:
+            self._put_shares(self._trial.wanted(Trial(trial)))
+
+    def _end_trial(self) -> None:
+        if self._trial is not None and self._trial.is_under_way:
+            self._put_shares(self._trial.back())
+
+    def _put_shares(self, shares: NDArray[np.float64]) -> None:
+        self.state.counters[names.PULLS] = 1
+        self._is_stale = True
+        row = 0
+        while row < len(shares):
+            row = int(self.kernel.put_shares(self.graph.addresses, self.state.addresses, shares, row))
+            self._flush()
 
     # Notices
 
@@ -446,6 +485,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
             if instruction.attempt == self._instruction.attempt and self._instruction.phase == Phase.RUN:
                 self._next_base = instruction.base
                 self._has_news = True
+                if instruction.trial != Trial.NONE:
+                    self._begin_trial(instruction.trial)
                 self.operator.activate()
             return
         self._instruction = instruction
@@ -454,6 +495,10 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self.finish_cursor()
         if self._row is not None:
             self._end_sweep()
+        if instruction.phase == Phase.TRY:
+            self._begin_trial(instruction.trial)
+        else:
+            self._end_trial()
         if instruction.phase == Phase.RUN:
             self._begin_run(instruction)
         self.operator.activate()

@@ -41,6 +41,17 @@ class Phase(IntEnum):
     RUN = 1
     AIM = 2  # go on running, with another base from the next sweep on
     FINISH = 3
+    TRY = 4  # all have settled: announce what a proof is tried with (`trial.py`), settle, and compare
+
+
+class Trial(IntEnum):
+    """What a part does for a proof that the values have no end; see `trial.py`."""
+
+    NONE = 0
+    WATCH = 1  # remember the values, and go on
+    MOVED = 2  # announce by how much they have grown since
+    VALUES = 3  # announce the values themselves
+    KEPT = 4  # announce what there was, but for vertices that did not get as much back
 
 
 class Settled(NamedTuple):
@@ -61,9 +72,13 @@ class Instruction(NamedTuple):
     pulls
         To RUN: sums have to be pulled anew, as they have drifted too far.
     mass
-        To FINISH: the sum of all values, which answers are divided by.
+        To FINISH: what answers are divided by, the sum of all values where they are normalised.
     bound
         To FINISH: what the values are worth.
+    trial
+        To TRY, and to AIM: what is done for a proof that the values have no end.
+    is_diverged
+        To FINISH: whether that is proved.
     """
 
     phase: int
@@ -74,6 +89,8 @@ class Instruction(NamedTuple):
     mass: float = 0.0
     bound: float = 0.0
     is_converged: bool = False
+    trial: int = Trial.NONE
+    is_diverged: bool = False
 
 
 class Report(NamedTuple):
@@ -89,6 +106,8 @@ class Report(NamedTuple):
         Whether it may begin no further iteration.
     change
         How far the last sweep moved the values; for totals see `loop_columns`.
+    kept, lost
+        Of a trial: how many vertices got as much back as they announced, and how many did not.
     """
 
     attempt: int
@@ -105,6 +124,9 @@ class Report(NamedTuple):
     announcing: float = 0.0
     vertices: int = 0
     degrees: int = 0
+    largest: float = 0.0
+    kept: int = 0
+    lost: int = 0
 
 
 Notice = Settled | Instruction | Report

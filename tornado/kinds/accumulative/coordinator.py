@@ -6,6 +6,10 @@ totals when it has that of all others. So the totals are of one state in which a
 exact. If their bound is small enough, that is the end (FINISH, with the sum that answers are divided by); else another attempt begins, with
 a base at which the residuals would sum to nothing and a threshold that would do.
 
+Where the laws of a program allow graphs on which values have no end, a proof of that is tried now and then (TRY, `trial.py`): when all are
+settled, behind so many sweeps, or where nothing moves any more and there is no bound. It ends the branch, or the values come back and
+the branch goes on.
+
 Nothing that is only predicted comes into the bound: reports of running parts say when it is worth while to settle, and where to aim.
 Here are decisions only; `AccumulativeBranch` carries them out. Worker 0 has the coordinator.
 """
@@ -13,17 +17,20 @@ Here are decisions only; `AccumulativeBranch` carries them out. Worker 0 has the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from .bound import bound_of
-from .bundle import Instruction, Phase, Report
+from .bundle import Instruction, Phase, Report, Trial
+from .norms import Norm
 
 _MOST_ATTEMPTS = 1000
 _FIRST_RATE = 0.3  # of what a sweep moved, what the next one is thought to move
-_LEAST_RATE = 0.5
 _CAREFUL = (
     0.7  # of what is allowed, in what is predicted; halved with each attempt in which that was too little
 )
 _DRIFT_SHARE = 0.25  # of the tolerance, that sums may have drifted before they are pulled anew
+_FIRST_TRIAL = 32  # sweeps
+_AT_REST = 4e-15  # of the greatest value, that sweeps move where all that is left is rounding
+_MOST_LEFT_OUT = 12  # times that vertices are left out of a trial
 
 
 class Coordinator:
@@ -37,10 +44,13 @@ class Coordinator:
         What the bound is to come to.
     factor
         d.
+    norm
+        In which the bound is.
     """
 
-    def __init__(self, *, workers: int, tolerance: float, factor: float) -> None:
+    def __init__(self, *, workers: int, tolerance: float, factor: float, norm: Norm) -> None:
         self._workers = workers
+        self._norm = norm
         self._tolerance = tolerance
         self._factor = factor
         self._phase = Phase.SETTLE  # what all parts begin with
@@ -51,6 +61,16 @@ class Coordinator:
         self._careful = _CAREFUL
         self._reports: dict[int, Report] = {}
         self._last_bound = math.inf
+        self._moved: float | None = None  # by the last sweep of this attempt
+        self._sweeps = 0
+        self._next_trial = _FIRST_TRIAL
+        self._is_watched = False  # parts know what the values were before the sweep that is under way
+        self._wants_trial = False
+        self._was_interrupted = False  # for a trial; so the next totals say nothing of what was predicted
+        self._left_out = 0
+        self._tries_values = False
+        self._tried_at_rest = False
+        self._is_diverged = False
 
     def stop(self) -> Instruction | None:
         """Come to an end with whatever bound there is; return what all parts are told."""
@@ -59,7 +79,7 @@ class Coordinator:
 
     def hear(self, worker: int, report: Report) -> Instruction | None:
         """Take in what a part reports; return what all parts are told, if anything."""
-        if report.attempt != self._attempt or report.is_settled != (self._phase is Phase.SETTLE):
+        if report.attempt != self._attempt or report.is_settled != (self._phase in {Phase.SETTLE, Phase.TRY}):
             return None
         if self._phase is Phase.FINISH:
             return None
@@ -68,7 +88,9 @@ class Coordinator:
             return self.stop()
         if len(self._reports) < self._workers:
             return None
-        return self._judge() if self._phase is Phase.SETTLE else self._weigh()
+        if self._phase is Phase.RUN:
+            return self._weigh()
+        return self._judge() if self._phase is Phase.SETTLE else self._judge_trial()
 
     def _settle(self) -> Instruction:
         self._phase = Phase.SETTLE
@@ -81,67 +103,115 @@ class Coordinator:
         sweeping = [report for report in reports if not report.is_idle]
         if not sweeping:
             return self._settle()
-        change = math.fsum(report.change for report in reports)
+        norm = self._norm
+        change = norm.joined(report.change for report in reports)
         mass = math.fsum(report.mass for report in reports)
-        rate = min(_LEAST_RATE, change / self._last_change) if self._last_change > 0.0 else _FIRST_RATE
-        self._last_change = change
-        if change * rate <= self._careful * self._tolerance * (1.0 - self._factor) * mass:
+        rate = _FIRST_RATE
+        if self._last_change > 0.0:
+            rate = min(norm.greatest_rate, change / self._last_change)
+        self._last_change = self._moved = change
+        self._sweeps += 1
+        if change * rate <= norm.allowed(self._careful * self._tolerance, self._factor, mass):
+            return self._settle()
+        if self._is_watched:
+            self._wants_trial = True
             return self._settle()
         # Those that have nothing to do say so once; what they said counts until they go on.
         self._reports = {worker: report for worker, report in self._reports.items() if report.is_idle}
         bases = math.fsum(report.bases for report in reports)
         # A part that does not sweep has the base with which it began, and totals that are only kept up.
-        if bases > 0.0 and len(sweeping) == len(reports):
+        if norm.is_normalised and bases > 0.0 and len(sweeping) == len(reports):
             flow = math.fsum(report.flow for report in reports)
             self._base = (mass - self._factor * flow) / bases
-        return Instruction(Phase.AIM, self._attempt, self._base)
+        self._is_watched = norm.may_diverge and self._sweeps >= self._next_trial
+        trial = Trial.WATCH if self._is_watched else Trial.NONE
+        return Instruction(Phase.AIM, self._attempt, self._base, trial=trial)
 
     def _judge(self) -> Instruction:
         """All parts are settled: finish, or begin another attempt."""
-        reports = list(self._reports.values())
+        reports, norm = list(self._reports.values()), self._norm
         mass = math.fsum(report.mass for report in reports)
-        signed = math.fsum(report.signed for report in reports)
-        drift = math.fsum(report.drift for report in reports)
-        vertices = sum(report.vertices for report in reports)
-
-        def bound(absolute: float, signed: float, drift: float) -> float:
-            return bound_of(
-                absolute=absolute,
-                signed=signed,
-                mass=mass,
-                drift=drift,
-                vertices=vertices,
-                factor=self._factor,
-            )
-
-        if math.fsum(report.bases for report in reports) == 0.0:
+        if norm.is_normalised and math.fsum(report.bases for report in reports) == 0.0:
             # Nobody has anything, so there is nothing to divide: every value is 0, by definition.
             self._phase = Phase.FINISH
             return Instruction(Phase.FINISH, self._attempt, self._base, mass=math.inf, is_converged=True)
-        found = bound(math.fsum(report.absolute for report in reports), signed, drift)
-        rounding = bound(0.0, 0.0, drift)
+        found, rounding = norm.bound(reports, self._factor), norm.rounding(reports, self._factor)
         is_converged = found <= self._tolerance
         is_stuck = self._attempt >= _MOST_ATTEMPTS or (
             # Sums are new from the first attempt that asked for it: what is left of rounding stays.
             self._attempt > 1 and rounding > _DRIFT_SHARE * self._tolerance and found > 0.9 * self._last_bound
         )
         self._last_bound = found
-        if is_converged or self._ends or is_stuck:
+        is_at_rest = self._is_at_rest(reports)
+        is_over = is_at_rest and (self._tried_at_rest or math.isfinite(found))
+        if is_converged or self._ends or is_stuck or is_over or self._is_diverged:
             self._phase = Phase.FINISH
             return Instruction(
-                Phase.FINISH, self._attempt, self._base, mass=mass, bound=found, is_converged=is_converged
+                Phase.FINISH,
+                self._attempt,
+                self._base,
+                mass=mass if norm.is_normalised else 1.0,
+                bound=math.inf if self._is_diverged else found,
+                is_converged=is_converged,
+                is_diverged=self._is_diverged,
             )
+        if (self._wants_trial or is_at_rest) and math.isinf(found):  # else there is a fixed point
+            self._tried_at_rest = is_at_rest
+            return self._try(Trial.MOVED)
+        if self._wants_trial:
+            self._put_trial_off()
         announcing = math.fsum(report.announcing for report in reports)
         pulls = rounding > _DRIFT_SHARE * self._tolerance
-        if announcing > 0.0 and not pulls:  # sums that are mostly rounding aim nowhere; new ones will
-            self._base -= signed / announcing
+        # Sums that are mostly rounding aim nowhere; new ones will.
+        if norm.is_normalised and announcing > 0.0 and not pulls:
+            self._base -= math.fsum(report.signed for report in reports) / announcing
         degrees = max(1, sum(report.degrees for report in reports))
-        if self._attempt > 0 and all(report.is_idle for report in reports):  # else it was too early, no more
+        is_early = self._was_interrupted or not all(report.is_idle for report in reports)
+        self._was_interrupted = False
+        if self._attempt > 0 and not is_early:
             self._careful *= 0.5
         self._phase = Phase.RUN
         self._attempt += 1
         self._last_change = 0.0
+        self._moved = None
         self._reports.clear()
-        # Twice that, times all degrees, is the most that the residuals come to; a part of it is for what is neglected.
-        theta = self._careful * self._tolerance * (1.0 - self._factor) * mass / (2.0 * degrees)
+        theta = norm.theta(norm.allowed(self._careful * self._tolerance, self._factor, mass), degrees)
         return Instruction(Phase.RUN, self._attempt, self._base, theta=theta, pulls=pulls)
+
+    def _is_at_rest(self, reports: Sequence[Report]) -> bool:
+        """Whether sweeps move nothing any more but roundings, where values are not normalised: they are at their end, or capped."""
+        if self._norm.is_normalised or self._moved is None:
+            return False
+        return self._moved <= _AT_REST * self._norm.joined(report.largest for report in reports)
+
+    # Trials
+
+    def _put_trial_off(self) -> None:
+        self._wants_trial = self._is_watched = False
+        self._was_interrupted = True
+        self._next_trial = 2 * max(self._sweeps, _FIRST_TRIAL)
+
+    def _try(self, trial: Trial) -> Instruction:
+        """Have all parts announce something else, and compare it with what comes back."""
+        self._put_trial_off()
+        self._phase = Phase.TRY
+        self._left_out = self._left_out + 1 if trial is Trial.KEPT else 0
+        self._attempt += 1
+        self._reports.clear()
+        return Instruction(Phase.TRY, self._attempt, self._base, trial=trial)
+
+    def _judge_trial(self) -> Instruction:
+        """All parts have compared: that is a proof, or vertices are left out, or the values themselves are tried, or it is over."""
+        kept = sum(report.kept for report in self._reports.values())
+        lost = sum(report.lost for report in self._reports.values())
+        self._is_diverged = kept > 0 and lost == 0
+        if not self._is_diverged and not self._ends:
+            if kept and self._left_out < _MOST_LEFT_OUT:
+                return self._try(Trial.KEPT)
+            if not self._tries_values:
+                self._tries_values = True
+                return self._try(Trial.VALUES)
+        self._tries_values = False
+        self._attempt += 1
+        self._last_bound = math.inf
+        return self._settle()  # with the values that were put aside
