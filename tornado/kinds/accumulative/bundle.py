@@ -51,7 +51,9 @@ class Trial(IntEnum):
     WATCH = 1  # remember the values, and go on
     MOVED = 2  # announce by how much they have grown since
     VALUES = 3  # announce the values themselves
-    KEPT = 4  # announce what there was, but for vertices that did not get as much back
+    EVEN = 4  # announce 1 of each
+    MEAN = 5  # announce the mean of what there was and of what came back
+    KEPT = 6  # announce what there was, but for vertices that did not get as much back
 
 
 class Settled(NamedTuple):

@@ -30,7 +30,11 @@ _CAREFUL = (
 _DRIFT_SHARE = 0.25  # of the tolerance, that sums may have drifted before they are pulled anew
 _FIRST_TRIAL = 32  # sweeps
 _AT_REST = 4e-15  # of the greatest value, that sweeps move where all that is left is rounding
-_MOST_LEFT_OUT = 12  # times that vertices are left out of a trial
+_CANDIDATES = (Trial.MOVED, Trial.VALUES, Trial.EVEN)  # what a proof is tried with
+_MOST_MEANS = (
+    64  # times that it is brought nearer to an eigenvector, and not more often than sweeps were made
+)
+_MOST_LEFT_OUT = 12  # times that vertices are left out of it
 
 
 class Coordinator:
@@ -67,8 +71,8 @@ class Coordinator:
         self._is_watched = False  # parts know what the values were before the sweep that is under way
         self._wants_trial = False
         self._was_interrupted = False  # for a trial; so the next totals say nothing of what was predicted
-        self._left_out = 0
-        self._tries_values = False
+        self._tried = _CANDIDATES[0]
+        self._steps = 0  # that were made with it
         self._tried_at_rest = False
         self._is_diverged = False
 
@@ -157,7 +161,8 @@ class Coordinator:
             )
         if (self._wants_trial or is_at_rest) and math.isinf(found):  # else there is a fixed point
             self._tried_at_rest = is_at_rest
-            return self._try(Trial.MOVED)
+            self._tried = _CANDIDATES[0]
+            return self._try(self._tried)
         if self._wants_trial:
             self._put_trial_off()
         announcing = math.fsum(report.announcing for report in reports)
@@ -195,23 +200,23 @@ class Coordinator:
         """Have all parts announce something else, and compare it with what comes back."""
         self._put_trial_off()
         self._phase = Phase.TRY
-        self._left_out = self._left_out + 1 if trial is Trial.KEPT else 0
         self._attempt += 1
+        self._steps = self._steps + 1 if trial in {Trial.MEAN, Trial.KEPT} else 0
         self._reports.clear()
         return Instruction(Phase.TRY, self._attempt, self._base, trial=trial)
 
     def _judge_trial(self) -> Instruction:
-        """All parts have compared: that is a proof, or vertices are left out, or the values themselves are tried, or it is over."""
+        """All parts have compared: that is a proof, or the same is tried with less, or something else is tried, or it is over."""
         kept = sum(report.kept for report in self._reports.values())
         lost = sum(report.lost for report in self._reports.values())
         self._is_diverged = kept > 0 and lost == 0
         if not self._is_diverged and not self._ends:
-            if kept and self._left_out < _MOST_LEFT_OUT:
-                return self._try(Trial.KEPT)
-            if not self._tries_values:
-                self._tries_values = True
-                return self._try(Trial.VALUES)
-        self._tries_values = False
+            means = min(self._sweeps, _MOST_MEANS) if self._tried is Trial.MOVED else 0
+            if kept and self._steps < means + _MOST_LEFT_OUT:
+                return self._try(Trial.MEAN if self._steps < means else Trial.KEPT)
+            if self._tried is not _CANDIDATES[-1]:
+                self._tried = _CANDIDATES[_CANDIDATES.index(self._tried) + 1]
+                return self._try(self._tried)
         self._attempt += 1
         self._last_bound = math.inf
         return self._settle()  # with the values that were put aside

@@ -253,16 +253,20 @@ def put_shares(graph, loop, shares, first):
 
 
 @nb.njit(cache=True, nogil=True)
-def compare_shares(loop, parameters, kept):
-    """Count vertices that announce something by whether as much comes back to them; write the shares of those to whom it does.
+def compare_shares(loop, parameters, kept, mean):
+    """Count vertices that announce something by whether as much comes back to them.
 
-    `kept` is 0 of all rows before.
+    Written are the shares of those to whom it does, and the means with what came back; both are 0 of all rows before.
     """
     back, lost = np.int64(0), np.int64(0)
     for row in range(kept.size):
-        if loop.flags[row] & OWN == 0 or loop.degree[row] == 0 or not loop.share[row] > 0.0:
+        if loop.flags[row] & OWN == 0 or loop.degree[row] == 0:
             continue
-        if loop.totals[FACTOR] * loop.heard[row] >= MOST_SURE * announced(loop, parameters, row):
+        worth, brought = announced(loop, parameters, row), loop.totals[FACTOR] * loop.heard[row]
+        mean[row] = share_of(loop, parameters, row, 0.5 * (worth + brought))
+        if not worth > 0.0:
+            continue
+        if brought >= MOST_SURE * worth:
             kept[row] = loop.share[row]
             back += 1
         else:

@@ -6,9 +6,10 @@ q comes to 1 there is no x with x = e + M x and e > 0, and the values grow for e
 over 1 - q; as far as `MOST_SURE` says it counts as 1, since nothing could be certified there.
 
 Whatever z is, the proof stands by itself; but it must be a z for which it succeeds. By how much the values grew in a sweep is near
-enough to an eigenvector where they grow without end. Elsewhere they have come to rest, or nearly, and there vertices that do not get
-back what they announced are left out, again and again, till all that are left do or none are. Where values are capped nothing
-grows any more, and they are tried themselves.
+an eigenvector where they grow without end, and means with what comes back bring it nearer, where several parts swept at their own
+pace. Elsewhere values have come to rest, or nearly, and there vertices that do not get back what they announced are left out, again and
+again, till all that are left do or none are. Where values are capped nothing grows any more, and they are tried themselves. Last
+comes 1 of each: what is left then is a part in which each vertex gets 1 from the others, such as a cycle.
 
 The values of the branch are put aside meanwhile, and are back before anything else is done. A trial costs some passes over the
 edges; the coordinator begins one when so many sweeps have been made, and again when there are twice as many.
@@ -38,7 +39,7 @@ class TrialValues:
         self._kernel, self._state, self._arguments = kernel, state, arguments
         self._watched: NDArray[np.float64] | None = None
         self._aside: NDArray[np.float64] | None = None
-        self._kept: NDArray[np.float64] = np.empty(0)
+        self._kept = self._mean = np.empty(0)
 
     @property
     def is_under_way(self) -> bool:
@@ -56,12 +57,18 @@ class TrialValues:
         if trial == Trial.MOVED:
             before = self._aside if self._watched is None else self._watched
             return np.maximum(self._aside - before, 0.0)
-        return self._kept if trial == Trial.KEPT else self._aside
+        if trial == Trial.VALUES:
+            return self._aside
+        if trial == Trial.EVEN:
+            return np.ones(len(self._aside))
+        return self._mean if trial == Trial.MEAN else self._kept
 
     def compare(self) -> tuple[int, int]:
         """Count vertices that got as much back as they announced, and those that did not, which announce nothing next."""
-        self._kept = np.zeros(self._state.rows_seen)
-        kept, lost = self._kernel.compare_shares(self._state.addresses, self._arguments, self._kept)
+        self._kept, self._mean = (np.zeros(self._state.rows_seen) for _ in range(2))
+        kept, lost = self._kernel.compare_shares(
+            self._state.addresses, self._arguments, self._kept, self._mean
+        )
         return int(kept), int(lost)
 
     def back(self) -> NDArray[np.float64]:
