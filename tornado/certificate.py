@@ -28,7 +28,7 @@ removal is on its way, and values of two vertices may come from different prefix
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, Required, TypedDict
 
 Kind = Literal["exact", "bound", "gap", "stationary", "none"]
@@ -56,6 +56,17 @@ DIVERGED: Final[Certificate] = {"kind": "none", "reason": "diverged"}
 
 # One of each sign and size, so that an order by anything but the number itself (its absolute value, its last digit) shows.
 _NUMBERS: Final = (-1e9, -3.0, -1.0, -0.25, 0.0, 0.25, 1.0, 2.0, 3.0, 10.0, 1e9)
+
+
+def has_no_answer(certificate: Mapping[str, Any] | None) -> bool:
+    """Return whether it is known that there is no fixed point, so that more time would not help.
+
+    Examples
+    --------
+    >>> has_no_answer(DIVERGED), has_no_answer(NONE), has_no_answer(None)
+    (True, False, False)
+    """
+    return certificate is not None and certificate.get("reason") == "diverged"
 
 
 def stopped(side: Side | None) -> Certificate:

@@ -14,6 +14,7 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
+from ..certificate import has_no_answer
 from ..clock import Clock
 from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop, WorkerLost
 from ..loop_views import BranchView, MainLoopView, ValuesView
@@ -407,12 +408,13 @@ def _is_quick(request: QueryRequest) -> bool:
 def _ending(group: QueryGroup, branch: BranchView) -> Ending:
     """How a branch that has values ends its queries, the answer left out."""
     converged = branch.state is BranchState.CONVERGED
+    is_over = converged or has_no_answer(branch.certificate)
     return Ending(
         state=QueryState.CONVERGED if converged else QueryState.DEADLINE,
         snapshot=NamedSnapshot.of(branch.snapshot),
         progress=_progress(branch),
         certificate=branch.certificate,
-        stopped_by=None if converged else group.stopped_by or "max_iterations",
+        stopped_by=None if is_over else group.stopped_by or "max_iterations",
     )
 
 

@@ -439,6 +439,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 vertices=int(counters[names.VERTICES]),
                 degrees=int(counters[names.DEGREES]),
                 largest=float(totals[names.LARGEST]),
+                unrest=float(totals[names.UNREST]),
             )
         )
         return True

@@ -127,6 +127,7 @@ class Report(NamedTuple):
     vertices: int = 0
     degrees: int = 0
     largest: float = 0.0
+    unrest: float = 0.0
     kept: int = 0
     lost: int = 0
 

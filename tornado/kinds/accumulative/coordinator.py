@@ -27,9 +27,10 @@ _FIRST_RATE = 0.3  # of what a sweep moved, what the next one is thought to move
 _CAREFUL = (
     0.7  # of what is allowed, in what is predicted; halved with each attempt in which that was too little
 )
+_LEAST_CAREFUL = 0.05  # where slow sweeps may look like the end
 _DRIFT_SHARE = 0.25  # of the tolerance, that sums may have drifted before they are pulled anew
 _FIRST_TRIAL = 32  # sweeps
-_AT_REST = 4e-15  # of the greatest value, that sweeps move where all that is left is rounding
+_AT_REST = 4e-15  # of the greatest value, that announcing moves where all that is left is rounding
 _CANDIDATES = (Trial.MOVED, Trial.VALUES, Trial.EVEN)  # what a proof is tried with
 _MOST_MEANS = (
     64  # times that it is brought nearer to an eigenvector, and not more often than sweeps were made
@@ -65,7 +66,6 @@ class Coordinator:
         self._careful = _CAREFUL
         self._reports: dict[int, Report] = {}
         self._last_bound = math.inf
-        self._moved: float | None = None  # by the last sweep of this attempt
         self._sweeps = 0
         self._next_trial = _FIRST_TRIAL
         self._is_watched = False  # parts know what the values were before the sweep that is under way
@@ -113,9 +113,13 @@ class Coordinator:
         rate = _FIRST_RATE
         if self._last_change > 0.0:
             rate = min(norm.greatest_rate, change / self._last_change)
-        self._last_change = self._moved = change
+        predicted = change * rate
+        if not norm.is_normalised and self._workers > 1:
+            # A part that has not heard of the others since its last sweep moves nothing, however far it is.
+            predicted = max(change, self._last_change)
+        self._last_change = change
         self._sweeps += 1
-        if change * rate <= norm.allowed(self._careful * self._tolerance, self._factor, mass):
+        if predicted <= norm.allowed(self._careful * self._tolerance, self._factor, mass):
             return self._settle()
         if self._is_watched:
             self._wants_trial = True
@@ -141,7 +145,8 @@ class Coordinator:
             return Instruction(Phase.FINISH, self._attempt, self._base, mass=math.inf, is_converged=True)
         found, rounding = norm.bound(reports, self._factor), norm.rounding(reports, self._factor)
         is_converged = found <= self._tolerance
-        is_stuck = self._attempt >= _MOST_ATTEMPTS or (
+        most = _MOST_ATTEMPTS if norm.is_normalised else _MOST_ATTEMPTS + self._sweeps  # slow ones need many
+        is_stuck = self._attempt >= most or (
             # Sums are new from the first attempt that asked for it: what is left of rounding stays.
             self._attempt > 1 and rounding > _DRIFT_SHARE * self._tolerance and found > 0.9 * self._last_bound
         )
@@ -174,20 +179,21 @@ class Coordinator:
         is_early = self._was_interrupted or not all(report.is_idle for report in reports)
         self._was_interrupted = False
         if self._attempt > 0 and not is_early:
-            self._careful *= 0.5
+            self._careful = max(self._careful * 0.5, 0.0 if norm.is_normalised else _LEAST_CAREFUL)
         self._phase = Phase.RUN
         self._attempt += 1
         self._last_change = 0.0
-        self._moved = None
         self._reports.clear()
         theta = norm.theta(norm.allowed(self._careful * self._tolerance, self._factor, mass), degrees)
         return Instruction(Phase.RUN, self._attempt, self._base, theta=theta, pulls=pulls)
 
     def _is_at_rest(self, reports: Sequence[Report]) -> bool:
-        """Whether sweeps move nothing any more but roundings, where values are not normalised: they are at their end, or capped."""
-        if self._norm.is_normalised or self._moved is None:
-            return False
-        return self._moved <= _AT_REST * self._norm.joined(report.largest for report in reports)
+        """Whether announcing moves nothing any more but roundings, where values are not normalised: they are exact, or capped."""
+        norm = self._norm
+        unrest, largest = (
+            norm.joined(getattr(report, name) for report in reports) for name in ("unrest", "largest")
+        )
+        return not norm.is_normalised and unrest <= _AT_REST * largest
 
     # Trials
 

@@ -68,7 +68,10 @@ CURSOR_CHANGE = 12  # of what the producer at the cursor announces
 PULL_TOTAL = 13  # of the in-list that a sweep is in, so far, and what that sum has lost
 PULL_LOW = 14
 LARGEST = 15  # what values come to in the norm, as of the last time they were added up
-LOOP_TOTALS = 16
+UNREST = (
+    16  # what announcing all would move in the norm, as of then: as ABSOLUTE, but for values that are capped
+)
+LOOP_TOTALS = 20
 
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
 

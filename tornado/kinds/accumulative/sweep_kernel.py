@@ -38,6 +38,7 @@ from .loop_columns import (
     QUEUED,
     ROWS_SEEN,
     SIGNED,
+    UNREST,
     UPDATES,
     VERSION,
     VERTICES,
@@ -205,7 +206,7 @@ def add_up(loop, parameters):
     totals, counters = loop.totals, loop.counters
     totals[FACTOR] = factor(*parameters)
     absolute, signed, signed_low, mass, mass_low, flow = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    bases, announcing, largest = 0.0, 0.0, 0.0
+    bases, announcing, largest, unrest = 0.0, 0.0, 0.0, 0.0
     vertices, degrees = np.int64(0), np.int64(0)
     for row in range(counters[ROWS_SEEN]):
         if loop.flags[row] & OWN == 0:
@@ -223,6 +224,8 @@ def add_up(loop, parameters):
         worth = announced(loop, parameters, row)
         residual = target - worth
         absolute = joined(absolute, scaled(abs(residual), own))
+        most = most_worth(own, counters[IS_BRANCH])
+        unrest = joined(unrest, scaled(abs(min(target, most) - worth), own))
         signed, signed_low = compensated(signed, signed_low, residual)
         mass, mass_low = compensated(mass, mass_low, worth)
         flow += worth
@@ -231,6 +234,7 @@ def add_up(loop, parameters):
     totals[MASS] = mass + mass_low
     totals[FLOW] = flow
     totals[LARGEST] = largest
+    totals[UNREST] = unrest
     totals[BASES] = bases
     totals[ANNOUNCING_BASES] = announcing
     counters[VERTICES] = vertices
