@@ -5,7 +5,7 @@ i in A[i, j]. D is 1 (Katz 1953), or what the out-edges of a vertex weigh and an
 edges add up, a loop counts, weight 0 is no edge.
 
 *What is verified.* The right side changes x by a residual r. Let u be the greatest ``|r| / b`` of all vertices, and below 1. Then x - M x =
-b - r is positive for M = f A / D. So x is, and the sum of all powers of M exists and is not negative (Collatz 1942): there are
+b - r is positive for M = f A / D, and x is not negative. So x is positive, and the sum of all powers of M exists and is not negative (Collatz 1942): there are
 right values. What it makes of ``u / (1 - u) (b - r) >= |r|`` is: x is no further from them than u / (1 - u) times x, in each place.
 That is recomputed from the values and the edges, and must be at most what the answer says of itself. What rounding can have taken
 from a residual counts as part of it (`ROUNDING`).
@@ -70,9 +70,10 @@ class SumsCheck:
             raise InvalidArgument("a weight is negative; sums over walks need weights of at least 0")
         if graph.fault or not len(graph.ids):
             return Verdict(self.method, len(graph.ids), graph.edges, graph.fault)
-        bad = np.flatnonzero(~(answer.reached & np.isfinite(answer.values)))
+        bad = np.flatnonzero(~(answer.reached & np.isfinite(answer.values) & (answer.values >= 0)))
         if len(bad):
-            fault = Fault(int(graph.ids[bad[0]]), "has no value")
+            is_negative = bool(answer.reached[bad[0]]) and answer.values[bad[0]] < 0
+            fault = Fault(int(graph.ids[bad[0]]), "has a negative value" if is_negative else "has no value")
             return Verdict(self.method, len(graph.ids), graph.edges, fault)
         values = np.ascontiguousarray(answer.values, np.float64)
         right = self.base + self.factor * self._brought(values, graph)

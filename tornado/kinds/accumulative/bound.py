@@ -11,7 +11,7 @@ Counted besides are the roundings: those of the sums s (DRIFT), which stand in r
 units of each x, and those of the sums and the division here. `sum |r|` is summed plainly, the others with compensation.
 
 *Relative, of the values themselves.* With M = d A, where A has w / divisor(W) for each edge, the exact values are x* = e + M x* for the
-bases e > 0, and r = e + M x - x. Let ``|r_i| <= u e_i`` for each i, with u < 1. Then (I - M) x = e - r is positive, and so is
+bases e > 0, and r = e + M x - x for an x >= 0. Let ``|r_i| <= u e_i`` for each i, with u < 1. Then (I - M) x = e - r is positive, and so is
 x = e - r + M x. By Collatz and Wielandt the spectral radius of M is below 1, for x > 0 and M x < x in each place; so x* exists, and
 (I - M)^-1 = I + M + M^2 + ... takes nothing negative to anything negative. With k = u / (1 - u) it is ``k (e - r) >= |r|``, hence
 
