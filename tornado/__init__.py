@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         PathsCheck,
         RankRoundsCheck,
         RanksCheck,
+        SumsCheck,
         Verdict,
     )
     from .errors import InvalidArgument, TornadoError
@@ -65,6 +66,7 @@ __all__ = [
     "RanksCheck",
     "RoundsProgram",
     "SelectiveProgram",
+    "SumsCheck",
     "TornadoError",
     "Verdict",
     "VertexProgram",
@@ -96,6 +98,7 @@ _HOMES = {
     "RanksCheck": ".checking",
     "RoundsProgram": ".kinds.rounds.program",
     "SelectiveProgram": ".kinds.selective.program",
+    "SumsCheck": ".checking",
     "TornadoError": ".errors",
     "Verdict": ".checking",
     "VertexProgram": ".loops.vertex_program",

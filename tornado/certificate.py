@@ -6,13 +6,19 @@
 | bound | at most so far from it, in a norm | norm, bound |
 | gap | of a learner: (primal - dual) / primal is at most the bound | primal, dual, bound |
 | stationary | where the method stays, though others may be better | |
-| none | not known to be near the fixed point | side, where that is known |
+| none | not known to be near the fixed point | side, or reason, where that is known |
 
 Of the best by rank a certificate with a bound says besides whether their order is certain (`order`: "proved", or "partial" and then
 `ties`, the first and last of the places, from 1, among which it is not).
 
 Where the question asked for a check, `checked` says whether an independent checker has verified the values (`tornado.checking`), and
 `check` what it looked at. What was stopped claims nothing that could be verified, so it is not checked.
+
+*Norms.* `l1`: errors are summed over all vertices, whose values sum to 1. `relative`: the greatest error of a value, as a share of it;
+so values whose sum is S are together within S times that.
+
+*Reasons.* `diverged`: there is a proof that the graph gives the values no end (or one beyond what could ever be bounded), so
+there is no fixed point, and time helps nothing.
 
 *Sides.* A selective branch that was stopped commits no more, but it ends only when every invalidation is worked off on every
 worker: those of its cut, and those that they led to. So each value is one that some path of the snapshot's graph has, whatever
@@ -25,11 +31,12 @@ removal is on its way, and values of two vertices may come from different prefix
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, Required, TypedDict
 
 Kind = Literal["exact", "bound", "gap", "stationary", "none"]
 Side = Literal["upper", "lower"]
+Reason = Literal["diverged"]
 
 
 class Certificate(TypedDict, total=False):
@@ -43,15 +50,28 @@ class Certificate(TypedDict, total=False):
     side: Side
     order: Literal["proved", "partial"]
     ties: list[list[int]]
+    reason: Reason
     checked: bool
     check: dict[str, Any]
 
 
 EXACT: Final[Certificate] = {"kind": "exact"}
 NONE: Final[Certificate] = {"kind": "none"}
+DIVERGED: Final[Certificate] = {"kind": "none", "reason": "diverged"}
 
 # One of each sign and size, so that an order by anything but the number itself (its absolute value, its last digit) shows.
 _NUMBERS: Final = (-1e9, -3.0, -1.0, -0.25, 0.0, 0.25, 1.0, 2.0, 3.0, 10.0, 1e9)
+
+
+def has_no_answer(certificate: Mapping[str, Any] | None) -> bool:
+    """Return whether it is known that there is no fixed point, so that more time would not help.
+
+    Examples
+    --------
+    >>> has_no_answer(DIVERGED), has_no_answer(NONE), has_no_answer(None)
+    (True, False, False)
+    """
+    return certificate is not None and certificate.get("reason") == "diverged"
 
 
 def stopped(side: Side | None) -> Certificate:

@@ -12,6 +12,7 @@ from .labels import LabelsCheck
 from .paths import PathsCheck
 from .rank_rounds import RankRoundsCheck
 from .ranks import RanksCheck
+from .sums import SumsCheck
 
 __all__ = [
     "AnswerToCheck",
@@ -26,5 +27,6 @@ __all__ = [
     "PathsCheck",
     "RankRoundsCheck",
     "RanksCheck",
+    "SumsCheck",
     "Verdict",
 ]

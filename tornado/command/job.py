@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..certificate import has_no_answer
 from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
@@ -321,6 +322,15 @@ class _Job:
                 raise branch.error
             converged = branch.state.name == "CONVERGED"
             certificate = branch.certificate
+            if has_no_answer(certificate):
+                say_note(
+                    f"{in_words(certificate)}, so nothing was written",
+                    as_json=self._as_json,
+                    event="diverged",
+                    snapshot=snapshot_dict(NamedSnapshot.of(branch.snapshot)),
+                    certificate=certificate,
+                )
+                return ExitCode.FAILED
             if checks:
                 certificate = proved(branch, self._deployment.served.codec, self._deployment.service.clock)
             ids = self._write(output, loop or self._loop, branch.values())

@@ -117,6 +117,8 @@ def in_words(certificate: Mapping[str, Any] | None) -> str:
     'within 3.2e-05 (l1), order proved but for places 2-3, 7-9'
     >>> in_words({"kind": "none", "side": "upper"})
     'not exact (upper bounds)'
+    >>> in_words({"kind": "none", "reason": "diverged"})
+    'no answer: the values have no end on this graph'
     >>> in_words({"kind": "exact", "checked": True, "check": {"vertices": 8, "edges": 5}})
     'exact, checked (8 vertices, 5 edges)'
     """
@@ -134,6 +136,8 @@ def _worth(certificate: Mapping[str, Any]) -> str:
             return f"within {bound:.3g} ({norm})" + _order_in_words(others)
         case {"kind": "gap", "bound": bound}:
             return f"within a duality gap of {bound:.3g}"
+        case {"kind": "none", "reason": "diverged"}:
+            return "no answer: the values have no end on this graph"
         case {"kind": "none", "side": side}:
             return f"not exact ({side} bounds)"
         case {"kind": "none"}:

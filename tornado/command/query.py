@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
+from ..certificate import has_no_answer
 from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
 from .client import Document, ServiceClient
 from .listing import json_option, url_option
@@ -139,6 +140,9 @@ def _ask(client: ServiceClient, question: Document, value_type: str, *, follow: 
         reason = answer.get("error") or {}
         detail = reason.get("detail", "") if isinstance(reason, dict) else str(reason)
         raise PeerError(f"query {identifier} was {state}" + (f": {detail}" if detail else ""))
+    if has_no_answer(answer.get("certificate")):  # what was found last means nothing
+        click.echo(json.dumps(answer) if as_json else _summary(answer), err=not as_json)
+        return ExitCode.FAILED
     if answer.get("result") is None:
         answer["result"] = client.result(str(identifier))
     read_on(client, str(identifier), answer["result"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
+from ..certificate import has_no_answer
 from ..errors import InvalidArgument, TornadoError
 from .branch import Branch
 from .part import StorableView
@@ -93,6 +94,12 @@ def not_stored(loop: ReadingLoop, branch: Branch | None) -> Exception:
         return error
     if error is not None:
         return RuntimeError(f"loop {loop.name} failed, no snapshot was stored: {error!r}")
+    if branch is not None and branch.state is BranchState.STOPPED:
+        why = " as its values have no end on this graph" if has_no_answer(branch.certificate) else ""
+        return InvalidArgument(
+            f"loop {loop.name!r} did not come to a fixed point{why}, so no snapshot was stored",
+            hint="Let edges go, or start another loop on the stream: what that has found is stored with the edges.",
+        )
     return InvalidArgument(f"loop {loop.name!r} was closed before its snapshot was stored")
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
+from ..certificate import has_no_answer
 from ..clock import Clock
 from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop, WorkerLost
 from ..loop_views import BranchView, MainLoopView, ValuesView
@@ -413,12 +414,13 @@ def _ending(group: QueryGroup, request: QueryRequest, branch: BranchView) -> End
     """How a branch that has values ends its queries, the answer left out; they have what makes a branch in common."""
     # Who asks what the values are worth that the loop has is told so, whatever it is.
     converged = branch.state is BranchState.CONVERGED or request.mode is Mode.CERTIFIED
+    is_over = converged or has_no_answer(branch.certificate)
     return Ending(
         state=QueryState.CONVERGED if converged else QueryState.DEADLINE,
         snapshot=NamedSnapshot.of(branch.snapshot),
         progress=_progress(branch),
         certificate=branch.certificate,
-        stopped_by=None if converged else group.stopped_by or "max_iterations",
+        stopped_by=None if is_over else group.stopped_by or "max_iterations",
     )
 
 

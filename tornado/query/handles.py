@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -481,4 +480,7 @@ def _agree(result: QueryResult, checked: QueryResult) -> bool:
         return result.distance_to(checked) <= 2.0 * float(rounding)
     if not all("bound" in certificate for certificate in certificates):
         return result.equals(checked)
-    return result.distance_to(checked) <= math.fsum(certificate["bound"] for certificate in certificates)
+    own, others = (float(certificate["bound"]) for certificate in certificates)
+    if certificates[0].get("norm") == "relative":
+        return result.is_within(checked, own=own, others=others)
+    return result.distance_to(checked) <= own + others

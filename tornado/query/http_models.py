@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..certificate import Kind, Side
+from ..certificate import Kind, Reason, Side
 from . import problems
 from .ids import INT64_MAX, INT64_MIN
 from .request import MOST_VERTICES, Mode, QueryRequest
@@ -139,7 +139,12 @@ class CertificateBody(BaseModel):
         "(primal - dual) / primal is at most `bound`. `stationary`: where the method stays. `none`: a read of the main loop, "
         "or stopped before its end."
     )
-    norm: str | None = Field(None, description="Of a `bound`.", examples=["l1"])
+    norm: str | None = Field(
+        None,
+        description="Of a `bound`. `l1`: errors are summed over all vertices, whose values sum to 1. `relative`: the greatest error "
+        "of a value, as a share of it.",
+        examples=["l1"],
+    )
     bound: float | None = Field(None, description="Of a `bound` or a `gap`.")
     primal: float | None = Field(None, description="Of a `gap`.")
     dual: float | None = Field(None, description="Of a `gap`.")
@@ -148,7 +153,6 @@ class CertificateBody(BaseModel):
         description="Of `none`, where it is known. `upper`: every exact value is at most the one given, `lower`: at least; "
         "null in place of a value bounds nothing.",
     )
-
     order: Literal["proved", "partial"] | None = Field(
         None,
         description="Of the best so many, with a `bound`. `proved`: the exact values are in the same order, and the last of these is before "
@@ -160,7 +164,10 @@ class CertificateBody(BaseModel):
         "the bound. A last place that is not in the answer stands for the rest.",
         examples=[[[3, 4], [20, 21]]],
     )
-
+    reason: Reason | None = Field(
+        None,
+        description="Of `none`, where it is known. `diverged`: the graph gives the values no end, so time helps nothing.",
+    )
     checked: bool | None = Field(
         None,
         description="Where the question asked for a `check`: whether an independent checker has verified the values. What was "

@@ -122,6 +122,16 @@ class QueryResult:
         others = dict(zip(other._vertices(), other._plain_values(), strict=True))
         return math.fsum(abs(value - others.get(vertex, math.inf)) for vertex, value in self.values.items())
 
+    def is_within(self, other: QueryResult, *, own: float, others: float) -> bool:
+        """Whether each value here and that of the same vertex there can be off by such shares of themselves from one number."""
+        if self.unknown != other.unknown:
+            return False
+        found = dict(zip(other._vertices(), other._plain_values(), strict=True))
+        return all(
+            vertex in found and abs(value - found[vertex]) <= own * abs(value) + others * abs(found[vertex])
+            for vertex, value in self.values.items()
+        )
+
     def __len__(self) -> int:
         return len(self._columns.value)
 

@@ -462,7 +462,7 @@ class QueryService:
         """Return how a query ends with the values of its branch."""
         answer = self._read(request, values, shared)
         certificate = ending.certificate or NONE
-        if not isinstance(answer, SmallAnswer) or answer.ranked is None or certificate["kind"] != "bound":
+        if not isinstance(answer, SmallAnswer) or answer.ranked is None or certificate.get("norm") != "l1":
             return replace(ending, answer=answer)
         order = order_of(answer.ranked, certificate["bound"])
         if order["order"] == "proved":  # that is what was asked, however far the values are

@@ -4,9 +4,9 @@ import pytest
 
 from tests.kinds.accumulative.test_conservation import run
 from tornado.kernel_modules import load_module
-from tornado.kinds.accumulative import branch_processor, coordinator, program
+from tornado.kinds.accumulative import branch_processor, norms, program
+from tornado.kinds.accumulative.bound import bound_of
 from tornado.kinds.accumulative.compile import generated_source
-from tornado.kinds.accumulative.coordinator import bound_of
 
 SCHEDULES = 40
 # In the text of the kernel, as it is generated: what stands there, and what is put in its place.
@@ -59,7 +59,7 @@ def test_a_cut_that_forgets_what_is_under_way_is_found(monkeypatch):
 
 def test_a_bound_that_does_not_count_what_waits_is_found(monkeypatch):
     monkeypatch.setattr(
-        coordinator, "bound_of", lambda *, absolute, **others: bound_of(absolute=absolute / 20, **others)
+        norms, "bound_of", lambda *, absolute, **others: bound_of(absolute=absolute / 20, **others)
     )
     assert finds_something()
 

@@ -58,3 +58,37 @@ def distance(found, expected):
     """The L1 distance of values by vertex, which are of the same vertices."""
     assert found.keys() == expected.keys()
     return math.fsum(abs(found[vertex] - expected[vertex]) for vertex in expected)
+
+
+def walk_matrix(edges, vertices, factor, absorption=None):
+    """The ids in order, and M of x = base + M x: what a weight of 1 brings, over the out-weight and the absorption where there is one."""
+    ids = sorted(vertices)
+    place = {vertex: index for index, vertex in enumerate(ids)}
+    matrix = np.zeros((len(ids), len(ids)))
+    for (source, target), weights in edges.items():
+        if weights:
+            matrix[place[target], place[source]] += math.fsum(weights)
+    if absorption is not None:
+        matrix /= matrix.sum(axis=0) + absorption
+    return ids, factor * matrix
+
+
+def spectral_radius(edges, vertices, factor, absorption=None):
+    """The greatest eigenvalue of M; values have an end where it is below 1."""
+    _, matrix = walk_matrix(edges, vertices, factor, absorption)
+    return float(abs(np.linalg.eigvals(matrix)).max()) if len(matrix) else 0.0
+
+
+def walks(edges, vertices, factor, base=1.0, absorption=None):
+    """Sums over walks by a direct solve; they are that only where the spectral radius is below 1."""
+    ids, matrix = walk_matrix(edges, vertices, factor, absorption)
+    if not ids:
+        return {}
+    values = np.linalg.solve(np.eye(len(ids)) - matrix, np.full(len(ids), base))
+    return dict(zip(ids, values.tolist(), strict=True))
+
+
+def share_off(found, expected):
+    """The greatest error of a value, as a share of what was found."""
+    assert found.keys() == expected.keys()
+    return max((abs(found[vertex] - expected[vertex]) / found[vertex] for vertex in expected), default=0.0)

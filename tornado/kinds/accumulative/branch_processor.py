@@ -20,11 +20,13 @@ from ..edge_reading import ReadsEdges
 from ..local_values import LocalValues
 from ..snapshot_pages import SnapshotPages
 from . import loop_columns as names
-from .bundle import NO_VALUES, Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages
+from .bundle import NO_VALUES, Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages, Trial
 from .coordinator import Coordinator
 from .loop_state import SumState
+from .norms import Norm
 from .part_values import NormalisedValues
 from .processor import FUEL, AccumulativeProcessor, ArrivedBundle
+from .trial import TrialValues
 
 _COORDINATOR = 0
 _LOWERED = 8.0  # how many times at once a threshold is lowered
@@ -45,7 +47,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         What the bound is to come to.
     top
         It may end before, when the order of so many of the greatest values is certain; 0: it does not.
-    factor, has_bases
+    factor, has_bases, norm
         Of its program.
     fresh
         Count iterations from the beginning: the parameters are others than those of the main loop.
@@ -65,6 +67,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         top: int,
         factor: float,
         has_bases: bool,
+        norm: Norm,
         delay_bound: int | None,
         worker: int,
         workers: int,
@@ -89,7 +92,12 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self.is_started = False
         self._coordinator = (
             Coordinator(
-                workers=workers, tolerance=tolerance, factor=factor, iterates=max_iterations != 0, top=top
+                workers=workers,
+                tolerance=tolerance,
+                factor=factor,
+                norm=norm,
+                iterates=max_iterations != 0,
+                top=top,
             )
             if worker == _COORDINATOR
             else None
@@ -97,7 +105,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self._top = top
         self._take_state = take_state
         self._fresh = fresh
-        self._factor, self._has_bases = factor, has_bases
+        self._factor, self._has_bases, self._norm = factor, has_bases, norm
         self._max_iterations = max_iterations
         self._cap = NEVER
         self._kept: list[tuple[int, SumMessages]] = []
@@ -113,7 +121,9 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         )  # the last attempt that each part said it was settled in
         self._row: int | None = None  # of the sweep, or of the measuring, that is under way
         self._pulls = False
-        self._is_stale = False  # sums are older than what was announced
+        # Sums are older than what was announced; or DRIFT is of other bases.
+        self._is_stale = fresh and not norm.is_normalised
+        self._trial: TrialValues | None = None
         self._edges_before = 0
         self._updates_before = 0
         self._next_base = 1.0
@@ -182,7 +192,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
     @property
     def findings(self) -> Mapping[str, float]:
         """The bound, the same on all workers."""
-        return {"bound": self._instruction.bound}
+        return {"bound": self._instruction.bound, "diverged": float(self._instruction.is_diverged)}
 
     @property
     def reusable(self) -> SumState:
@@ -212,6 +222,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
     def free(self) -> None:
         """See `AccumulativeProcessor`; the edges that were read are gone at once, too."""
         super().free()
+        self._trial = None
         self.drop_edges()
 
     def limit(self, iteration: int) -> None:
@@ -254,7 +265,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         if self._arrived and self._row is None:
             return False  # `_receive` has asked for another step
         phase = self._instruction.phase
-        if phase == Phase.SETTLE:
+        if phase in {Phase.SETTLE, Phase.TRY}:
             return self._settle()
         if phase == Phase.RUN:
             if self._row is None and (self.was_stopped or not self._may_go()):
@@ -311,7 +322,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         if self._pulls:
             self._begin_pulling()
         elif counters[names.ACTIVE]:
-            totals[names.THETA] = max(instruction.theta, totals[names.ABSOLUTE] / (_LOWERED * max(edges, 1)))
+            first = self._norm.first_theta(float(totals[names.ABSOLUTE]), max(edges, 1))
+            totals[names.THETA] = max(instruction.theta, first / _LOWERED)
             self._find_active()
 
     def _begin_pulling(self) -> None:
@@ -414,6 +426,11 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 return True
             self._row = None
             self._is_stale = False
+        if self._trial is not None and self._instruction.phase == Phase.TRY:
+            self._has_reported = True
+            kept, lost = self._trial.compare()
+            self._report(Report(attempt, is_settled=True, kept=kept, lost=lost))
+            return True
         is_idle = self._pulls or not self.state.counters[names.QUEUE_LENGTH]
         self._pulls = False
         self.state.counters[names.PULLS] = 0
@@ -436,6 +453,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 vertices=int(counters[names.VERTICES]),
                 degrees=int(counters[names.DEGREES]),
                 greatest=self._greatest(),
+                largest=float(totals[names.LARGEST]),
+                unrest=float(totals[names.UNREST]),
             )
         )
         return True
@@ -446,6 +465,29 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
             return NO_VALUES
         found = np.empty(self._top + 1)
         return found[: self.kernel.find_greatest(self.state.addresses, self.arguments, found)]
+
+    # Trials
+
+    def _begin_trial(self, trial: int) -> None:
+        """Announce what a proof is tried with; see `trial.py`."""
+        if self._trial is None:
+            self._trial = TrialValues(self.kernel, self.state, self.arguments)
+        if trial == Trial.WATCH:
+            self._trial.watch()
+        elif trial != Trial.NONE:
+            self._put_shares(self._trial.wanted(Trial(trial)))
+
+    def _end_trial(self) -> None:
+        if self._trial is not None and self._trial.is_under_way:
+            self._put_shares(self._trial.back())
+
+    def _put_shares(self, shares: NDArray[np.float64]) -> None:
+        self.state.counters[names.PULLS] = 1
+        self._is_stale = True
+        row = 0
+        while row < len(shares):
+            row = int(self.kernel.put_shares(self.graph.addresses, self.state.addresses, shares, row))
+            self._flush()
 
     # Notices
 
@@ -466,6 +508,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
             if instruction.attempt == self._instruction.attempt and self._instruction.phase == Phase.RUN:
                 self._next_base = instruction.base
                 self._has_news = True
+                if instruction.trial != Trial.NONE:
+                    self._begin_trial(instruction.trial)
                 self.operator.activate()
             return
         self._instruction = instruction
@@ -474,6 +518,10 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self.finish_cursor()
         if self._row is not None:
             self._end_sweep()
+        if instruction.phase == Phase.TRY:
+            self._begin_trial(instruction.trial)
+        else:
+            self._end_trial()
         if instruction.phase == Phase.RUN:
             self._begin_run(instruction)
         elif instruction.phase == Phase.SETTLE and instruction.pulls:

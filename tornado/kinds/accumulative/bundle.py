@@ -42,6 +42,19 @@ class Phase(IntEnum):
     RUN = 1
     AIM = 2  # go on running, with another base from the next sweep on
     FINISH = 3
+    TRY = 4  # all have settled: announce what a proof is tried with (`trial.py`), settle, and compare
+
+
+class Trial(IntEnum):
+    """What a part does for a proof that the values have no end; see `trial.py`."""
+
+    NONE = 0
+    WATCH = 1  # remember the values, and go on
+    MOVED = 2  # announce by how much they have grown since
+    VALUES = 3  # announce the values themselves
+    EVEN = 4  # announce 1 of each
+    MEAN = 5  # announce the mean of what there was and of what came back
+    KEPT = 6  # announce what there was, but for vertices that did not get as much back
 
 
 class Settled(NamedTuple):
@@ -62,9 +75,13 @@ class Instruction(NamedTuple):
     pulls
         To RUN or SETTLE: sums have to be pulled anew, as they have drifted too far.
     mass
-        To FINISH: the sum of all values, which answers are divided by.
+        To FINISH: what answers are divided by, the sum of all values where they are normalised.
     bound
         To FINISH: what the values are worth.
+    trial
+        To TRY, and to AIM: what is done for a proof that the values have no end.
+    is_diverged
+        To FINISH: whether that is proved.
     """
 
     phase: int
@@ -75,6 +92,8 @@ class Instruction(NamedTuple):
     mass: float = 0.0
     bound: float = 0.0
     is_converged: bool = False
+    trial: int = Trial.NONE
+    is_diverged: bool = False
 
 
 class Report(NamedTuple):
@@ -92,6 +111,8 @@ class Report(NamedTuple):
         How far the last sweep moved the values; for totals see `loop_columns`.
     greatest
         float64, in no order: of a branch that proves the order of so many, the greatest values of the part, and one more.
+    kept, lost
+        Of a trial: how many vertices got as much back as they announced, and how many did not.
     """
 
     attempt: int
@@ -109,6 +130,10 @@ class Report(NamedTuple):
     vertices: int = 0
     degrees: int = 0
     greatest: NDArray[np.float64] = NO_VALUES
+    largest: float = 0.0
+    unrest: float = 0.0
+    kept: int = 0
+    lost: int = 0
 
 
 Notice = Settled | Instruction | Report

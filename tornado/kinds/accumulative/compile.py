@@ -28,6 +28,7 @@ def load_kernel(functions: dict[str, Callable[..., object]]) -> ModuleType:
     Parameters
     ----------
     functions
-        ``base(vertex, *parameters)``, ``divisor(out_weight, *parameters)``, ``factor(*parameters)``.
+        ``base(vertex, *parameters)``, ``divisor(out_weight, *parameters)``, ``factor(*parameters)``, and those of the norm
+        (`norms.py`).
     """
     return load_module(generated_source(functions))

@@ -14,6 +14,10 @@ next one than the bound (two values that differ by more cannot both be so wrong)
 have come below the least of these gaps, as the last sweep has left them. Where values are closer than the tolerance, it
 comes to that.
 
+Where the laws of a program allow graphs on which values have no end, a proof of that is tried now and then (TRY, `trial.py`): when all are
+settled, behind so many sweeps, or where nothing moves any more and there is no bound. It ends the branch, or the values come back and
+the branch goes on.
+
 Nothing that is only predicted comes into the bound: reports of running parts say when it is worth while to settle, and where to aim.
 Here are decisions only; `AccumulativeBranch` carries them out. Worker 0 has the coordinator.
 """
@@ -21,22 +25,30 @@ Here are decisions only; `AccumulativeBranch` carries them out. Worker 0 has the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .bound import bound_of
-from .bundle import Instruction, Phase, Report
+from .bundle import Instruction, Phase, Report, Trial
+from .norms import Norm
 
 _MOST_ATTEMPTS = 1000
 _FIRST_RATE = 0.3  # of what a sweep moved, what the next one is thought to move
-_LEAST_RATE = 0.5
 _CAREFUL = (
     0.7  # of what is allowed, in what is predicted; halved with each attempt in which that was too little
 )
+_LEAST_CAREFUL = 0.05  # where slow sweeps may look like the end
 _DRIFT_SHARE = 0.25  # of the tolerance, that sums may have drifted before they are pulled anew
 _CLOSER = 2.0  # how many times smaller than the last bound one is to be at least, to try again
 _USELESS_SHARE = 0.5  # of a bound, that rounding may be before sums are made anew for its sake alone
+_FIRST_TRIAL = 32  # sweeps
+_AT_REST = 4e-15  # of the greatest value, that announcing moves where all that is left is rounding
+_CANDIDATES = (Trial.MOVED, Trial.VALUES, Trial.EVEN)  # what a proof is tried with
+_MOST_MEANS = (
+    64  # times that it is brought nearer to an eigenvector, and not more often than sweeps were made
+)
+_MOST_LEFT_OUT = 12  # times that vertices are left out of it
 
 
 class Coordinator:
@@ -50,6 +62,8 @@ class Coordinator:
         What the bound is to come to.
     factor
         d.
+    norm
+        In which the bound is.
     iterates
         Whether anything may be announced for a smaller bound.
     top
@@ -57,9 +71,17 @@ class Coordinator:
     """
 
     def __init__(
-        self, *, workers: int, tolerance: float, factor: float, iterates: bool = True, top: int = 0
+        self,
+        *,
+        workers: int,
+        tolerance: float,
+        factor: float,
+        norm: Norm,
+        iterates: bool = True,
+        top: int = 0,
     ) -> None:
         self._workers = workers
+        self._norm = norm
         self._tolerance = tolerance
         self._factor = factor
         self._iterates = iterates
@@ -74,6 +96,15 @@ class Coordinator:
         self._careful = _CAREFUL
         self._reports: dict[int, Report] = {}
         self._last_bound = math.inf
+        self._sweeps = 0
+        self._next_trial = _FIRST_TRIAL
+        self._is_watched = False  # parts know what the values were before the sweep that is under way
+        self._wants_trial = False
+        self._was_interrupted = False  # for a trial; so the next totals say nothing of what was predicted
+        self._tried = _CANDIDATES[0]
+        self._steps = 0  # that were made with it
+        self._tried_at_rest = False
+        self._is_diverged = False
 
     def stop(self) -> Instruction | None:
         """Come to an end with whatever bound there is; return what all parts are told."""
@@ -82,7 +113,7 @@ class Coordinator:
 
     def hear(self, worker: int, report: Report) -> Instruction | None:
         """Take in what a part reports; return what all parts are told, if anything."""
-        if report.attempt != self._attempt or report.is_settled != (self._phase is Phase.SETTLE):
+        if report.attempt != self._attempt or report.is_settled != (self._phase in {Phase.SETTLE, Phase.TRY}):
             return None
         if self._phase is Phase.FINISH:
             return None
@@ -93,7 +124,9 @@ class Coordinator:
             return self.stop()
         if len(self._reports) < self._workers:
             return None
-        return self._judge() if self._phase is Phase.SETTLE else self._weigh()
+        if self._phase is Phase.RUN:
+            return self._weigh()
+        return self._judge() if self._phase is Phase.SETTLE else self._judge_trial()
 
     def _settle(self, *, pulls: bool = False) -> Instruction:
         self._phase = Phase.SETTLE
@@ -106,49 +139,48 @@ class Coordinator:
         sweeping = [report for report in reports if not report.is_idle]
         if not sweeping:
             return self._settle()
-        change = math.fsum(report.change for report in reports)
+        norm = self._norm
+        change = norm.joined(report.change for report in reports)
         mass = math.fsum(report.mass for report in reports)
-        rate = min(_LEAST_RATE, change / self._last_change) if self._last_change > 0.0 else _FIRST_RATE
+        rate = _FIRST_RATE
+        if self._last_change > 0.0:
+            rate = min(norm.greatest_rate, change / self._last_change)
+        predicted = change * rate
+        if not norm.is_normalised and self._workers > 1:
+            # A part that has not heard of the others since its last sweep moves nothing, however far it is.
+            predicted = max(change, self._last_change)
         self._last_change = change
+        self._sweeps += 1
         self._goal = self._wanted(mass)
-        if change * rate <= self._careful * self._goal * (1.0 - self._factor) * mass:
+        if predicted <= norm.allowed(self._careful * self._goal, self._factor, mass):
+            return self._settle()
+        if self._is_watched:
+            self._wants_trial = True
             return self._settle()
         # Those that have nothing to do say so once; what they said counts until they go on.
         self._reports = {worker: report for worker, report in self._reports.items() if report.is_idle}
         bases = math.fsum(report.bases for report in reports)
         # A part that does not sweep has the base with which it began, and totals that are only kept up.
-        if bases > 0.0 and len(sweeping) == len(reports):
+        if norm.is_normalised and bases > 0.0 and len(sweeping) == len(reports):
             flow = math.fsum(report.flow for report in reports)
             self._base = (mass - self._factor * flow) / bases
-        return Instruction(Phase.AIM, self._attempt, self._base)
+        self._is_watched = norm.may_diverge and self._sweeps >= self._next_trial
+        trial = Trial.WATCH if self._is_watched else Trial.NONE
+        return Instruction(Phase.AIM, self._attempt, self._base, trial=trial)
 
     def _judge(self) -> Instruction:
         """All parts are settled: finish, or begin another attempt."""
-        reports = list(self._reports.values())
+        reports, norm = list(self._reports.values()), self._norm
         mass = math.fsum(report.mass for report in reports)
-        signed = math.fsum(report.signed for report in reports)
-        drift = math.fsum(report.drift for report in reports)
-        vertices = sum(report.vertices for report in reports)
-
-        def bound(absolute: float, signed: float, drift: float) -> float:
-            return bound_of(
-                absolute=absolute,
-                signed=signed,
-                mass=mass,
-                drift=drift,
-                vertices=vertices,
-                factor=self._factor,
-            )
-
-        if math.fsum(report.bases for report in reports) == 0.0:
+        if norm.is_normalised and math.fsum(report.bases for report in reports) == 0.0:
             # Nobody has anything, so there is nothing to divide: every value is 0, by definition.
             self._phase = Phase.FINISH
             return Instruction(Phase.FINISH, self._attempt, self._base, mass=math.inf, is_converged=True)
-        found = bound(math.fsum(report.absolute for report in reports), signed, drift)
-        rounding = bound(0.0, 0.0, drift)
+        found, rounding = norm.bound(reports, self._factor), norm.rounding(reports, self._factor)
         has_drifted = rounding > _DRIFT_SHARE * self._tolerance
         is_converged = found <= self._tolerance
-        is_stuck = self._attempt >= _MOST_ATTEMPTS or (
+        most = _MOST_ATTEMPTS if norm.is_normalised else _MOST_ATTEMPTS + self._sweeps  # slow ones need many
+        is_stuck = self._attempt >= most or (
             # Sums are new from the first attempt that asked for it: what is left of rounding stays.
             self._attempt > 1 and has_drifted and found > 0.9 * self._last_bound
         )
@@ -158,25 +190,42 @@ class Coordinator:
             self._attempt = 1
             return self._settle(pulls=True)
         is_ordered = self._least_gap(mass) > found
-        if is_converged or is_ordered or self._ends or is_stuck or not self._iterates:
+        is_at_rest = self._is_at_rest(reports)
+        is_over = is_at_rest and (self._tried_at_rest or math.isfinite(found))
+        is_over = is_over or self._is_diverged or not self._iterates
+        if is_converged or is_ordered or self._ends or is_stuck or is_over:
             self._phase = Phase.FINISH
             return Instruction(
-                Phase.FINISH, self._attempt, self._base, mass=mass, bound=found, is_converged=is_converged
+                Phase.FINISH,
+                self._attempt,
+                self._base,
+                mass=mass if norm.is_normalised else 1.0,
+                bound=math.inf if self._is_diverged else found,
+                is_converged=is_converged,
+                is_diverged=self._is_diverged,
             )
+        if (self._wants_trial or is_at_rest) and math.isinf(found):  # else there is a fixed point
+            self._tried_at_rest = is_at_rest
+            self._tried = _CANDIDATES[0]
+            return self._try(self._tried)
+        if self._wants_trial:
+            self._put_trial_off()
         announcing = math.fsum(report.announcing for report in reports)
-        if announcing > 0.0 and not has_drifted:  # sums that are mostly rounding aim nowhere; new ones will
-            self._base -= signed / announcing
+        # Sums that are mostly rounding aim nowhere; new ones will.
+        if norm.is_normalised and announcing > 0.0 and not has_drifted:
+            self._base -= math.fsum(report.signed for report in reports) / announcing
         degrees = max(1, sum(report.degrees for report in reports))
         # Where some were not idle it was too early, no more.
-        if self._attempt > 0 and found > self._goal and all(report.is_idle for report in reports):
-            self._careful *= 0.5
+        is_early = self._was_interrupted or not all(report.is_idle for report in reports)
+        self._was_interrupted = False
+        if self._attempt > 0 and found > self._goal and not is_early:
+            self._careful = max(self._careful * 0.5, 0.0 if norm.is_normalised else _LEAST_CAREFUL)
         self._goal = self._wanted(mass)
         self._phase = Phase.RUN
         self._attempt += 1
         self._last_change = 0.0
         self._reports.clear()
-        # Twice that, times all degrees, is the most that the residuals come to; a part of it is for what is neglected.
-        theta = self._careful * self._goal * (1.0 - self._factor) * mass / (2.0 * degrees)
+        theta = norm.theta(norm.allowed(self._careful * self._goal, self._factor, mass), degrees)
         return Instruction(Phase.RUN, self._attempt, self._base, theta=theta, pulls=has_drifted)
 
     def _wanted(self, mass: float) -> float:
@@ -190,3 +239,43 @@ class Coordinator:
         # Divided as in answers, so that these have the very gaps that were judged here.
         values = np.sort(np.concatenate([np.empty(0), *self._greatest.values()]))[::-1] / mass
         return float(np.min(-np.diff(values[: self._top + 1]), initial=math.inf))
+
+    def _is_at_rest(self, reports: Sequence[Report]) -> bool:
+        """Whether announcing moves nothing any more but roundings, where values are not normalised: they are exact, or capped."""
+        norm = self._norm
+        unrest, largest = (
+            norm.joined(getattr(report, name) for report in reports) for name in ("unrest", "largest")
+        )
+        return not norm.is_normalised and unrest <= _AT_REST * largest
+
+    # Trials
+
+    def _put_trial_off(self) -> None:
+        self._wants_trial = self._is_watched = False
+        self._was_interrupted = True
+        self._next_trial = 2 * max(self._sweeps, _FIRST_TRIAL)
+
+    def _try(self, trial: Trial) -> Instruction:
+        """Have all parts announce something else, and compare it with what comes back."""
+        self._put_trial_off()
+        self._phase = Phase.TRY
+        self._attempt += 1
+        self._steps = self._steps + 1 if trial in {Trial.MEAN, Trial.KEPT} else 0
+        self._reports.clear()
+        return Instruction(Phase.TRY, self._attempt, self._base, trial=trial)
+
+    def _judge_trial(self) -> Instruction:
+        """All parts have compared: that is a proof, or the same is tried with less, or something else is tried, or it is over."""
+        kept = sum(report.kept for report in self._reports.values())
+        lost = sum(report.lost for report in self._reports.values())
+        self._is_diverged = kept > 0 and lost == 0
+        if not self._is_diverged and not self._ends:
+            means = min(self._sweeps, _MOST_MEANS) if self._tried is Trial.MOVED else 0
+            if kept and self._steps < means + _MOST_LEFT_OUT:
+                return self._try(Trial.MEAN if self._steps < means else Trial.KEPT)
+            if self._tried is not _CANDIDATES[-1]:
+                self._tried = _CANDIDATES[_CANDIDATES.index(self._tried) + 1]
+                return self._try(self._tried)
+        self._attempt += 1
+        self._last_bound = math.inf
+        return self._settle()  # with the values that were put aside

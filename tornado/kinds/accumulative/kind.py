@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from ...certificate import Certificate
+from ...certificate import DIVERGED, NONE, Certificate
 from ...engine import WireType
 from ...graph import PartitionMap
 from ...kernel_modules import load_module
@@ -21,6 +22,7 @@ from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
 from ..compiled_functions import program_source
 from .bundle import NOTICES, Notice, SumBundle, SumMessages
+from .norms import norm_named
 from .program import AccumulativeProgram
 from .restorable_processor import RestorableMain
 from .warm import warm
@@ -36,7 +38,7 @@ class AccumulativePlan:
         The compiled loop, which is warm.
     arguments
         Of the program's functions.
-    accuracy, factor, has_bases
+    accuracy, factor, has_bases, norm
         Of the program.
     """
 
@@ -45,6 +47,7 @@ class AccumulativePlan:
     accuracy: float
     factor: float
     has_bases: bool
+    norm: str
     delay_bound: int | None
     commits: bool
     kind: str = "accumulative"
@@ -63,14 +66,15 @@ class AccumulativePlan:
             accuracy=self.accuracy,
             factor=self.factor,
             has_bases=self.has_bases,
+            norm=norm_named(self.norm),
             delay_bound=self.delay_bound,
             commits=self.commits,
         )
 
     def fields(self) -> Fields:
         """See `PartPlan`: with the text of the kernel."""
-        numbers = self.accuracy, self.factor, self.has_bases, self.delay_bound, self.commits
-        return self._text(), self.arguments, *numbers
+        own = self.accuracy, self.factor, self.has_bases, self.norm
+        return self._text(), self.arguments, *own, self.delay_bound, self.commits
 
     def fork_fields(self, arguments: tuple[object, ...]) -> Fields:
         """See `PartPlan`: numbers, and tuples of them."""
@@ -96,8 +100,8 @@ class AccumulativeReader:
 
     def plan(self, fields: Fields) -> AccumulativePlan:
         """See `PlanReader`."""
-        text, arguments, *numbers = cast("tuple[Any, ...]", fields)
-        return AccumulativePlan(_loaded(text, arguments), arguments, *numbers)
+        text, arguments, *others = cast("tuple[Any, ...]", fields)
+        return AccumulativePlan(_loaded(text, arguments), arguments, *others)
 
     def fork_arguments(self, fields: Fields) -> tuple[object, ...]:
         """See `PlanReader`."""
@@ -132,6 +136,7 @@ class AccumulativeKind:
             accuracy=float(program.accuracy),
             factor=float(program.factor(*arguments)),
             has_bases=program.has_bases,
+            norm=program.norm,
             delay_bound=delay_bound,
             commits=commits,
         )
@@ -141,8 +146,9 @@ class AccumulativeKind:
         return self.ordering_arguments(program, 0)
 
     def ordering_arguments(self, program: AccumulativeProgram, top: int) -> tuple[object, ...]:
-        """See `OrderingKind`."""
+        """See `OrderingKind`: the bound must be one of all values together."""
         arguments = program.arguments()
+        top = top if program.norm == "l1" else 0
         factor = float(program.factor(*arguments))
         return float(program.tolerance), top, factor, program.has_bases, *arguments
 
@@ -157,6 +163,7 @@ class AccumulativeKind:
         """See `ProgramKind`."""
         parts = [program_source(name, getattr(program, name)) for name in ("base", "divisor", "factor")]
         parts += [repr(program.arguments()), repr(float(program.tolerance))]  # what is stored came to it
+        parts += [] if program.norm == "l1" else [program.norm]  # which was the only one once
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def judge(
@@ -165,7 +172,9 @@ class AccumulativeKind:
         """See `ProgramKind`: the bound that all parts were told; what is stored came to the tolerance of its program."""
         del is_converged
         bound = max((found["bound"] for found in findings), default=float(program.tolerance))
-        return {"kind": "bound", "norm": "l1", "bound": bound}
+        if math.isfinite(bound):
+            return {"kind": "bound", "norm": program.norm, "bound": bound}
+        return DIVERGED if any(found["diverged"] for found in findings) else NONE
 
     def wire_types(self) -> Sequence[WireType]:
         """See `ProgramKind`."""

@@ -48,14 +48,18 @@ HAS_BASES = 20  # 1: vertices have bases of their own, in `own`; else it is 1 of
 LOOP_COUNTERS = 24
 
 # Totals over own rows, float64.
-ABSOLUTE = 0  # sum of |r|
+ABSOLUTE = (
+    0  # what |r| comes to in the norm, as of the last time it was added up; where that is a sum it is kept up
+)
 SIGNED = 1  # sum of r
 MASS = 2  # sum of x
-DRIFT = 3  # how far sums may be from what they are sums of, by rounding, in units of epsilon
+DRIFT = 3  # how far sums may be from what they are sums of, by rounding, in units of epsilon and of the norm
 BASE = 4  # b
 FACTOR = 5  # d
-THETA = 6  # announcing waits until |r| is greater than that, times the out-degree
-CHANGE = 7  # of the sweep under way: how far the values of announcing rows moved
+THETA = (
+    6  # announcing waits until |r| is greater than that, times the out-degree or the base, as the norm says
+)
+CHANGE = 7  # of the sweep under way: how far the values of announcing rows moved, in the norm
 FLOW = 8  # sum of x over rows with out-edges
 RESIDUAL = 9  # sum of |r| that was announced, for the statistics
 BASES = 10  # sum of the bases of own rows, as of the last time they were added up
@@ -63,7 +67,11 @@ ANNOUNCING_BASES = 11  # of those with out-edges
 CURSOR_CHANGE = 12  # of what the producer at the cursor announces
 PULL_TOTAL = 13  # of the in-list that a sweep is in, so far, and what that sum has lost
 PULL_LOW = 14
-LOOP_TOTALS = 16
+LARGEST = 15  # what values come to in the norm, as of the last time they were added up
+UNREST = (
+    16  # what announcing all would move in the norm, as of then: as ABSOLUTE, but for values that are capped
+)
+LOOP_TOTALS = 20
 
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
 

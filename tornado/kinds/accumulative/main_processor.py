@@ -26,6 +26,7 @@ from . import loop_columns as names
 from .branch_processor import AccumulativeBranch
 from .bundle import SumBundle
 from .loop_state import SumState
+from .norms import Norm
 from .part_values import NormalisedValues
 from .processor import FUEL, AccumulativeProcessor
 
@@ -39,7 +40,7 @@ class AccumulativeMain(AccumulativeProcessor):
 
     Parameters
     ----------
-    accuracy, factor, has_bases
+    accuracy, factor, has_bases, norm
         Of the program.
     on_applied
         Called with the number of records that were applied.
@@ -68,6 +69,7 @@ class AccumulativeMain(AccumulativeProcessor):
         accuracy: float,
         factor: float,
         has_bases: bool,
+        norm: Norm,
         delay_bound: int | None,
         commits: bool,
         worker: int,
@@ -90,6 +92,7 @@ class AccumulativeMain(AccumulativeProcessor):
         self.branches: list[AccumulativeBranch] = []
         self._accuracy = accuracy
         self._factor = factor
+        self._norm = norm
         self._commits = commits
         self.holds = False
         self._masses = np.zeros(workers)  # what the others said last
@@ -144,11 +147,13 @@ class AccumulativeMain(AccumulativeProcessor):
         return self.is_telling or bool(self.state.counters[names.QUEUE_LENGTH])
 
     def held_values(self) -> LocalValues:
-        """The values of this worker's vertices, as they are at the time; they sum to 1 as nearly as parts know of each other."""
+        """The values of this worker's vertices, as they are at the time; normalised ones sum to 1 as nearly as parts know of each other."""
         held = NormalisedValues(self.kernel, self.state, self.arguments, self._all_mass)
         return LocalValues(self.graph, held)
 
     def _all_mass(self) -> float:
+        if not self._norm.is_normalised:
+            return 1.0
         return float(self.state.totals[names.MASS] + self._masses.sum())
 
     # Steps
@@ -192,7 +197,7 @@ class AccumulativeMain(AccumulativeProcessor):
         return bool(self.state.counters[names.FOLLOWING_ROW] != ANY_VERSION)
 
     def _aim(self) -> None:
-        """Keep the threshold where all that may wait comes to the accuracy: 2 * theta * edges / ((1 - d) * sum of x).
+        """Keep the threshold where all that may wait comes to the accuracy; in L1, 2 * theta * edges / ((1 - d) * sum of x).
 
         Edges are those that begin at own vertices. So what waits on all workers together comes to it.
         """
@@ -200,7 +205,7 @@ class AccumulativeMain(AccumulativeProcessor):
         mass = float(self.state.totals[names.MASS])
         if not self._commits or self.holds or edges == 0 or not mass > 0:
             return
-        wanted = self._accuracy * (1.0 - self._factor) * mass / (2.0 * edges)
+        wanted = self._norm.theta(self._norm.allowed(self._accuracy, self._factor, mass), edges)
         theta = float(self.state.totals[names.THETA])
         if wanted > theta * _HYSTERESIS:
             self.state.totals[names.THETA] = wanted
@@ -227,7 +232,7 @@ class AccumulativeMain(AccumulativeProcessor):
     def _tell_mass(self) -> None:
         """Tell the others what the values here sum to, where nothing is to be announced and they would be wrong about it."""
         mass = self._mass()
-        if self._has_to_announce or self.stream.has_commands:
+        if self._has_to_announce or self.stream.has_commands or not self._norm.is_normalised:
             return
         for target in range(self.workers):
             if target != self.worker and abs(mass - self._told[target]) > self._accuracy / 8 * abs(mass):
@@ -292,6 +297,7 @@ class AccumulativeMain(AccumulativeProcessor):
             top=cast("int", top),
             factor=cast("float", factor),
             has_bases=cast("bool", has_bases),
+            norm=self._norm,
             delay_bound=self.delay_bound,
             worker=self.worker,
             workers=self.workers,

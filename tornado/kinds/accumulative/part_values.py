@@ -1,4 +1,4 @@
-"""The values that one worker's part of an accumulative loop holds, made where its records are: divided by the sum of all values."""
+"""The values that one worker's part of an accumulative loop holds, made where its records are: divided by the sum of all, or as they are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NormalisedValues:
     Attributes
     ----------
     mass
-        The sum of the values of all parts, as it is known here.
+        What they are divided by: the sum of the values of all parts, as it is known here, or 1.
     """
 
     kernel: ModuleType

@@ -14,10 +14,8 @@ from ...errors import InvalidArgument
 from ...loops.vertex_program import VertexProgram
 from ...records.edge_batch import EdgeBatch
 from .compile import load_kernel
+from .norms import norm_named
 
-# Below these an answer would mostly be rounding. What is left to do counts 1 / (1 - d) times in a bound.
-_LEAST_TOLERANCE = 1e-13
-_LEAST_LEFT = 1e-14
 _CONTROLS = ("tolerance", "accuracy")
 
 
@@ -26,24 +24,34 @@ class AccumulativeProgram(VertexProgram):
     """A vertex is worth x = b * base + d * s, where s sums w * x / divisor(W) over its in-edges; W is a producer's out-weight.
 
     The three functions are compiled: they may use their arguments, numbers of their module, ``np`` and ``math``. Parameters are
-    the fields that a program adds: numbers, or tuples of whole numbers, which they get as int64 arrays. Answers are divided by the
-    sum of all values, so they do not depend on b.
+    the fields that a program adds: numbers, or tuples of whole numbers, which they get as int64 arrays.
 
-    Laws: `factor` is from 0 to below 1; ``divisor(W)`` is at least W, and positive; `base` is at least 0. Then each value
-    follows from the graph alone, whatever the order of updates.
+    Laws, by the `norm` of its certificates; ``divisor(W)`` is positive in any case. Then each value follows from the graph alone,
+    whatever the order of updates.
+
+    - `l1`: `factor` is from 0 to below 1, ``divisor(W)`` is at least W, `base` is at least 0. Answers are divided by the sum of all
+      values, so they do not depend on b.
+    - `relative`: `factor` is at least 0, and `base` is above 0 of each vertex. Answers are the values with b = 1. Where the graph gives
+      them no end, as vertices get back what they announce or more, an answer says `diverged`.
 
     Parameters
     ----------
     tolerance
-        What the certificate of an answer must come to: the L1 distance from the exact values is at most that.
+        What the certificate of an answer must come to: the distance from the exact values in the norm is at most that.
     accuracy
         How near the main loop is kept to the exact values: announcing waits below that. It bounds no answer.
+
+    Attributes
+    ----------
+    norm
+        `l1`: errors of all values together, where these sum to 1. `relative`: the greatest error of a value, as a share of it.
     """
 
     tolerance: float = 1e-6
     accuracy: float = 1e-3
     program_kind: ClassVar[str] = "accumulative"
     rank: ClassVar[Literal["nearest", "highest"]] = "highest"
+    norm: ClassVar[Literal["l1", "relative"]] = "l1"
 
     @staticmethod
     def base(vertex: int, *parameters: Any) -> float:
@@ -75,8 +83,7 @@ class AccumulativeProgram(VertexProgram):
             For these.
         """
         super().check_parameters()
-        factor = self.factor(*self.arguments())
-        least = max(_LEAST_TOLERANCE, _LEAST_LEFT / (1.0 - factor) if 0.0 <= factor < 1.0 else 0.0)
+        least = norm_named(self.norm).least_tolerance(self.factor(*self.arguments()))
         if not self.tolerance >= least:
             raise InvalidArgument(
                 f"tolerance is {self.tolerance!r} but must be at least {least:.3g}, as far as numbers of 64 bits go"
@@ -104,5 +111,6 @@ class AccumulativeProgram(VertexProgram):
             "base": cls.base,
             "divisor": cls.divisor,
             "factor": cls.factor,
+            **norm_named(cls.norm).functions(),
         }
         return load_kernel(functions)

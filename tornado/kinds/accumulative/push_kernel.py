@@ -33,7 +33,6 @@ from .loop_columns import (
     SIGNED,
     SUBSCRIBE,
     SUBSCRIBED,
-    THETA,
     UNSUBSCRIBE,
     UPDATE,
     UPDATES,
@@ -44,6 +43,7 @@ from .row_kernel import (
     admit_rows,
     announced,
     hear,
+    is_due,
     outbox_is_full,
     own_target,
     row_for,
@@ -132,7 +132,7 @@ def announce(graph, loop, parameters, fuel):
             continue
         target, worth = own_target(loop, row), announced(loop, parameters, row)
         residual = target - worth
-        if abs(residual) <= totals[THETA] * loop.degree[row]:
+        if not is_due(loop, row, residual):
             continue
         before = loop.share[row]
         loop.share[row] = share_of(loop, parameters, row, target)

@@ -35,10 +35,9 @@ from .loop_columns import (
     WORKER,
     WORKERS,
 )
-from .stand_in import base, divisor
+from .stand_in import base, divisor, most_worth, scaled, threshold
 
 _OUTBOX_SOFT_LIMIT = 1 << 15
-_MOST_WORTH = 1e200  # weights reach 1e12, so sums of what is announced stay finite
 
 
 @nb.njit(cache=True)
@@ -98,8 +97,15 @@ def share_of(loop, parameters, row, worth):
 
     Exact sums are never negative. One is that lost its digits, as 1e24 came and went, until it is pulled anew.
     """
-    sound = min(worth, _MOST_WORTH) if worth > 0.0 else 0.0
+    most = most_worth(base_of(loop, row), loop.counters[IS_BRANCH])
+    sound = min(worth, most) if worth > 0.0 else 0.0
     return sound / divisor(loop.weight[row], *parameters)
+
+
+@nb.njit(cache=True)
+def is_due(loop, row, residual):
+    """Whether a vertex with out-edges has passed its threshold."""
+    return abs(residual) > threshold(loop.totals[THETA], loop.degree[row], base_of(loop, row))
 
 
 @nb.njit(cache=True)
@@ -114,7 +120,7 @@ def enqueue(loop, row):
 @nb.njit(cache=True)
 def consider(loop, row, residual):
     """Queue a vertex whose residual has passed its threshold: a hub must not scatter for each record that touches it."""
-    if abs(residual) > loop.totals[THETA] * loop.degree[row] and loop.flags[row] & QUEUED == 0:
+    if is_due(loop, row, residual) and loop.flags[row] & QUEUED == 0:
         enqueue(loop, row)
 
 
@@ -132,7 +138,7 @@ def hear(loop, parameters, row, delta):
         loop.totals[ABSOLUTE] += abs(new) - abs(old)
         loop.totals[SIGNED] += new - old
         consider(loop, row, new)
-    loop.totals[DRIFT] += abs(loop.heard[row]) + 2.0 * abs(delta)
+    loop.totals[DRIFT] += scaled(abs(loop.heard[row]) + 2.0 * abs(delta), base_of(loop, row))
 
 
 @nb.njit(cache=True)

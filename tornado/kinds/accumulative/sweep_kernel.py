@@ -26,6 +26,7 @@ from .loop_columns import (
     FLOW,
     IN_LIST,
     IS_BRANCH,
+    LARGEST,
     MASS,
     OUT_LIST,
     OWN,
@@ -37,16 +38,26 @@ from .loop_columns import (
     QUEUED,
     ROWS_SEEN,
     SIGNED,
-    THETA,
+    UNREST,
     UPDATES,
     VERSION,
     VERTICES,
     WEIGHTED,
     WORKERS,
 )
-from .row_kernel import announced, base_of, enqueue, outbox_is_full, own_target, share_of, tell_subscribers
-from .stand_in import base, factor
+from .row_kernel import (
+    announced,
+    base_of,
+    enqueue,
+    is_due,
+    outbox_is_full,
+    own_target,
+    share_of,
+    tell_subscribers,
+)
+from .stand_in import base, factor, joined, most_worth, scaled
 
+MOST_SURE = 1.0 - 1e-10  # what a quotient must come to before it counts as 1
 _MEASURED = 4.0  # roundings of a sum that is compensated, in units of epsilon and of the sum
 
 
@@ -143,7 +154,10 @@ def sweep(graph, loop, parameters, first, fuel):
             target = own_target(loop, row)
             mass += target
             if loop.degree[row] != 0:
-                change += abs(target - announced(loop, parameters, row))
+                own = base_of(loop, row)
+                most = most_worth(own, counters[IS_BRANCH])
+                moved = abs(min(target, most) - announced(loop, parameters, row))
+                change = joined(change, scaled(moved, own))
                 flow += target
                 before = loop.share[row]
                 loop.share[row] = share_of(loop, parameters, row, target)
@@ -151,7 +165,7 @@ def sweep(graph, loop, parameters, first, fuel):
                     tell_subscribers(graph, loop, row)
                 counters[UPDATES] += 1
         row += 1
-    totals[CHANGE] += change
+    totals[CHANGE] = joined(totals[CHANGE], change)
     totals[FLOW] += flow
     totals[MASS] += mass
     return row
@@ -172,9 +186,9 @@ def measure(graph, loop, first, fuel):
             fuel = pull(graph, loop, row, True, max(fuel, np.int64(1)))
             if counters[PULL_POSITION] > 0:
                 break
-            drift += _MEASURED * loop.heard[row]
+            drift = joined(drift, scaled(_MEASURED * loop.heard[row], base_of(loop, row)))
         row += 1
-    loop.totals[DRIFT] += drift
+    loop.totals[DRIFT] = joined(loop.totals[DRIFT], drift)
     return row
 
 
@@ -192,7 +206,7 @@ def add_up(loop, parameters):
     totals, counters = loop.totals, loop.counters
     totals[FACTOR] = factor(*parameters)
     absolute, signed, signed_low, mass, mass_low, flow = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    bases, announcing = 0.0, 0.0
+    bases, announcing, largest, unrest = 0.0, 0.0, 0.0, 0.0
     vertices, degrees = np.int64(0), np.int64(0)
     for row in range(counters[ROWS_SEEN]):
         if loop.flags[row] & OWN == 0:
@@ -201,6 +215,7 @@ def add_up(loop, parameters):
         own = base_of(loop, row)
         bases += own
         target = own_target(loop, row)
+        largest = joined(largest, scaled(abs(target), own))
         if loop.degree[row] == 0:
             mass, mass_low = compensated(mass, mass_low, target)
             continue
@@ -208,7 +223,9 @@ def add_up(loop, parameters):
         degrees += np.int64(loop.degree[row])
         worth = announced(loop, parameters, row)
         residual = target - worth
-        absolute += abs(residual)
+        absolute = joined(absolute, scaled(abs(residual), own))
+        most = most_worth(own, counters[IS_BRANCH])
+        unrest = joined(unrest, scaled(abs(min(target, most) - worth), own))
         signed, signed_low = compensated(signed, signed_low, residual)
         mass, mass_low = compensated(mass, mass_low, worth)
         flow += worth
@@ -216,10 +233,49 @@ def add_up(loop, parameters):
     totals[SIGNED] = signed + signed_low
     totals[MASS] = mass + mass_low
     totals[FLOW] = flow
+    totals[LARGEST] = largest
+    totals[UNREST] = unrest
     totals[BASES] = bases
     totals[ANNOUNCING_BASES] = announcing
     counters[VERTICES] = vertices
     counters[DEGREES] = degrees
+
+
+@nb.njit(cache=True, nogil=True)
+def put_shares(graph, loop, shares, first):
+    """Have vertices announce what they are told to, from row `first` on; returns the first row that was not begun.
+
+    Consumers do not hear of it: sums are older than that until they are measured.
+    """
+    row = first
+    while row < shares.size and not outbox_is_full(loop):
+        if loop.flags[row] & OWN and loop.degree[row] != 0 and loop.share[row] != shares[row]:
+            loop.share[row] = shares[row]
+            tell_subscribers(graph, loop, row)
+        row += 1
+    return row
+
+
+@nb.njit(cache=True, nogil=True)
+def compare_shares(loop, parameters, kept, mean):
+    """Count vertices that announce something by whether as much comes back to them.
+
+    Written are the shares of those to whom it does, and the means with what came back; both are 0 of all rows before.
+    """
+    back, lost = np.int64(0), np.int64(0)
+    for row in range(kept.size):
+        if loop.flags[row] & OWN == 0 or loop.degree[row] == 0:
+            continue
+        worth, brought = announced(loop, parameters, row), loop.totals[FACTOR] * loop.heard[row]
+        mean[row] = share_of(loop, parameters, row, 0.5 * (worth + brought))
+        if not worth > 0.0:
+            continue
+        if brought >= MOST_SURE * worth:
+            kept[row] = loop.share[row]
+            back += 1
+        else:
+            lost += 1
+    return back, lost
 
 
 @nb.njit(cache=True, nogil=True)
@@ -230,7 +286,7 @@ def find_active(loop, parameters):
         if loop.degree[row] == 0 or loop.flags[row] & OWN == 0:
             continue
         residual = own_target(loop, row) - announced(loop, parameters, row)
-        if abs(residual) > loop.totals[THETA] * loop.degree[row]:
+        if is_due(loop, row, residual):
             active += np.int64(loop.degree[row])
             if loop.flags[row] & QUEUED == 0:
                 enqueue(loop, row)

@@ -108,6 +108,8 @@ class CoresKind:
     described = "a program of core numbers"
     shares_streams = True
     adopts = False
+    certifies = False
+    proves_order = False
     is_stored = True
 
     def plan(

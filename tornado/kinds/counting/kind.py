@@ -104,6 +104,8 @@ class CountingKind:
     described = "a counting program"
     shares_streams = True
     adopts = False
+    certifies = False
+    proves_order = False
     is_stored = True
 
     def plan(
