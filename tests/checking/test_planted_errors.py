@@ -583,6 +583,5 @@ def test_a_planted_error_in_clustering_is_found(kind):
 def test_no_two_kinds_of_errors_have_one_name_and_there_are_many():
     names = [f"{rule}: {error.name}" for rule, (_, errors) in PATHS.items() for error in errors]
     names += [error.name for error in planted.WRONG_LABELS] + KINDS + ROUND_KINDS + CLUSTERING_KINDS
-    names += [error.name for error in planted.WRONG_LABELS] + KINDS
     names += [error.name for error in planted.WRONG_CORES]
     assert len(set(names)) == len(names) >= 60

@@ -26,7 +26,7 @@ _RECORD = np.dtype(
         "itemsize": 16,
     }
 )
-_QUEUE_BYTES = 16  # of a row that is in all queues and lists
+_QUEUE_BYTES = 20  # of a row that is in all queues and lists, and its count
 
 
 class CoreState:
