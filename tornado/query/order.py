@@ -45,7 +45,7 @@ def ties_of(values: ValueArray, bound: float) -> Places:
     Examples
     --------
     >>> ties_of(np.array([9.0, 5.0, 4.5, 4.1, 1.0, 0.5]), 0.5)
-    [[2, 3], [5, 6]]
+    [[2, 4], [5, 6]]
     >>> ties_of(np.array([9.0, 5.0, 4.5, 4.1, 1.0, 0.5]), 0.1)
     []
     """
