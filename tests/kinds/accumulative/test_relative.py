@@ -1,6 +1,7 @@
 """Certificates of values that are not normalised, as shares of each: never violated in any schedule, and none where there is no answer."""
 
 import math
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -28,6 +29,11 @@ def oracle_of(loop_program):
     if isinstance(loop_program, Katz):
         return {"factor": loop_program.alpha, "base": loop_program.beta}
     return {"factor": 1.0, "absorption": loop_program.absorption}
+
+
+def furthest(heard, sums, base):
+    """The greatest difference of sums, in units of the base."""
+    return max((abs(heard[vertex] - sums[vertex]) / base for vertex in sums), default=0.0)
 
 
 def check_answer(branch, truth, tolerance):
@@ -95,7 +101,9 @@ def run(seed, *, batches=6, found=None):
             assert branch.wait(WAIT_S)
             assert branch.error is None
             if iterations == 0:
-                check_conserved(branch, then)
+                check_conserved(
+                    branch, then, partial(furthest, base=oracle_of(branch.program).get("base", 1.0))
+                )
             said.append(check_answer(branch, then, tolerance))
         assert loop.wait_idle(WAIT_S)
         oracle = oracle_of(begun)
