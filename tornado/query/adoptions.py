@@ -114,6 +114,8 @@ class Adoptions:
             return found
         if request.at is not None:
             why = f"is of the stored snapshot {request.at}, and not of a branch"
+        elif request.ends_with_order:
+            why = "ended when the order of the best was proved, before all values had converged"
         elif request.parameters:
             why = f"has other parameters than loop {request.loop!r}: {dict(request.parameters)}"
         else:
