@@ -29,7 +29,8 @@ def at_seeds(law, seed, patch):
 
 
 def at_places(law, seed, patch):
-    patch.setattr(conformance, "WAIT_S", 1)
+    if patch is not None:  # for what is broken one would wait in vain
+        patch.setattr(conformance, "WAIT_S", 1)
     law(SAMPLES["toy"], Place(2, seed=seed))
 
 
@@ -268,9 +269,9 @@ def remembers_iterations_that_never_were(patch):
 
 
 @pytest.mark.parametrize("name", SABOTAGE)
-def test_an_honest_toy_keeps_the_law(name, monkeypatch):
+def test_an_honest_toy_keeps_the_law(name):
     for seed in range(2):
-        SABOTAGE[name][1](seed, monkeypatch)
+        SABOTAGE[name][1](seed, None)
 
 
 @pytest.mark.parametrize("name", SABOTAGE)

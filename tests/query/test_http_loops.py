@@ -253,7 +253,7 @@ def test_the_openapi_document_describes_every_path_and_the_query_body(client):
     certificate = document["components"]["schemas"]["CertificateBody"]["properties"]
     assert certificate["kind"]["enum"] == ["exact", "bound", "gap", "stationary", "none"]
     assert certificate.keys() == {
-        *("kind", "norm", "bound", "primal", "dual", "side", "order", "ties", "checked", "check")
+        *("kind", "norm", "bound", "primal", "dual", "side", "order", "ties", "reason", "checked", "check")
     }
 
 
