@@ -23,14 +23,19 @@ def shares_of(batch: EdgeBatch, partition: PartitionMap, *, both_ways: bool = Fa
     if partition.workers == 1 and not alone.any():
         return [Share(0, batch, batch.src[:0], is_both_ways=both_ways)]
     owners, namers = partition.owners_of(batch.dst), partition.owners_of(batch.src)
+    if alone.any():
+        owners[alone] = -1  # of edges; who names a vertex is told as always
     shares = []
     for worker in range(partition.workers):
-        own = (owners == worker) & ~alone
+        own, names = owners == worker, namers == worker
         if both_ways:
-            own |= (namers == worker) & ~alone
-        mentioned = batch.src[(namers == worker) & ~own]
-        # Not by `take`, which costs more than the columns of a small batch do.
-        edges = EdgeBatch(batch.src[own], batch.dst[own], batch.weight[own], batch.op[own])
+            own |= names & ~alone
+        mentioned = batch.src.take(np.flatnonzero(names & ~own))
+        # Not by `EdgeBatch.take`, which costs more than the columns of a small batch do.
+        rows = np.flatnonzero(own)
+        edges = EdgeBatch(
+            batch.src.take(rows), batch.dst.take(rows), batch.weight.take(rows), batch.op.take(rows)
+        )
         shares.append(Share(0, edges, mentioned, is_both_ways=both_ways))
     return shares
 
