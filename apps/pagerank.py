@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from tornado import AccumulativeProgram, InvalidArgument, RankRoundsCheck, RanksCheck, RoundsProgram
 
+MOST_SHARES = 100_000  # they travel to every worker with each question that names them
+
 __all__ = ["PageRank"]  # the app, of two programs: it is the other one where `rounds` is given
 
 
@@ -26,14 +28,19 @@ class PageRank(AccumulativeProgram):
         The probability that the surfer follows an edge.
     personalisation
         To which vertices the surfer goes instead of anywhere, each as often as it is named; none: to all. As long as none of those
-        that are named was seen, every value is 0.
+        that are named was seen, every value is 0. `tornado.personalisation` takes it from a column or a file.
+    shares
+        How often the surfer goes to each vertex that `personalisation` names, in its order and in any unit; none: alike.
     rounds
         Where it is given, `PageRank(rounds=10)` is the program `PageRankRounds`: by another definition, which knows neither
         weights, a personalisation nor a tolerance.
     """
 
     damping: float = 0.85
-    personalisation: tuple[int, ...] = field(default=(), metadata={"vertex": True})
+    personalisation: tuple[int, ...] = field(
+        default=(), metadata={"vertex": True, "most": MOST_SHARES, "table": "shares"}
+    )
+    shares: tuple[float, ...] = field(default=(), kw_only=True, metadata={"most": MOST_SHARES})
     rounds: int | None = field(default=None, kw_only=True)
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"rounds"})
 
@@ -57,19 +64,34 @@ class PageRank(AccumulativeProgram):
         return PageRankRounds(**given)
 
     @staticmethod
-    def base(vertex: int, damping: float, personalisation: NDArray[np.int64]) -> float:  # noqa: ARG004
-        """How often the vertex is named; the list is sorted."""
-        first = np.searchsorted(personalisation, vertex, side="left")
-        last = np.searchsorted(personalisation, vertex, side="right")
-        return float(last - first)
+    def base(
+        vertex: int,
+        damping: float,  # noqa: ARG004
+        personalisation: NDArray[np.int64],
+        shares: NDArray[np.float64],
+    ) -> float:
+        """The share of the vertex; vertices are sorted, and behind their shares stands that of all others."""
+        place = int(np.searchsorted(personalisation, vertex))
+        if place < personalisation.size and personalisation[place] != vertex:
+            place = personalisation.size
+        return float(shares[place])
 
     @staticmethod
-    def divisor(out_weight: float, damping: float, personalisation: NDArray[np.int64]) -> float:  # noqa: ARG004
+    def divisor(
+        out_weight: float,
+        damping: float,  # noqa: ARG004
+        personalisation: NDArray[np.int64],  # noqa: ARG004
+        shares: NDArray[np.float64],  # noqa: ARG004
+    ) -> float:
         """A vertex spreads what it is worth over its edges."""
         return out_weight
 
     @staticmethod
-    def factor(damping: float, personalisation: NDArray[np.int64]) -> float:  # noqa: ARG004
+    def factor(
+        damping: float,
+        personalisation: NDArray[np.int64],  # noqa: ARG004
+        shares: NDArray[np.float64],  # noqa: ARG004
+    ) -> float:
         """An edge is followed with that probability."""
         return damping
 
@@ -79,21 +101,52 @@ class PageRank(AccumulativeProgram):
         return bool(self.personalisation)
 
     def arguments(self) -> tuple[Any, ...]:
-        """The parameters as the compiled functions get them."""
-        return self.damping, tuple(sorted(self.personalisation))
+        """The parameters as the compiled functions get them: of shares the greatest is 1, and the last one is that of all others."""
+        shares = self._share_of()
+        greatest = max(shares.values(), default=0.0) or 1.0
+        return self.damping, tuple(shares), (*(share / greatest for share in shares.values()), 0.0)
 
     def check_parameters(self) -> None:
-        """Refuse a damping with which nothing would be worth anything, or everything grow for ever."""
+        """Refuse a damping with which nothing would be worth anything, or everything grow for ever, and shares that are none."""
         super().check_parameters()
         if not 0 <= self.damping < 1:
             raise InvalidArgument(f"damping is {self.damping!r} but must be from 0 to below 1")
+        if not self.shares:
+            return
+        named, given = len(self.personalisation), len(self.shares)
+        if named != given:
+            raise InvalidArgument(
+                f"personalisation names {named} vertices, and shares has {given} entries",
+                hint="Give one share for each vertex that is named, or none: then all are alike.",
+            )
+        for vertex, share in zip(self.personalisation, self.shares, strict=True):
+            if not (math.isfinite(share) and share >= 0):
+                raise InvalidArgument(
+                    f"the share of vertex {vertex} is {share!r} but must be at least 0, and finite"
+                )
+        if len(set(self.personalisation)) < named:
+            twice = Counter(self.personalisation).most_common(1)[0][0]
+            raise InvalidArgument(
+                f"personalisation names vertex {twice} twice, with a share each",
+                hint="Give each vertex once. Without shares one that is named twice counts twice.",
+            )
+        if not any(self.shares):
+            raise InvalidArgument(
+                f"the shares of all {named} vertices are 0, so the surfer would go nowhere",
+                hint="Give one of them a share above 0, or leave the personalisation out.",
+            )
 
     def checker(self) -> RanksCheck:
         """By the residual of all values, recomputed."""
-        shares = tuple(
-            (vertex, float(times)) for vertex, times in sorted(Counter(self.personalisation).items())
-        )
-        return RanksCheck(self.damping, shares)
+        return RanksCheck(self.damping, tuple(self._share_of().items()))
+
+    def _share_of(self) -> dict[int, float]:
+        """The share of each vertex that is named, by vertex."""
+        shares: dict[int, float] = {}
+        each = self.shares or (1.0,) * len(self.personalisation)
+        for vertex, share in sorted(zip(self.personalisation, each, strict=False)):
+            shares[vertex] = shares.get(vertex, 0.0) + share
+        return shares
 
 
 @dataclass(frozen=True)

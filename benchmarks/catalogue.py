@@ -10,14 +10,18 @@ from . import (
     changes,
     checkpoints,
     engines,
+    figures,
     further,
     loops,
     memory,
     pipeline,
     programs,
     queries,
+    rank_peers,
+    ranks,
     scratch,
     startup,
+    structure,
     topic,
 )
 from .harness import Clock, Report, Settings, run_benchmark
@@ -60,6 +64,22 @@ def _measure_loops(report: Report, settings: Settings, clock: Clock, _: SystemFa
     loops.measure(report, settings, clock)
 
 
+def _measure_ranks(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    ranks.measure(report, settings, clock)
+
+
+def _measure_rank_peers(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    rank_peers.measure(report, settings, clock)
+
+
+def _measure_structure(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    structure.measure(report, settings, clock)
+
+
+def _measure_figures(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    figures.measure(report, settings, clock)
+
+
 def _measure_pipeline(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
     pipeline.measure(report, settings, clock)
 
@@ -75,6 +95,10 @@ CATALOGUE: dict[str, Entry] = {
     "changes": Entry(changes.__doc__ or "", changes.measure, (18, 20)),
     "programs": Entry(programs.__doc__ or "", _measure_programs, (20,)),
     "loops": Entry(loops.__doc__ or "", _measure_loops, (20,)),
+    "ranks": Entry(ranks.__doc__ or "", _measure_ranks, (18, 20)),
+    "rank_peers": Entry(rank_peers.__doc__ or "", _measure_rank_peers, (18,)),
+    "structure": Entry(structure.__doc__ or "", _measure_structure, (18, 20)),
+    "figures": Entry(figures.__doc__ or "", _measure_figures, (17,)),
     "admission": Entry(admission.__doc__ or "", admission.measure, (20,)),
     "queries": Entry(queries.__doc__ or "", queries.measure, (20, 22)),
     "memory": Entry(memory.__doc__ or "", memory.measure, (20, 22)),

@@ -14,10 +14,10 @@ import time
 import numpy as np
 
 from tornado.records.edge_batch import EdgeBatch
-from tornado.testing import Churn, EdgeList, build, exact_distances, heap_dijkstra, rmat, root_of
+from tornado.testing import Churn, EdgeList, exact_distances
 
 from . import peers
-from .harness import Clock, Kind, Report, Settings, WrongAnswer, timed
+from .harness import Clock, Report, Settings, WrongAnswer
 from .measuring import baseline, churn_of, generated, load, require_exact, targets_of
 from .system import System, SystemFactory
 
@@ -34,7 +34,8 @@ def measure(report: Report, settings: Settings, clock: Clock, start: SystemFacto
     report.data |= {"delay_bound": _DELAY_BOUND, "batches": {str(size): n for size, n in _BATCHES.items()}}
     plain, _ = baseline(report, churn_of(edges, settings).live(), root)
     compared = settings.scale in peers.DIFFERENTIAL_LATENCY_MS and not settings.smoke
-    slower = _slower_than_there(report, edges, root, settings) if compared else 0.0
+    whole = edges if settings.scale == 20 else None
+    slower = peers.slower_than_there(report, settings, whole) if compared else 0.0
     judged = settings.scale == _JUDGED_SCALE
     for workers in settings.workers:
         name = f"{workers} worker{'s' * (workers > 1)}"
@@ -52,7 +53,9 @@ def measure(report: Report, settings: Settings, clock: Clock, start: SystemFacto
                 if compared and workers in {1, 2}:
                     there_ms = peers.DIFFERENTIAL_LATENCY_MS[settings.scale][size][workers - 1]
                     least = _TIMES_DIFFERENTIAL if judged and size == 1_000 and workers == 1 else None
-                    _compare(report, changes, there_ms, "ms", slower, p50 * 1e3, at_least=least)
+                    peers.compare(
+                        report, peers.DIFFERENTIAL, changes, there_ms, "ms", slower, p50 * 1e3, at_least=least
+                    )
             count = 5 if settings.smoke else 100
             seconds = telling(system, churn.live(), root, count, settings, clock)
             report.spread(
@@ -65,7 +68,7 @@ def measure(report: Report, settings: Settings, clock: Clock, start: SystemFacto
             require_exact(f"after the stream, {name}", ids, values, exact_distances(churn.live(), root))
         if compared and workers in {1, 2}:
             there_s = peers.DIFFERENTIAL_LOAD[settings.scale][workers - 1]
-            _compare(report, f"loading 90 %, {name}", there_s, "s", slower, load_s)
+            peers.compare(report, peers.DIFFERENTIAL, f"loading 90 %, {name}", there_s, "s", slower, load_s)
 
 
 def until_exact(
@@ -112,37 +115,3 @@ def telling(
                 raise WrongAnswer(f"after {op} {root} → {vertex}: {values[0]!r}, but exact is {expected!r}")
     system.wait_idle(clock.left_s())
     return seconds
-
-
-def _slower_than_there(report: Report, edges: EdgeList, root: int, settings: Settings) -> float:
-    """Return how many times slower this machine is than that of the peers, by the yardstick of their table."""
-    if settings.scale != 20:
-        edges = rmat(20, seed=settings.seed)
-        root = root_of(edges)
-    _, seconds = timed(heap_dijkstra, build(edges), root, repeats=3)
-    report.add("the yardstick: heap Dijkstra, whole graph of scale 20", min(seconds), "s", of=seconds)
-    return min(seconds) / peers.HEAP_20_S
-
-
-def _compare(
-    report: Report,
-    what: str,
-    there: float,
-    unit: str,
-    slower: float,
-    ours: float,
-    *,
-    at_least: float | None = None,
-) -> None:
-    """Put a peer's figure beside ours: as it was, scaled by the yardstick, and as a ratio."""
-    peers.quote(report, f"  {peers.DIFFERENTIAL}, {what}", there, unit)
-    peers.quote(report, f"  {peers.DIFFERENTIAL} scaled to this machine, {what}", there * slower, unit)
-    report.add(
-        f"  {peers.DIFFERENTIAL} scaled, over ours, {what}",
-        there * slower / ours,
-        "x",
-        at_least=at_least,
-        kind=Kind.UNKEPT,
-        source=peers.SOURCE,
-        hardware=peers.HARDWARE,
-    )

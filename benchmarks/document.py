@@ -8,7 +8,8 @@ The template (`document.md`) is the document with references in double braces:
 - ``{{RESULT: FIGURE | bare}}``: without its unit, where the head of a column has it.
 - ``{{data RESULT: NAME}}``: what a run says of its data.
 - ``{{question BENCHMARK}}``: the docstring of a benchmark.
-- ``{{table NAME}}``: a table of such references (`tables.py`).
+- ``{{table NAME}}``: a table of such references (`tables.py`, `figure_tables.py`).
+- ``{{plot NAME}}``: a plot (`plots.py`), which is drawn beside the document.
 - ``{{marks}}``: what the marks mean; ``{{missed}}``, ``{{runs}}``: tables of all missed bounds, and of all runs.
 
 Each section ends with what its figures are: measured here with date, commit and machine, or from where else. A result that is not
@@ -20,13 +21,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from . import results
+from . import plots, results
 from .catalogue import CATALOGUE
+from .figure_tables import FIGURE_TABLES, RESULT
 from .harness import CHECKOUT, Figure, Kind, Report
 from .tables import TABLES
 
 TEMPLATE = CHECKOUT / "benchmarks" / "document.md"
 DOCUMENT = CHECKOUT / "docs" / "benchmarks.md"
+ALL_TABLES = TABLES | FIGURE_TABLES
 ABSENT = "–"  # noqa: RUF001  # a dash
 MARKS = {Kind.MEASURED: "", Kind.UNKEPT: "†", Kind.PUBLISHED: "‡"}
 
@@ -41,8 +44,10 @@ class UnknownReference(Exception):
 
 
 def write() -> None:
-    """Generate the document from what lies in the repository."""
-    DOCUMENT.write_text(generated(TEMPLATE.read_text(encoding="utf-8"), results.load_all()), encoding="utf-8")
+    """Generate the document, and its plots, from what lies in the repository."""
+    reports = results.load_all()
+    DOCUMENT.write_text(generated(TEMPLATE.read_text(encoding="utf-8"), reports), encoding="utf-8")
+    plots.write(reports)
 
 
 def generated(template: str, reports: Mapping[str, Report]) -> str:
@@ -84,6 +89,8 @@ class _Section:
             if rest not in CATALOGUE:
                 raise UnknownReference(f"{{{{{reference}}}}}: no benchmark is called {rest!r}")
             return CATALOGUE[rest].question.strip()
+        if kind == "plot":
+            return self._plot(reference, rest)
         name, colon, what = (rest if kind == "data" else reference).partition(":")
         if not colon or not (name in self._reports or _of_the_catalogue(name)):
             raise UnknownReference(
@@ -97,6 +104,15 @@ class _Section:
             return _plain(report.data.get(what.strip()))
         figure_name, _, how = (part.strip() for part in what.partition("|"))
         return self._figure(reference, name, report, figure_name, how)
+
+    def _plot(self, reference: str, name: str) -> str:
+        if name not in plots.PLOTS:
+            raise UnknownReference(f"{{{{{reference}}}}}: there is no such plot in benchmarks/plots.py")
+        report = self._reports.get(RESULT)
+        if report is None or not plots.is_there(name, report):
+            return ABSENT
+        self._shown.setdefault(RESULT, [])
+        return f"![{plots.PLOTS[name].title}](figures/{name}.svg)"
 
     def _figure(self, reference: str, result: str, report: Report, name: str, how: str) -> str:
         figure = next((one for one in report.figures if one.name.strip() == name), None)
@@ -158,9 +174,9 @@ def _run(result: str, report: Report) -> str:
 
 
 def _table(name: str) -> str:
-    if name not in TABLES:
+    if name not in ALL_TABLES:
         raise UnknownReference(f"{{{{table {name}}}}}: there is no such table in benchmarks/tables.py")
-    return TABLES[name]()
+    return ALL_TABLES[name]()
 
 
 def _marks(_: Mapping[str, Report]) -> str:

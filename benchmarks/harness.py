@@ -40,7 +40,7 @@ _PACKAGES = (
     "pyzmq",
 )
 # What a run writes itself does not make its checkout another one.
-_WRITTEN = (":!benchmarks/results", ":!docs/benchmarks.md")
+_WRITTEN = (":!benchmarks/results", ":!docs/benchmarks.md", ":!docs/figures")
 
 
 class OutOfTime(Exception):
@@ -177,6 +177,7 @@ class Report:
     facts: dict[str, Any]
     data: dict[str, Any] = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
+    series: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failure: str | None = None
     elapsed_s: float = 0.0
@@ -225,6 +226,14 @@ class Report:
     def quote(self, name: str, value: float, unit: str, *, kind: Kind, source: str, hardware: str) -> None:
         """Keep a figure that this run did not measure, with where it is from."""
         self._keep(Figure(name, _digits(value), unit, kind=kind, source=source, hardware=hardware))
+
+    def add_series(self, name: str, **columns: Sequence[float]) -> None:
+        """Keep what was measured at several points, for a plot: columns of one length."""
+        if name in self.series:
+            raise ValueError(f"there is a series called {name!r} already")
+        self.series[name] = {
+            column: [float(f"{value:.4g}") for value in values] for column, values in columns.items()
+        }
 
     def spread(
         self,

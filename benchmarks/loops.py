@@ -19,11 +19,10 @@ from apps.bfs import BreadthFirstSearch
 from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
 from tornado import VertexProgram
-from tornado.records.edge_batch import EdgeBatch
 from tornado.testing import Churn, EdgeList, chain, exact_components, exact_distances
 
 from .harness import Clock, Report, Settings, WrongAnswer
-from .measuring import LOAD_BATCH, churn_of, generated
+from .measuring import LOAD_BATCH, both_ways, churn_of, generated
 from .memory import own_bytes
 from .system import LiveSystem
 
@@ -51,7 +50,7 @@ def measure(report: Report, settings: Settings, clock: Clock) -> None:
         with LiveSystem(
             source=0, workers=workers, delay_bound=_DELAY_BOUND, programs=programs, is_undirected=True
         ) as system:
-            system.admit(_both_ways(chain(100).records()))
+            system.admit(both_ways(chain(100).records()))
             system.wait_idle(clock.left_s())
             system.ask(np.array([1]), clock.left_s())
         found = {
@@ -99,7 +98,7 @@ def _of(
     ) as system:
         start = time.perf_counter()
         for batch in live.batches(LOAD_BATCH):
-            system.admit(_both_ways(batch))
+            system.admit(both_ways(batch))
             clock.left_s()
         system.wait_idle(clock.left_s())
         report.add(f"loading 90 % to the fixed point, {name}", time.perf_counter() - start, "s")
@@ -118,7 +117,7 @@ def _held(system: LiveSystem, churn: Churn, hold_s: float, clock: Clock) -> floa
     records = 0
     start = time.perf_counter()
     while time.perf_counter() - start < hold_s:
-        batch = _both_ways(churn.next_batch(_BATCH // 2))
+        batch = both_ways(churn.next_batch(_BATCH // 2))
         system.admit(batch)
         records += len(batch)
         clock.left_s()
@@ -145,12 +144,3 @@ def _require_exact(system: LiveSystem, live: EdgeList, clock: Clock, name: str) 
             expected = exact_distances(both, loop.program.source).lookup(ids)
         if not np.array_equal(values, expected):
             raise WrongAnswer(f"{int((values != expected).sum())} values of {loop.name} are wrong, {name}")
-
-
-def _both_ways(batch: EdgeBatch) -> EdgeBatch:
-    return EdgeBatch(
-        np.stack([batch.src, batch.dst], 1).ravel(),
-        np.stack([batch.dst, batch.src], 1).ravel(),
-        np.repeat(batch.weight, 2),
-        np.repeat(batch.op, 2),
-    )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tornado.records.edge_batch import EdgeBatch
 from tornado.testing import (
     BuiltGraph,
     Churn,
@@ -99,6 +100,16 @@ def require_exact(what: str, ids: NDArray[np.int64], values: NDArray[np.float64]
             f"{what}: {len(wrong)} of {len(ids)} distances are wrong; vertex {ids[at]} is {values[at]!r}, "
             f"but exact is {expected[at]!r}"
         )
+
+
+def both_ways(batch: EdgeBatch) -> EdgeBatch:
+    """Return each record with the same one the other way round after it."""
+    return EdgeBatch(
+        np.stack([batch.src, batch.dst], 1).ravel(),
+        np.stack([batch.dst, batch.src], 1).ravel(),
+        np.repeat(batch.weight, 2),
+        np.repeat(batch.op, 2),
+    )
 
 
 def targets_of(edges: EdgeList, count: int, *, seed: int) -> NDArray[np.int64]:

@@ -11,7 +11,9 @@ additions; latency until the exact answer of that batch is complete.
 
 from __future__ import annotations
 
-from .harness import Kind, Report
+from tornado.testing import EdgeList, build, heap_dijkstra, rmat, root_of
+
+from .harness import Kind, Report, Settings, timed
 
 DIFFERENTIAL = "differential-dataflow 0.25.1"
 HARDWARE = "2 cores, 24 GiB; heap Dijkstra at scale 20 took 0.48 s"
@@ -46,7 +48,68 @@ RECOMPUTING_20_S = {
     "GraphX local[2]": (5.8, 17.7),
 }
 
+#: PageRank by 20 rounds at scale 18: p50 in ms until the answer of one batch, one worker then two; load; peak MB.
+DIFFERENTIAL_RANKS_MS = {
+    1: (3_033, 1_699),
+    100: (7_150, 4_037),
+    1_000: (8_660, 4_752),
+    10_000: (9_518, 5_452),
+}
+DIFFERENTIAL_RANKS_LOAD = (10.2, 4.9, 665)
+
+#: Seconds for PageRank to 1e-9 on a built graph of that scale; GraphX by 20 rounds.
+PAGERANK_SCALE = 20
+PAGERANK_20_S = {
+    "NetworKit": 4.9,
+    "rustworkx": 8.0,
+    "igraph": 14.0,
+    "GraphX local[2], 20 rounds": 14.7,
+}
+
 
 def quote(report: Report, name: str, value: float, unit: str) -> None:
     """Put a figure of a peer beside our own."""
     report.quote(name, value, unit, kind=Kind.UNKEPT, source=SOURCE, hardware=HARDWARE)
+
+
+def slower_than_there(report: Report, settings: Settings, edges: EdgeList | None = None) -> float:
+    """Return how many times slower this machine is than that of the peers, by the yardstick of their table.
+
+    Parameters
+    ----------
+    report : Report
+        Gets the yardstick.
+    settings : Settings
+        Its seed chooses the graph of scale 20.
+    edges : EdgeList, optional
+        That graph, where it is there.
+    """
+    whole = rmat(20, seed=settings.seed) if edges is None else edges
+    _, seconds = timed(heap_dijkstra, build(whole), root_of(whole), repeats=3)
+    report.add("the yardstick: heap Dijkstra, whole graph of scale 20", min(seconds), "s", of=seconds)
+    return min(seconds) / HEAP_20_S
+
+
+def compare(
+    report: Report,
+    peer: str,
+    what: str,
+    there: float,
+    unit: str,
+    slower: float,
+    ours: float,
+    *,
+    at_least: float | None = None,
+) -> None:
+    """Put a peer's figure beside ours: as it was, scaled by the yardstick, and as a ratio."""
+    quote(report, f"  {peer}, {what}", there, unit)
+    quote(report, f"  {peer} scaled to this machine, {what}", there * slower, unit)
+    report.add(
+        f"  {peer} scaled, over ours, {what}",
+        there * slower / ours,
+        "x",
+        at_least=at_least,
+        kind=Kind.UNKEPT,
+        source=SOURCE,
+        hardware=HARDWARE,
+    )

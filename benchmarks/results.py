@@ -43,6 +43,7 @@ def plain_of(report: Report) -> dict[str, Any]:
         "failure": report.failure,
         "notes": report.notes,
         "sources": sources,
+        **({"series": report.series} if report.series else {}),
         "figures": figures,
     }
 
@@ -68,6 +69,7 @@ def report_of(plain: Mapping[str, Any]) -> Report:
         facts={name: value for name, value in plain.items() if name not in known},
         data=plain["data"],
         figures=[_figure(figure, plain["sources"]) for figure in plain["figures"]],
+        series=plain.get("series", {}),
         notes=plain["notes"],
         failure=plain["failure"],
         elapsed_s=plain["elapsed_s"],

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -20,6 +20,7 @@ from tornado.records.edge_batch import EdgeBatch
 
 if TYPE_CHECKING:
     from tornado import VertexProgram
+    from tornado.loops.branch import Branch
     from tornado.loops.main_loop import MainLoop
 
 SOURCE_NAME = "benchmark"
@@ -179,6 +180,23 @@ class LiveSystem:
         finally:
             branch.release()
 
+    @contextmanager
+    def answered(
+        self,
+        timeout_s: float,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        max_iterations: int | None = None,
+        top: int | None = None,
+    ) -> Iterator[Branch]:
+        """Fork the first loop and wait; give the branch that is over, whose values are there while the block runs."""
+        branch = self._loop.fork(parameters, max_iterations=max_iterations, top=top)
+        try:
+            _finish(branch, timeout_s)
+            yield branch
+        finally:
+            branch.release()
+
     def from_scratch(
         self, source: int, timeout_s: float
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
@@ -189,6 +207,25 @@ class LiveSystem:
             _finish(branch, timeout_s)
             elapsed_s = time.perf_counter() - start
             return (*branch.values().arrays(), elapsed_s)
+        finally:
+            branch.release()
+
+    @contextmanager
+    def forked(
+        self,
+        loop: MainLoop,
+        timeout_s: float,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        stop_after_s: float | None = None,
+    ) -> Iterator[Branch]:
+        """Fork one of `loops` and wait until the branch is over, of itself or stopped after a while; it is released in the end."""
+        branch = loop.fork(parameters=parameters)
+        try:
+            if stop_after_s is not None and not branch.wait(stop_after_s):
+                branch.stop()
+            _finish(branch, timeout_s)
+            yield branch
         finally:
             branch.release()
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from . import peers
+from . import peers, rank_tables
+from .cells import cell as _cell
+from .cells import figures as _figures
+from .cells import p50_p99 as _p50_p99
+from .cells import pair as _pair
+from .cells import table as _table
 
 _WORKERS = ("1 worker", "2 workers")
 _ENGINES = ("threads", "processes", "spark")
@@ -335,28 +340,6 @@ TABLES: dict[str, Callable[[], str]] = {
         *(changes, differential, programs, loops, queries, queries_at_once, admission, scratch),
         *(recomputing, engines),
         *(checkpoints, topic, pipeline, memory, startup, further),
+        *rank_tables.TABLES,
     )
 }
-
-
-def _figures(result: str, names: Iterable[str]) -> str:
-    """Return one line a figure, with its bound."""
-    rows = [[name, _cell(result, name), _cell(result, name, "bound")] for name in names]
-    return _table(["", "figure", "bound"], rows)
-
-
-def _cell(result: str, name: str, how: str = "") -> str:
-    return f"{{{{{result}: {name} | {how}}}}}" if how else f"{{{{{result}: {name}}}}}"
-
-
-def _pair(result: str, names: Sequence[str]) -> str:
-    return " / ".join(_cell(result, name, "bare") for name in names)
-
-
-def _p50_p99(result: str, name: str) -> str:
-    return f"{_cell(result, f'{name}, p50', 'bare')} ({_cell(result, f'{name}, p99', 'bare')})"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

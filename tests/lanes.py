@@ -24,14 +24,14 @@ LANES = {
     "tests/spark/test_sink.py": "a Spark",
     "tests/spark/test_changes.py": "a Spark",
     "tests/command/test_demo_kafka.py": "a Spark",
-    "tests/compose/test_natively.py": "a Spark",
     # These start their own.
     "tests/engine/test_on_spark.py": "a Spark",
     "tests/spark/test_faults.py": "a Spark",
-    "tests/benchmarks/test_smoke.py": "a Spark",
     "tests/kafka/": "a broker",
+    "tests/compose/test_natively.py": "a broker",
     # Nothing is shared from here on.
     "tests/end_to_end/test_recovery.py": None,
+    "tests/benchmarks/test_smoke.py": None,
     "tests/engine/test_faults.py": None,
     "tests/loops/test_fork_under_load.py": None,
     "tests/loops/test_simulation.py": None,

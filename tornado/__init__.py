@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .errors import InvalidArgument, TornadoError
     from .ingest.spark import register_spark, report_spark
     from .ingest.spark.kafka_connector import spark_kafka_jars
+    from .ingest.vertex_table import personalisation
     from .kinds.accumulative.program import AccumulativeProgram
     from .kinds.cores.program import CoresProgram
     from .kinds.counting.program import CountingProgram
@@ -72,6 +73,7 @@ __all__ = [
     "VertexProgram",
     "__version__",
     "open",
+    "personalisation",
     "register_spark",
     "report_spark",
     "spark_kafka_jars",
@@ -103,6 +105,7 @@ _HOMES = {
     "Verdict": ".checking",
     "VertexProgram": ".loops.vertex_program",
     "open": ".query.session",
+    "personalisation": ".ingest.vertex_table",
     "register_spark": ".ingest.spark",
     "report_spark": ".ingest.spark",
     "spark_kafka_jars": ".ingest.spark.kafka_connector",

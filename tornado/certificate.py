@@ -25,7 +25,8 @@ worker: those of its cut, and those that they led to. So each value is one that 
 was removed before: never one of a path that is gone, and maybe not one of the best path. The exact value is the best of them.
 With a program that prefers the smaller number that makes every value an upper bound of the exact one (`upper`: exact <= value),
 with one that prefers the greater a lower bound (`lower`: exact >= value). Where nothing was found yet the value is the program's
-worst, which bounds nothing. A main loop has no side: it is read while it works, so a value may still come from a path whose
+worst, which bounds nothing. Core numbers that were stopped are upper bounds where nobody may still have to rise, and have no side
+else. A main loop has no side: it is read while it works, so a value may still come from a path whose
 removal is on its way, and values of two vertices may come from different prefixes.
 """
 

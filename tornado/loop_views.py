@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     # Records of the loops, which a fake makes too. Loaded here they would bring the compiler with them.
     from .loops.restoration import Restored
     from .loops.snapshot import Snapshot
-    from .loops.statistics import BranchState, LoopStatistics, Progress
+    from .loops.statistics import BranchState, LoopStatistics, Progress, Start
     from .loops.stored_snapshot import EdgeColumns
     from .loops.vertex_program import VertexProgram
     from .records.checked import Checked, CheckedBy
@@ -50,6 +50,8 @@ class BranchView(Protocol):
     def certificate(self) -> Mapping[str, Any] | None: ...
     @property
     def program(self) -> VertexProgram: ...
+    @property
+    def start(self) -> Start: ...
     @property
     def is_undirected(self) -> bool: ...
     def edges(self) -> Iterator[EdgeColumns]: ...

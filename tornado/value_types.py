@@ -104,6 +104,28 @@ def ranked(ids: Ids, values: ValueArray, reached: Mask, k: int, rank: str) -> tu
     return ids[order], values[order]
 
 
+def gaps(values: ValueArray, norm: str) -> NDArray[np.float64]:
+    """Return how far each value is from the next one, in a norm: by more than a bound in that norm, and their order is certain.
+
+    Of all errors together (`l1`) one of two values may have a part and the other what is left, so they have to differ by more than
+    the bound. Where each value x may be wrong by the bound k as a share of it (`relative`), x >= y are surely in that order where
+    x (1 - k) > y (1 + k); so it is (x - y) / (x + y) that is to be above k.
+
+    Examples
+    --------
+    >>> gaps(np.array([9.0, 3.0, 1.0]), "l1"), gaps(np.array([9.0, 3.0, 1.0]), "relative")
+    (array([6., 2.]), array([0.5, 0.5]))
+    """
+    differences = np.abs(np.diff(values)).astype(np.float64)
+    if norm != "relative":
+        return differences
+    sums = np.abs(values[:-1]) + np.abs(values[1:])
+    apart: NDArray[np.float64] = np.divide(
+        differences, sums, out=np.zeros(len(differences)), where=sums > 0.0
+    )
+    return apart
+
+
 def _shown_worst(worst: Worst) -> float:
     return worst[0] if isinstance(worst, tuple) else worst
 

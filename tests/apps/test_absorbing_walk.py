@@ -10,6 +10,7 @@ import tornado
 from apps.absorbing_walk import AbsorbingWalk
 from tests.apps.test_pagerank import asked, random_records
 from tests.kinds.accumulative.truth import Multigraph, share_off, walks
+from tests.shortened import in_soak
 from tornado import EdgeBatch, InvalidArgument
 from tornado.loops import Master
 from tornado.testing import rmat
@@ -17,7 +18,7 @@ from tornado.testing import rmat
 SOLVER = 1e-12
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("workers", [in_soak(1), 2, in_soak(4)])
 def test_values_are_the_column_sums_of_the_fundamental_matrix(workers):
     random, truth = np.random.default_rng(workers), Multigraph()
     with Master(workers=workers) as master:

@@ -12,18 +12,13 @@ import pytest
 import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.core_number import CoreNumber
-from tests.apps.test_label_propagation import command
-from tests.loops.streaming import TIMEOUT_S
-from tornado.loops import BranchState, Master
+from tests.apps.judged_stream import JudgedStream, real_records
+from tests.shortened import in_soak, shortened
 from tornado.records.edge_batch import EdgeBatch
 from tornado.testing import (
-    EdgeHistory,
-    bitcoin_ratings,
-    college_messages,
     mixed,
     random_multigraph,
     rmat,
-    sliding_window,
 )
 
 
@@ -38,55 +33,15 @@ def cores_of(edges, seen):
     return np.array([numbers[vertex] for vertex in seen.tolist()])
 
 
-class Stream:
-    """A loop and the records that go into it, judged at any prefix."""
-
-    def __init__(self, records, workers, delay_bound=64, engine="threads"):
-        self.records = records
-        self.history = EdgeHistory.of(records)
-        self.admitted = 0
-        self.master = Master(None, workers, engine)
-        self.loop = self.master.start(CoreNumber(), "judged", delay_bound)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.master.close()
-
-    def admit(self, count):
-        batch = self.records.slice(self.admitted, min(self.admitted + count, len(self.records)))
-        self.admitted += len(batch)
-        if len(batch):
-            self.loop.admit(batch, "stream", self.admitted)
-        return bool(len(batch))
-
-    def judge(self, values, prefix):
-        ids, found = values.arrays()
-        assert found.dtype == np.int64
-        seen = np.unique(np.concatenate([self.records.src[:prefix], self.records.dst[:prefix]]))
-        assert np.array_equal(ids, seen)
-        wrong = np.flatnonzero(found != cores_of(self.history.at(prefix), seen))
-        assert not len(wrong), (
-            f"after {prefix} records {len(wrong)} of {len(ids)} are wrong, as vertex {ids[wrong[0]]}"
-        )
-
-    def judge_branch(self, branch):
-        assert branch.wait(TIMEOUT_S)
-        assert branch.state is BranchState.CONVERGED, branch.error
-        self.judge(branch.values(), branch.snapshot.offsets.get("stream", 0))
-        branch.release()
-
-    def judge_main(self):
-        assert self.loop.wait_idle(TIMEOUT_S)
-        self.judge(self.loop.approximation(), self.admitted)
+def stream_of(records, workers, delay_bound=64, engine="threads"):
+    return JudgedStream(CoreNumber(), records, workers, cores_of, delay_bound=delay_bound, engine=engine)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("delay_bound", [1, 3, 64, None])
+@pytest.mark.parametrize("delay_bound", [1, in_soak(3), 64, None])
 def test_an_answer_is_exact_after_each_batch_of_a_stream_in_which_edges_go_too(workers, delay_bound):
     graph = random_multigraph(60, 500, seed=workers, integral=True)
-    with Stream(mixed(graph, seed=4), workers, delay_bound) as stream:
+    with stream_of(mixed(graph, seed=4), workers, delay_bound) as stream:
         while stream.admit(90):
             stream.judge_branch(stream.loop.fork())
         stream.judge_main()
@@ -95,7 +50,7 @@ def test_an_answer_is_exact_after_each_batch_of_a_stream_in_which_edges_go_too(w
 @pytest.mark.parametrize("workers", [1, 2])
 def test_few_changes_of_a_graph_in_which_all_is_known_are_exact_too(workers):
     records = mixed(rmat(9, seed=4), seed=3)
-    with Stream(records, workers) as stream:
+    with stream_of(records, workers) as stream:
         stream.admit(len(records) - 600)
         stream.judge_main()
         while stream.admit(3):
@@ -105,32 +60,21 @@ def test_few_changes_of_a_graph_in_which_all_is_known_are_exact_too(workers):
 
 
 @pytest.mark.parametrize(
-    ("workers", "engine"), [(1, "threads"), (2, "threads"), (4, "threads"), (2, "processes")]
+    ("workers", "engine"),
+    [in_soak((1, "threads")), (4, "threads"), in_soak((2, "threads")), in_soak((2, "processes"))],
 )
 def test_a_larger_graph_is_exact_while_its_edges_come_and_go(workers, engine):
-    with Stream(mixed(rmat(11, seed=2), seed=3), workers, engine=engine) as run:
-        branches = []
-        while run.admit(9000):
-            branches.append(run.loop.fork())
-        for branch in branches:
-            run.judge_branch(branch)
-        run.judge_main()
+    with stream_of(mixed(rmat(11, seed=2), seed=3), workers, engine=engine) as run:
+        run.judge_while_it_runs(9000)
 
 
 @pytest.mark.parametrize(
     ("name", "removals", "workers"),
-    [("college", "window", 2), ("bitcoin", "random", 4), ("bitcoin", "window", 1)],
+    shortened([("college", "window", 2), ("bitcoin", "random", 4), ("bitcoin", "window", 1)], 1),
 )
 def test_real_graphs_are_exact_at_any_prefix(data_dir, name, removals, workers):
-    edges = {"college": college_messages, "bitcoin": bitcoin_ratings}[name](data_dir)
-    records = sliding_window(edges, 12_000) if removals == "window" else mixed(edges, seed=7)
-    with Stream(records, workers) as run:
-        branches = []
-        while run.admit(7_000):
-            branches.append(run.loop.fork())
-        for branch in branches:
-            run.judge_branch(branch)
-        run.judge_main()
+    with stream_of(real_records(data_dir, name, removals), workers) as run:
+        run.judge_while_it_runs(7_000)
 
 
 @pytest.mark.parametrize("undirected", [False, True])
@@ -149,7 +93,7 @@ def test_an_edge_counts_once_until_its_last_copy_goes_and_a_loop_never(undirecte
         assert loop.query().values == dict.fromkeys((1, 2, 3, 8), 0)
 
 
-@pytest.mark.parametrize("engine", ["threads", "processes"])
+@pytest.mark.parametrize("engine", ["threads", in_soak("processes")])
 def test_a_session_says_who_is_in_the_highest_core_by_name(engine):
     with tornado.open("memory:", engine=engine, workers=2) as session:
         towns = session.start(CoreNumber(), name="towns", ids="string")
@@ -195,10 +139,10 @@ EDGES = [(1, 2), (2, 1), (2, 3), (3, 1), (3, 4), (7, 7), (4, 9)]
 
 @pytest.mark.parametrize("undirected", [[], ["--undirected"]])
 @pytest.mark.parametrize("most", [[], ["--most", 1]])
-def test_the_command_line_writes_a_number_for_each_vertex(tmp_path, undirected, most):
+def test_the_command_line_writes_a_number_for_each_vertex(command, tmp_path, undirected, most):
     (tmp_path / "edges.csv").write_text("".join(f"{source},{target}\n" for source, target in EDGES))
     words = ["--edges", tmp_path / "edges.csv", "--store", "memory:", "--output", "-", "--workers", 2]
-    code, out, err = command(tmp_path, "run", "core_number", *words, *undirected, *most)
+    code, out, err = command("run", "core_number", *words, *undirected, *most)
     assert code == 0, err
     rows = {int(row["vertex"]): int(row["value"]) for row in csv.DictReader(io.StringIO(out))}
     triangle = 1 if most else 2
@@ -207,9 +151,9 @@ def test_the_command_line_writes_a_number_for_each_vertex(tmp_path, undirected, 
     assert (result["certificate"], result["snapshot"]["delay_bound"]) == ({"kind": "exact"}, 64)
 
 
-def test_the_command_line_refuses_a_greatest_number_that_is_none(tmp_path):
+def test_the_command_line_refuses_a_greatest_number_that_is_none(command, tmp_path):
     (tmp_path / "edges.csv").write_text("1,2\n")
     words = ["--edges", tmp_path / "edges.csv", "--store", "memory:", "--output", "-", "--most", -1]
-    code, out, err = command(tmp_path, "run", "core_number", *words)
+    code, out, err = command("run", "core_number", *words)
     assert (code, out) == (2, "")
     assert "CoreNumber.most is -1 but must be from 1 to 2147483646, or 0 for no limit" in err

@@ -3,10 +3,7 @@
 import csv
 import json
 import math
-import subprocess
-import sys
 
-import httpx
 import networkx as nx
 import numpy as np
 import pytest
@@ -14,9 +11,11 @@ import pytest
 import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.katz import Katz
+from tests.apps.served import OF_LINKS, links_in, run_in, served
 from tests.apps.test_pagerank import asked, random_records, values_of
-from tests.end_to_end.running import CHECKOUT, NDJSON, environment_in
+from tests.end_to_end.running import NDJSON
 from tests.kinds.accumulative.truth import Multigraph, share_off, spectral_radius, walks
+from tests.shortened import in_soak
 from tornado import EdgeBatch, InvalidArgument
 from tornado.engine import SimulationEngine
 from tornado.loops import BranchState, Master
@@ -38,7 +37,7 @@ def of_networkx(truth, **options):
     return {vertex: float(value) for vertex, value in found.items()}
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("workers", [1, in_soak(2), 4])
 def test_it_is_what_networkx_computes(workers):
     """With weights, self-loops, parallel edges, and vertices without edges; normalised there, it is this over its L2 norm."""
     random, truth = np.random.default_rng(workers), Multigraph()
@@ -195,7 +194,7 @@ def test_a_loop_whose_values_have_no_end_is_not_stored_alone(tmp_path):
         assert katz.checkpoint() > 0
 
 
-@pytest.mark.parametrize("engine", ["threads", "processes"])
+@pytest.mark.parametrize("engine", ["threads", in_soak("processes")])
 def test_a_question_says_that_there_is_no_answer_and_another_alpha_has_one(engine):
     with tornado.open("memory:", workers=2, engine=engine) as session:
         katz = session.start(Katz())
@@ -208,30 +207,12 @@ def test_a_question_says_that_there_is_no_answer_and_another_alpha_has_one(engin
         assert katz.query().check()["checked"]
 
 
-EDGES = "src,dst,weight\n1,2,1\n2,3,2\n2,1,1\n3,1,5\n4,1,-3\n5,1,1\n"
-OF_EDGES = {(1, 2): [1.0], (2, 3): [2.0], (2, 1): [1.0], (3, 1): [5.0], (5, 1): [1.0]}
-
-
 @pytest.fixture
 def edges(tmp_path):
-    path = tmp_path / "links.csv"
-    path.write_text(EDGES)
-    return path
+    return links_in(tmp_path)
 
 
-def run(tmp_path, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "tornado", *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=CHECKOUT,
-        env=environment_in(tmp_path),
-        check=False,
-    )
-
-
-def test_the_command_line_writes_values_or_says_that_there_are_none(tmp_path, edges):
+def test_the_command_line_writes_values_or_says_that_there_are_none(command, tmp_path, edges):
     output = tmp_path / "katz.csv"
     words = (
         "run",
@@ -246,52 +227,36 @@ def test_the_command_line_writes_values_or_says_that_there_are_none(tmp_path, ed
         "--output",
         output,
     )
-    done = run(tmp_path, *words, "--alpha", 0.2, "--tolerance", 1e-9, "--check")
-    assert done.returncode == 0, done.stderr
+    code, _, err = command(*words, "--alpha", 0.2, "--tolerance", 1e-9, "--check")
+    assert code == 0, err
     with output.open() as lines:
         found = {int(row["vertex"]): float(row["value"]) for row in csv.DictReader(lines)}
-    assert share_off(found, walks(OF_EDGES, {1, 2, 3, 5}, 0.2)) <= 1e-9 + SOLVER
-    assert run(tmp_path, "check", output, "katz", "--edges", edges, "--alpha", 0.2).returncode == 0
-    assert run(tmp_path, "check", output, "katz", "--edges", edges, "--alpha", 0.21).returncode == 1
+    assert share_off(found, walks(OF_LINKS, {1, 2, 3, 5}, 0.2)) <= 1e-9 + SOLVER
+    assert command("check", output, "katz", "--edges", edges, "--alpha", 0.2)[0] == 0
+    assert command("check", output, "katz", "--edges", edges, "--alpha", 0.21)[0] == 1
     output.unlink()
-    done = run(tmp_path, *words, "--alpha", 0.9)
-    assert done.returncode == 1, done.stderr
-    (event,) = [
-        event for line in done.stderr.splitlines() if (event := json.loads(line))["event"] == "diverged"
-    ]
+    code, _, err = command(*words, "--alpha", 0.9)
+    assert code == 1, err
+    (event,) = [event for line in err.splitlines() if (event := json.loads(line))["event"] == "diverged"]
     assert event["certificate"] == DIVERGED
     assert not output.exists()
 
 
-def test_a_service_says_that_there_is_no_answer(tmp_path, edges):
-    words = ("run", "katz", "--edges", edges, "--store", "memory:", "--http", "127.0.0.1:0", "--json")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tornado", *map(str, words)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=CHECKOUT,
-        env=environment_in(tmp_path),
-    )
-    try:
-        url = next(event["url"] for line in process.stderr if (event := json.loads(line))["event"] == "ready")
-        with httpx.Client(base_url=url, timeout=120, trust_env=False) as client:
+def test_a_service_says_that_there_is_no_answer(tmp_path):
+    with served(tmp_path, "katz") as (client, url):
 
-            def ask(**question):
-                asking = {"loop": "katz", "min_offsets": {"links.csv": 6}, **question}
-                return client.post("/v1/queries?wait_s=60", json=asking)
+        def ask(**question):
+            asking = {"loop": "katz", "min_offsets": {"links.csv": 6}, **question}
+            return client.post("/v1/queries?wait_s=60", json=asking)
 
-            answer = ask(vertices=[1, 2]).json()
-            assert answer["certificate"]["norm"] == "relative"
-            answer = ask(parameters={"alpha": 5}).json()
-            assert (answer["state"], answer["stopped_by"]) == ("deadline", None)
-            assert {name: one for name, one in answer["certificate"].items() if one is not None} == DIVERGED
-            assert ask(parameters={"alpha": 0}).status_code == 422
-            line = json.dumps({"src": 3, "dst": 1, "weight": 1000})
-            assert client.post("/v1/loops/katz/edges", content=line, headers=NDJSON).status_code == 202
-            asked_again = run(tmp_path, "query", "katz", "--url", url)
-            assert asked_again.returncode == 1
-            assert "no answer: the values have no end on this graph" in asked_again.stderr
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+        answer = ask(vertices=[1, 2]).json()
+        assert answer["certificate"]["norm"] == "relative"
+        answer = ask(parameters={"alpha": 5}).json()
+        assert (answer["state"], answer["stopped_by"]) == ("deadline", None)
+        assert {name: one for name, one in answer["certificate"].items() if one is not None} == DIVERGED
+        assert ask(parameters={"alpha": 0}).status_code == 422
+        line = json.dumps({"src": 3, "dst": 1, "weight": 1000})
+        assert client.post("/v1/loops/katz/edges", content=line, headers=NDJSON).status_code == 202
+        asked_again = run_in(tmp_path, "query", "katz", "--url", url)
+        assert asked_again.returncode == 1
+        assert "no answer: the values have no end on this graph" in asked_again.stderr

@@ -3,9 +3,7 @@
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -15,66 +13,24 @@ import pytest
 import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.label_propagation import LabelPropagation
+from tests.apps.judged_stream import JudgedStream, real_records
 from tests.kinds.rounds.naive import propagated, propagated_by_arrays
-from tests.loops.streaming import TIMEOUT_S
-from tornado.loops import BranchState, Master
+from tests.shortened import in_soak, shortened
 from tornado.testing import (
-    EdgeHistory,
-    bitcoin_ratings,
-    college_messages,
     mixed,
     random_multigraph,
     rmat,
-    sliding_window,
 )
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ROUNDS = 10
 
 
-class Stream:
-    """A loop and the records that go into it, judged at any prefix."""
+def stream_of(records, workers, rounds=ROUNDS, engine="threads"):
+    def expected(edges, seen):
+        return propagated_by_arrays(edges.src, edges.dst, seen, rounds)
 
-    def __init__(self, records, workers, rounds=ROUNDS, engine="threads"):
-        self.records, self.rounds = records, rounds
-        self.history = EdgeHistory.of(records)
-        self.admitted = 0
-        self.master = Master(None, workers, engine)
-        self.loop = self.master.start(LabelPropagation(rounds=rounds), "judged")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.master.close()
-
-    def admit(self, count):
-        batch = self.records.slice(self.admitted, min(self.admitted + count, len(self.records)))
-        self.admitted += len(batch)
-        if len(batch):
-            self.loop.admit(batch, "stream", self.admitted)
-        return bool(len(batch))
-
-    def judge(self, values, prefix):
-        ids, found = values.arrays()
-        assert found.dtype == np.int64
-        seen = np.unique(np.concatenate([self.records.src[:prefix], self.records.dst[:prefix]]))
-        assert np.array_equal(ids, seen)
-        edges = self.history.at(prefix)
-        wrong = np.flatnonzero(found != propagated_by_arrays(edges.src, edges.dst, ids, self.rounds))
-        assert not len(wrong), (
-            f"after {prefix} records {len(wrong)} of {len(ids)} are wrong, as vertex {ids[wrong[0]]}"
-        )
-
-    def judge_branch(self, branch):
-        assert branch.wait(TIMEOUT_S)
-        assert branch.state is BranchState.CONVERGED, branch.error
-        self.judge(branch.values(), branch.snapshot.offsets.get("stream", 0))
-        branch.release()
-
-    def judge_main(self):
-        assert self.loop.wait_idle(TIMEOUT_S)
-        self.judge(self.loop.approximation(), self.admitted)
+    return JudgedStream(LabelPropagation(rounds=rounds), records, workers, expected, engine=engine)
 
 
 def test_both_twins_say_the_same():
@@ -91,45 +47,34 @@ def test_both_twins_say_the_same():
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("rounds", [1, 3, 10])
+@pytest.mark.parametrize("rounds", [1, in_soak(3), 10])
 def test_an_answer_is_exact_after_each_batch_of_a_stream_in_which_edges_go_too(workers, rounds):
     graph = random_multigraph(60, 500, seed=workers, integral=True)
-    with Stream(mixed(graph, seed=4), workers, rounds) as stream:
+    with stream_of(mixed(graph, seed=4), workers, rounds) as stream:
         while stream.admit(90):
             stream.judge_branch(stream.loop.fork())
         stream.judge_main()
 
 
 @pytest.mark.parametrize(
-    ("workers", "engine"), [(1, "threads"), (2, "threads"), (4, "threads"), (2, "processes")]
+    ("workers", "engine"),
+    [in_soak((1, "threads")), (4, "threads"), in_soak((2, "threads")), in_soak((2, "processes"))],
 )
 def test_a_larger_graph_is_exact_while_its_edges_come_and_go(workers, engine):
-    with Stream(mixed(rmat(11, seed=2), seed=3), workers, engine=engine) as run:
-        branches = []
-        while run.admit(9000):
-            branches.append(run.loop.fork())
-        for branch in branches:
-            run.judge_branch(branch)
-        run.judge_main()
+    with stream_of(mixed(rmat(11, seed=2), seed=3), workers, engine=engine) as run:
+        run.judge_while_it_runs(9000)
 
 
 @pytest.mark.parametrize(
     ("name", "removals", "workers"),
-    [("college", "window", 2), ("bitcoin", "random", 4), ("bitcoin", "window", 1)],
+    shortened([("college", "window", 2), ("bitcoin", "random", 4), ("bitcoin", "window", 1)], 1),
 )
 def test_real_graphs_are_exact_at_any_prefix(data_dir, name, removals, workers):
-    edges = {"college": college_messages, "bitcoin": bitcoin_ratings}[name](data_dir)
-    records = sliding_window(edges, 12_000) if removals == "window" else mixed(edges, seed=7)
-    with Stream(records, workers) as run:
-        branches = []
-        while run.admit(7_000):
-            branches.append(run.loop.fork())
-        for branch in branches:
-            run.judge_branch(branch)
-        run.judge_main()
+    with stream_of(real_records(data_dir, name, removals), workers) as run:
+        run.judge_while_it_runs(7_000)
 
 
-@pytest.mark.parametrize("engine", ["threads", "processes"])
+@pytest.mark.parametrize("engine", ["threads", in_soak("processes")])
 def test_a_session_says_labels_by_the_names_of_vertices(engine):
     with tornado.open("memory:", engine=engine, workers=2) as session:
         towns = session.start(LabelPropagation(rounds=2), name="towns", ids="string")
@@ -178,33 +123,23 @@ def test_over_http_the_number_of_rounds_is_refused_in_a_question_and_a_bound_whe
             assert "rounds is 0 but must be a whole number from 1 to 1000" in many.json()["detail"]
 
 
-def command(folder, *words):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("TORNADO_")}
-    environment |= {"TORNADO_LOOPS_DATA_DIR": str(folder / "data"), "COLUMNS": "200"}
-    done = subprocess.run(
-        [sys.executable, "-m", "tornado", *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=CHECKOUT,
-        env=environment,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
 EDGES = [(1, 2), (2, 1), (2, 3), (4, 2), (5, 4), (6, 5), (6, 4), (7, 7), (3, 9)]
 
 
-def run_on(folder, *options):
+@pytest.fixture
+def run_on(command, tmp_path):
+    return partial(run_of, command, tmp_path)
+
+
+def run_of(command, folder, *options):
     (folder / "edges.csv").write_text("".join(f"{source},{target}\n" for source, target in EDGES))
     words = ("--edges", folder / "edges.csv", "--store", "memory:", "--output", "-", *options)
-    return command(folder, "run", "label_propagation", *words)
+    return command("run", "label_propagation", *words)
 
 
 @pytest.mark.parametrize("undirected", [[], ["--undirected"]])
-def test_the_command_line_writes_a_label_for_each_vertex(tmp_path, undirected):
-    code, out, err = run_on(tmp_path, "--rounds", 3, "--workers", 2, *undirected)
+def test_the_command_line_writes_a_label_for_each_vertex(run_on, undirected):
+    code, out, err = run_on("--rounds", 3, "--workers", 2, *undirected)
     assert code == 0, err
     rows = {int(row["vertex"]): int(row["value"]) for row in csv.DictReader(io.StringIO(out))}
     edges = {ends: [1.0] for ends in EDGES}
@@ -228,12 +163,12 @@ def test_the_command_line_writes_a_label_for_each_vertex(tmp_path, undirected):
         (["--rounds", "many"], "many"),
     ],
 )
-def test_the_command_line_refuses_what_rounds_cannot_have(tmp_path, options, said):
-    code, out, err = run_on(tmp_path, *options)
+def test_the_command_line_refuses_what_rounds_cannot_have(run_on, options, said):
+    code, out, err = run_on(*options)
     assert (code, out) == (2, "")
     assert said in err
 
 
-def test_the_command_line_takes_the_bound_that_rounds_have(tmp_path):
-    code, _, err = run_on(tmp_path, "--delay-bound", 1)
+def test_the_command_line_takes_the_bound_that_rounds_have(run_on):
+    code, _, err = run_on("--delay-bound", 1)
     assert code == 0, err

@@ -18,6 +18,7 @@ from tests.kinds.conformance import WAIT_S, Prefix, values_of
 from tests.kinds.counting.naive import clustering
 from tests.kinds.rounds.changes import changes
 from tests.loops.streaming import TIMEOUT_S
+from tests.shortened import in_soak, shortened
 from tornado.certificate import EXACT, NONE
 from tornado.checking import AnswerToCheck, ClusteringCheck, Edges
 from tornado.command import main
@@ -70,7 +71,7 @@ def test_branches_are_those_of_the_twin_bit_for_bit_with_removals(workers, ids):
             fed.check(branch)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", shortened(range(16), 8))
 def test_so_they_are_under_any_schedule_with_small_pages_and_little_fuel(seed, monkeypatch):
     random = Random(seed)
     monkeypatch.setattr(neighbourhoods, "FUEL", random.choice([1, 3, 20, 1 << 16]))
@@ -126,7 +127,9 @@ def by_networkx(edges, ids):
     return nx.clustering(graph)
 
 
-@pytest.mark.parametrize(("workers", "engine"), [(1, "threads"), (3, "threads"), (2, "processes")])
+@pytest.mark.parametrize(
+    ("workers", "engine"), [in_soak((1, "threads")), (3, "threads"), in_soak((2, "processes"))]
+)
 def test_a_larger_undirected_graph_is_what_networkx_says_while_edges_come_and_go(workers, engine):
     records = mixed(rmat(9, seed=4), seed=5)
     with tornado.open("memory:", workers=workers, engine=engine) as session:
@@ -147,7 +150,7 @@ def test_a_larger_undirected_graph_is_what_networkx_says_while_edges_come_and_go
             )
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [in_soak(1), 3])
 @pytest.mark.parametrize("name", ["college", "bitcoin"])
 def test_real_graphs_are_exact_at_any_prefix(data_dir, name, workers):
     records = mixed({"college": college_messages, "bitcoin": bitcoin_ratings}[name](data_dir), seed=7)

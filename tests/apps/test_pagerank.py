@@ -3,10 +3,7 @@
 import csv
 import json
 import math
-import subprocess
-import sys
 
-import httpx
 import networkx as nx
 import numpy as np
 import pytest
@@ -14,11 +11,13 @@ import pytest
 import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.pagerank import PageRank
-from tests.end_to_end.running import CHECKOUT, NDJSON, environment_in
+from tests.apps.served import OF_LINKS, links_in, run_in, served
+from tests.end_to_end.running import NDJSON
 from tests.kinds.accumulative.truth import Multigraph, distance, pagerank
 from tornado import EdgeBatch, InvalidArgument
 from tornado.engine import SimulationEngine
 from tornado.errors import NotSupported
+from tornado.kinds.accumulative import main_processor
 from tornado.loops import BranchState, Master
 from tornado.testing import rmat
 
@@ -71,6 +70,14 @@ def test_it_is_what_networkx_computes(workers):
             ({}, nx.pagerank(graph, **exact)),
             ({"damping": 0.6}, nx.pagerank(graph, 0.6, **exact)),
             ({"personalisation": (3, 7, 3)}, nx.pagerank(graph, personalization=named, **exact)),
+            (
+                {"personalisation": (7, 3, 9), "shares": (0.3, 1e9, 0.0)},
+                nx.pagerank(graph, personalization={7: 0.3, 3: 1e9}, **exact),
+            ),
+            (
+                {"personalisation": (7, 3), "shares": (0.3, 4.5)},
+                nx.pagerank(graph, personalization={7: 0.3, 3: 4.5}, **exact),
+            ),
         ):
             found, certificate = asked(loop, **parameters)
             assert certificate["kind"], certificate["norm"] == ("bound", "l1")
@@ -146,6 +153,24 @@ def test_while_nobody_of_the_personalisation_was_seen_every_value_is_0():
         ({"tolerance": math.nan}, "tolerance is nan"),
         ({"damping": 0.9999, "tolerance": 1e-12}, "tolerance is 1e-12 but must be at least 1e-10"),
         ({"accuracy": 0.0}, "accuracy is 0.0 but must be above 0"),
+        (
+            {"personalisation": (1, 2), "shares": (0.0, 0.0)},
+            "the shares of all 2 vertices are 0, so the surfer would go",
+        ),
+        (
+            {"personalisation": (1, 2), "shares": (1.0, -1.0)},
+            "the share of vertex 2 is -1.0 but must be at least",
+        ),
+        ({"personalisation": (1,), "shares": (math.inf,)}, "the share of vertex 1 is inf"),
+        ({"personalisation": (1,), "shares": (math.nan,)}, "the share of vertex 1 is nan"),
+        ({"personalisation": (1, 2), "shares": (1.0,)}, "names 2 vertices, and shares has 1 entries"),
+        ({"shares": (1.0,)}, "names 0 vertices, and shares has 1 entries"),
+        (
+            {"personalisation": (4, 1, 4), "shares": (1.0, 1.0, 2.0)},
+            "names vertex 4 twice, with a share each",
+        ),
+        ({"personalisation": (4,), "shares": ("1",)}, "shares is .* but must be a tuple of numbers"),
+        ({"personalisation": (1.5,)}, "personalisation is .* but must be a tuple of integers"),
     ],
 )
 def test_parameters_that_have_no_answer_are_refused_at_the_start_and_in_a_question(parameters, said):
@@ -155,6 +180,67 @@ def test_parameters_that_have_no_answer_are_refused_at_the_start_and_in_a_questi
         loop = master.start(PageRank(), "ranks")
         with pytest.raises(InvalidArgument, match=said):
             loop.fork(parameters)
+
+
+def test_shares_are_those_of_who_is_named_so_often():
+    assert (
+        PageRank(personalisation=(7, 3), shares=(1, 2)).arguments()
+        == PageRank(personalisation=(3, 7, 3)).arguments()
+    )
+    assert (
+        PageRank(personalisation=(7, 3), shares=(1.0, 2.0)).checker()
+        == PageRank(personalisation=(3, 7, 3)).checker()
+    )
+
+
+def test_a_column_and_a_file_are_personalisations_of_a_loop_and_of_a_question(tmp_path):
+    path = tmp_path / "seeds.csv"
+    path.write_text("vertex,weight\n3,0.5\n7,2\n")
+    seeds = tornado.personalisation(path)
+    with tornado.open("memory:", workers=2) as session:
+        ranks = session.start(PageRank(**seeds, tolerance=1e-11))
+        ranks.insert([1, 2, 3, 3, 7], [2, 3, 1, 7, 1])
+        edges = {(1, 2): [1.0], (2, 3): [1.0], (3, 1): [1.0], (3, 7): [1.0], (7, 1): [1.0]}
+        expected = pagerank(edges, {1, 2, 3, 7}, 0.85, (3, 7, 7, 7, 7))
+        answer = ranks.query(check=True)
+        assert answer.certificate["checked"] is True
+        assert distance(answer.values, expected) <= 1e-11 + SOLVER
+        for column in (np.array([2, 2, 1]), {"vertex": [1, 2], "weight": [0.1, 0.2]}):
+            answer = ranks.query(parameters=tornado.personalisation(column), check=True)
+            expected = pagerank(edges, {1, 2, 3, 7}, 0.85, (2, 2, 1))
+            assert distance(answer.values, expected) <= 1e-11 + SOLVER
+        with pytest.raises(InvalidArgument, match="names 1 vertices, and shares has 2 entries"):
+            ranks.query(parameters={"personalisation": [3]})
+        assert ranks.query(parameters={"personalisation": [], "shares": []}).values[1] > 0.2
+        # Nobody of a question's personalisation was seen: nobody has anything, and it is no error.
+        answer = ranks.query(parameters={"personalisation": [10**6], "shares": [1.0]})
+        assert set(answer.values.values()) == {0.0}
+        many = list(range(100_001))
+        with pytest.raises(InvalidArgument, match="has 100001 entries, more than 100000"):
+            ranks.query(parameters={"personalisation": many})
+        assert (
+            ranks.query(parameters={"personalisation": many[:-1], "shares": []}).certificate["bound"] <= 1e-11
+        )
+
+
+def test_shares_of_vertices_with_names_are_theirs(tmp_path):
+    path = tmp_path / "seeds.csv"
+    path.write_text("vertex,weight\neve,1\nanna,3\n")
+    with tornado.open("memory:", workers=2, engine="processes") as session:
+        seeds = tornado.personalisation(path, ids="string")
+        ranks = session.start(PageRank(**seeds, tolerance=1e-11), ids="string")
+        ranks.insert(["anna", "bob", "eve"], ["bob", "eve", "bob"])
+        numbers = {"anna": 1, "bob": 2, "eve": 3}
+        edges = {(1, 2): [1.0], (2, 3): [1.0], (3, 2): [1.0]}
+
+        def expected(named):
+            return {name: pagerank(edges, {1, 2, 3}, 0.85, named)[number] for name, number in numbers.items()}
+
+        assert distance(ranks.query().values, expected((3, 1, 1, 1))) <= 1e-11 + SOLVER
+        answer = ranks.query(parameters={"personalisation": ["bob", "anna"], "shares": [1, 2]})
+        assert distance(answer.values, expected((2, 1, 1))) <= 1e-11 + SOLVER
+        with pytest.raises(tornado.TornadoError, match="is 'nobody', which the input never named"):
+            ranks.query(parameters={"personalisation": ["nobody"], "shares": [1]})
 
 
 def test_weights_that_cannot_be_shared_out_are_refused():
@@ -181,7 +267,10 @@ def test_a_branch_that_is_stopped_states_the_bound_that_it_has():
                 bounds.append(branch.certificate["bound"])
                 assert distance(values_of(branch.values()), expected) <= bounds[-1] + SOLVER
                 branch.release()
-            assert bounds[0] > bounds[1] > bounds[2]
+            # Parts that sweep at once hear of each other only behind that, so few iterations of several may be worse than none.
+            assert bounds[0] > bounds[2]
+            if workers == 1:
+                assert bounds[0] > bounds[1] > bounds[2]
 
 
 def test_it_reads_a_stream_beside_others_and_goes_on_after_a_restart(tmp_path):
@@ -205,7 +294,9 @@ def test_it_reads_a_stream_beside_others_and_goes_on_after_a_restart(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_loop_that_adopts_a_branch_is_as_near_although_edges_came_since(workers):
+def test_a_loop_that_adopts_a_branch_is_as_near_although_edges_came_since(workers, monkeypatch):
+    # Pulling would bring it much nearer than it has to be.
+    monkeypatch.setattr(main_processor, "DENSE_SHARE", 0)
     edges, truth = rmat(9), Multigraph()
     source, target = edges.src.astype(np.int64), edges.dst.astype(np.int64)
     more = EdgeBatch.of([1, 2, 3], [4, 5, 6])
@@ -250,40 +341,22 @@ def test_a_session_adopts_and_a_selective_loop_does_not():
             hops.adopt()
 
 
-EDGES = "src,dst,weight\n1,2,1\n2,3,2\n2,1,1\n3,1,5\n4,1,-3\n5,1,1\n"
-OF_EDGES = {(1, 2): [1.0], (2, 3): [2.0], (2, 1): [1.0], (3, 1): [5.0], (5, 1): [1.0]}
-
-
 @pytest.fixture
 def edges(tmp_path):
-    path = tmp_path / "links.csv"
-    path.write_text(EDGES)
-    return path
-
-
-def command(*words):
-    return [sys.executable, "-m", "tornado", *map(str, words)]
+    return links_in(tmp_path)
 
 
 def test_the_command_line_writes_ranks_and_their_bound(tmp_path, edges):
     output = tmp_path / "ranks.csv"
     words = ("--edges", edges, "--workers", 2, "--store", "memory:", "--json")
     parameters = ("--damping", 0.7, "--tolerance", 1e-9, "--personalisation", "1,3")
-    done = subprocess.run(
-        command("run", "pagerank", *words, *parameters, "--output", output),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=CHECKOUT,
-        env=environment_in(tmp_path),
-        check=False,
-    )
+    done = run_in(tmp_path, "run", "pagerank", *words, *parameters, "--output", output)
     assert done.returncode == 0, done.stderr
     events = [json.loads(line) for line in done.stderr.splitlines()]
     (result,) = [event for event in events if event["event"] == "result"]
     with output.open() as lines:
         found = {int(row["vertex"]): float(row["value"]) for row in csv.DictReader(lines)}
-    expected = pagerank(OF_EDGES, {1, 2, 3, 5}, 0.7, (1, 3))
+    expected = pagerank(OF_LINKS, {1, 2, 3, 5}, 0.7, (1, 3))
     bound = result["certificate"]["bound"]
     assert bound <= 1e-9
     assert distance(found, expected) <= bound + SOLVER
@@ -292,51 +365,29 @@ def test_the_command_line_writes_ranks_and_their_bound(tmp_path, edges):
     assert refused == ["weight is not 0 and not from 1e-12 to 1e12"]
 
 
-def test_a_service_answers_within_the_tolerance_of_the_question(tmp_path, edges):
-    process = subprocess.Popen(
-        command("run", "pagerank", "--edges", edges, "--store", "memory:", "--http", "127.0.0.1:0", "--json"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=CHECKOUT,
-        env=environment_in(tmp_path),
-    )
-    try:
-        url = next(event["url"] for line in process.stderr if (event := json.loads(line))["event"] == "ready")
-        with httpx.Client(base_url=url, timeout=120, trust_env=False) as client:
-            line = json.dumps({"src": 3, "dst": 5})
-            assert client.post("/v1/loops/pagerank/edges", content=line, headers=NDJSON).status_code == 202
+def test_a_service_answers_within_the_tolerance_of_the_question(tmp_path):
+    with served(tmp_path, "pagerank") as (client, url):
+        line = json.dumps({"src": 3, "dst": 5})
+        assert client.post("/v1/loops/pagerank/edges", content=line, headers=NDJSON).status_code == 202
 
-            def ask(**question):
-                return client.post("/v1/queries?wait_s=60", json={"loop": "pagerank", **question})
+        def ask(**question):
+            return client.post("/v1/queries?wait_s=60", json={"loop": "pagerank", **question})
 
-            answer = ask(parameters={"tolerance": 1e-11}, min_offsets={"links.csv": 6}).json()
-            found = {row["vertex"]: row["value"] for row in answer["result"]["values"]}
-            expected = pagerank({**OF_EDGES, (3, 5): [1.0]}, {1, 2, 3, 5}, 0.85)
-            assert answer["certificate"]["kind"] == "bound"
-            assert distance(found, expected) <= answer["certificate"]["bound"] + SOLVER <= 1.1e-11
-            top = ask(top=2, min_offsets={"links.csv": 6}).json()["result"]["values"]
-            assert [row["vertex"] for row in top] == sorted(expected, key=expected.get, reverse=True)[:2]
-            assert ask(mode="approximate").json()["certificate"] == {"kind": "none"}
-            asked = command("query", "--mode", "certified", "--top", 1, "--url", url, "--json")
-            done = subprocess.run(
-                asked,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                cwd=CHECKOUT,
-                env=environment_in(tmp_path),
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
-            document = json.loads(done.stdout)
-            assert (document["mode"], document["state"]) == ("certified", "converged")
-            assert (
-                abs(document["result"]["values"][0]["value"] - max(expected.values()))
-                <= document["certificate"]["bound"]
-            )
-            for parameters in ({"damping": 2}, {"tolerance": 0}, {"personalisation": "x"}):
-                assert ask(parameters=parameters).status_code == 422
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+        answer = ask(parameters={"tolerance": 1e-11}, min_offsets={"links.csv": 6}).json()
+        found = {row["vertex"]: row["value"] for row in answer["result"]["values"]}
+        expected = pagerank({**OF_LINKS, (3, 5): [1.0]}, {1, 2, 3, 5}, 0.85)
+        assert answer["certificate"]["kind"] == "bound"
+        assert distance(found, expected) <= answer["certificate"]["bound"] + SOLVER <= 1.1e-11
+        top = ask(top=2, min_offsets={"links.csv": 6}).json()["result"]["values"]
+        assert [row["vertex"] for row in top] == sorted(expected, key=expected.get, reverse=True)[:2]
+        assert ask(mode="approximate").json()["certificate"] == {"kind": "none"}
+        done = run_in(tmp_path, "query", "--mode", "certified", "--top", 1, "--url", url, "--json")
+        assert done.returncode == 0, done.stderr
+        document = json.loads(done.stdout)
+        assert (document["mode"], document["state"]) == ("certified", "converged")
+        assert (
+            abs(document["result"]["values"][0]["value"] - max(expected.values()))
+            <= document["certificate"]["bound"]
+        )
+        for parameters in ({"damping": 2}, {"tolerance": 0}, {"personalisation": "x"}):
+            assert ask(parameters=parameters).status_code == 422

@@ -3,8 +3,7 @@
 import csv
 import io
 import json
-import subprocess
-import sys
+from functools import partial
 from random import Random
 
 import httpx
@@ -15,11 +14,11 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.label_propagation import LabelPropagation
 from apps.pagerank import PageRank, PageRankRounds
-from tests.end_to_end.running import CHECKOUT, environment_in
 from tests.kinds.conformance import WAIT_S, Prefix, values_of
 from tests.kinds.rounds.changes import batch_of, changes
 from tests.kinds.rounds.naive import pageranks, pageranks_by_arrays
 from tests.loops.streaming import TIMEOUT_S
+from tests.shortened import in_soak, shortened
 from tornado.certificate import EXACT
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument
@@ -85,7 +84,7 @@ def test_both_twins_say_the_same():
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("rounds", [1, 2, 10])
+@pytest.mark.parametrize("rounds", [1, in_soak(2), 10])
 def test_ranks_are_those_of_the_twin_in_branches_and_at_rest(workers, rounds):
     with Master(workers=workers) as master:
         fed, forked = Fed(master, PageRankRounds(rounds=rounds)), []
@@ -101,7 +100,7 @@ def test_ranks_are_those_of_the_twin_in_branches_and_at_rest(workers, rounds):
         fed.check_main()
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", shortened(range(16), 8))
 def test_so_they_are_under_any_schedule_with_little_fuel(seed, monkeypatch):
     random = Random(seed)
     for module in (processor, main_processor, branch_processor):
@@ -120,7 +119,9 @@ def test_so_they_are_under_any_schedule_with_little_fuel(seed, monkeypatch):
         fed.check_main()
 
 
-@pytest.mark.parametrize(("workers", "engine"), [(1, "threads"), (3, "threads"), (2, "processes")])
+@pytest.mark.parametrize(
+    ("workers", "engine"), [in_soak((1, "threads")), (3, "threads"), in_soak((2, "processes"))]
+)
 def test_a_larger_graph_is_right_while_its_edges_come_and_go(workers, engine):
     records = mixed(rmat(10, seed=2), seed=3)
     history = EdgeHistory.of(records)
@@ -334,24 +335,20 @@ def test_a_loop_of_either_that_was_started_by_the_name_of_the_app_is_there_again
         assert again.query().values == pytest.approx(dict.fromkeys([1, 2, 3], 1 / 3), rel=1e-5)
 
 
-def run_on(folder, *options):
+@pytest.fixture
+def run_on(command, tmp_path):
+    return partial(run_of, command, tmp_path)
+
+
+def run_of(command, folder, *options):
     (folder / "edges.csv").write_text("src,dst,weight\n1,2,1\n2,3,2\n2,1,1\n3,1,5\n5,1,1\n")
     words = ("--edges", folder / "edges.csv", "--store", "memory:", "--workers", 2, "--output", "-", *options)
-    done = subprocess.run(
-        [sys.executable, "-m", "tornado", "run", "pagerank", *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=CHECKOUT,
-        env=environment_in(folder),
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    return command("run", "pagerank", *words)
 
 
 @pytest.mark.parametrize("options", [[], ["--damping", 0.5], ["--delay-bound", 1]])
-def test_the_command_line_writes_ranks_after_rounds(tmp_path, options):
-    code, out, err = run_on(tmp_path, "--rounds", 3, "--json", "--check", *options)
+def test_the_command_line_writes_ranks_after_rounds(run_on, options):
+    code, out, err = run_on("--rounds", 3, "--json", "--check", *options)
     assert code == 0, err
     found = {int(row["vertex"]): float(row["value"]) for row in csv.DictReader(io.StringIO(out))}
     edges = {(1, 2): [1.0], (2, 3): [2.0], (2, 1): [1.0], (3, 1): [5.0], (5, 1): [1.0]}
@@ -376,7 +373,7 @@ def test_the_command_line_writes_ranks_after_rounds(tmp_path, options):
         (["--adopt"], "adopts nothing"),
     ],
 )
-def test_the_command_line_refuses_what_rounds_cannot_have(tmp_path, options, said):
-    code, out, err = run_on(tmp_path, "--rounds", 10, *options)
+def test_the_command_line_refuses_what_rounds_cannot_have(run_on, options, said):
+    code, out, err = run_on("--rounds", 10, *options)
     assert (code, out) == (2, "")
     assert said in err

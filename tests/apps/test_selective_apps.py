@@ -18,6 +18,7 @@ from apps.bfs import BreadthFirstSearch
 from apps.reachability import Reachability
 from apps.widest_path import WidestPath
 from tests.loops.streaming import TIMEOUT_S, bound_name
+from tests.shortened import in_soak
 from tornado import EdgeBatch, SelectiveProgram
 from tornado.kinds.selective.loop_columns import INVALIDATIONS
 from tornado.loops import BranchState, Master
@@ -408,7 +409,7 @@ def test_other_sources_are_a_branch_of_their_own_and_compile_nothing():
         assert [len(function.signatures) for function in (kernel.fork_fresh, kernel.advance)] == compiled
 
 
-@pytest.mark.parametrize("engine", ["threads", "processes"])
+@pytest.mark.parametrize("engine", ["threads", in_soak("processes")])
 def test_a_session_takes_sources_by_number_and_by_name(engine):
     with tornado.open("memory:", engine=engine, workers=2) as session:
         numbers = session.start(Reachability(sources=(1, 5)), name="numbers")

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import document, results
+from benchmarks import document, plots, results
 from benchmarks.catalogue import CATALOGUE
 from benchmarks.harness import CHECKOUT, Figure, Kind, Report, Settings
-from benchmarks.tables import TABLES
 
 FACTS = {
     "date": "2026-01-31T12:00:00Z",
@@ -166,6 +165,7 @@ def test_a_figure_that_a_failed_run_did_not_reach_shows_as_a_dash_and_the_failur
         "memry-22: settled",
         "memory-22: settled | bald",
         "table of contents",
+        "plot of a novel",
         "question scratches",
     ],
 )
@@ -174,10 +174,11 @@ def test_a_reference_to_what_there_is_not_is_an_error(reference):
         shown(f"{{{{{reference}}}}}", memory_22=report_with(Figure("settled", 1.0, "MiB")))
 
 
-def test_every_benchmark_and_every_table_is_in_the_document():
+def test_every_benchmark_every_table_and_every_plot_is_in_the_document():
     template = document.TEMPLATE.read_text(encoding="utf-8")
     assert {name for name in CATALOGUE if f"{{{{question {name}}}}}" not in template} == set()
-    assert {name for name in TABLES if f"{{{{table {name}}}}}" not in template} == set()
+    assert {name for name in document.ALL_TABLES if f"{{{{table {name}}}}}" not in template} == set()
+    assert {name for name in plots.PLOTS if f"{{{{plot {name}}}}}" not in template} == set()
 
 
 @pytest.mark.parametrize(

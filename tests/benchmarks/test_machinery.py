@@ -169,7 +169,7 @@ def test_changes_stand_beside_a_peer_of_another_run_as_measured_there_and_scaled
     # Of scale 8 there are no figures of the peer; those of scale 18 do, and a graph for the yardstick that is small.
     for table in (peers.DIFFERENTIAL_LATENCY_MS, peers.DIFFERENTIAL_LOAD):
         monkeypatch.setitem(table, 8, table[18])
-    monkeypatch.setattr(changes, "rmat", lambda _, seed: rmat(8, seed=seed))
+    monkeypatch.setattr(peers, "rmat", lambda _, seed: rmat(8, seed=seed))
     monkeypatch.setattr(changes, "_BATCHES", {1: 2, 1_000: 2})
     report = run_entry("changes", replace(SMOKE, smoke=False), RecomputingSystem)
     assert report.failure is None

@@ -9,8 +9,10 @@ from dataclasses import replace
 import psutil
 import pytest
 
+from benchmarks import plots
 from benchmarks.catalogue import run_entry
 from benchmarks.harness import CHECKOUT, Settings
+from tests.shortened import in_soak
 from tests.spark.sessions import IN_A_HURRY
 
 SMOKE = Settings(scale=10, workers=(1, 2), smoke=True, hold_s=0.3, queries=10, limit_s=120.0)
@@ -25,9 +27,23 @@ def in_a_hurry(monkeypatch):
 
 @pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries", "memory"])
 def test_the_real_system_passes_the_smoke_run_of(name):
-    report = run_entry(name, SMOKE)
+    # Queries are asked in seven ways, each for as long as that takes.
+    report = run_entry(name, replace(SMOKE, workers=(2,)) if name == "queries" else SMOKE)
     assert report.failure is None
     assert report.figures
+
+
+def test_the_figures_of_the_paper_are_measured_and_plotted_in_the_smoke_run():
+    report = run_entry("figures", SMOKE)
+    assert report.failure is None
+    for bound in ("1", "64", "65536", "unbounded"):
+        assert report.value(f"  updates, branch, paths, B={bound}") > 0
+        # Paths ask by PREPARE only where no bound says how far they may go, and ranks never.
+        assert (report.value(f"  prepares, branch, paths, B={bound}") > 0) == (bound == "unbounded")
+        assert report.value(f"  prepares, branch, ranks, B={bound}") == 0
+    for percent in (1, 5, 10, 20):
+        assert report.value(f"answered, {percent} % more, 2 workers") > 0
+    assert all(plots.is_there(name, report) for name in plots.PLOTS)
 
 
 def test_the_command_runs_a_benchmark_in_a_process_of_its_own(tmp_path):
@@ -76,7 +92,10 @@ def test_a_benchmark_ends_with_the_command_that_is_terminated():
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
-@pytest.mark.parametrize("engine", ["threads", "processes", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "engine",
+    [in_soak("threads"), "processes", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.soak])],
+)
 def test_a_service_is_loaded_asked_and_checkpointed_in_the_smoke_run_of(engine):
     if engine == "spark":
         pytest.importorskip("pyspark")
@@ -95,6 +114,8 @@ def test_a_topic_is_read_in_the_smoke_run():
     assert report.value("Arrow, decoded and staged") > 0
 
 
+# A Spark that writes seven times takes minutes; what it writes with is tested in tests/spark.
+@pytest.mark.soak
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_a_pipeline_is_read_in_the_smoke_run():
@@ -112,12 +133,15 @@ def test_a_pipeline_is_read_in_the_smoke_run():
     assert done.returncode == 0, done.stderr
 
 
+# These compile everything anew. That a second start does not is held by tests/loops/test_compile.py, for an edited program as well.
+@pytest.mark.soak
 def test_a_service_starts_twice_and_answers_exactly():
     report = run_entry("startup", Settings(scale=0, smoke=True, limit_s=240.0))
     assert report.failure is None
     assert report.value("second start, until ready") > 0
 
 
+@pytest.mark.soak
 def test_a_further_program_compiles_its_own_loop_and_not_the_graph_once_more():
     report = run_entry("further", Settings(scale=0, smoke=True, limit_s=480.0))
     assert report.failure is None

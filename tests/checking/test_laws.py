@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, permutations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,13 +45,16 @@ def right_values(rule, sources, edges):
     return best
 
 
-@settings(deadline=None, max_examples=1500)
-@given(
+PATHS = given(
     rule=st.sampled_from(sorted(LONGER)),
     sources=st.sets(st.sampled_from(VERTICES), max_size=2),
     edges=EDGES,
     data=st.data(),
 )
+
+
+@settings(deadline=None, max_examples=500)
+@PATHS
 def test_paths_are_accepted_if_and_only_if_they_are_right(rule, sources, edges, data):
     right = right_values(rule, sources, edges)
     check, pages = PathsCheck(tuple(sources), rule), [edges_of(*edges)]
@@ -65,6 +69,13 @@ def test_paths_are_accepted_if_and_only_if_they_are_right(rule, sources, edges, 
     fault = check.check(answer_of(shown), pages).fault
     wrong = [vertex for vertex in VERTICES if shown[vertex] != right[vertex]]
     assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+
+
+@pytest.mark.soak
+@settings(deadline=None, max_examples=5000)
+@PATHS
+def test_so_are_paths_in_the_long_run(rule, sources, edges, data):
+    test_paths_are_accepted_if_and_only_if_they_are_right.hypothesis.inner_test(rule, sources, edges, data)
 
 
 @settings(deadline=None, max_examples=500)
@@ -189,8 +200,11 @@ def test_labels_are_accepted_if_and_only_if_they_are_right(edges, data):
     assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
 
 
-@settings(deadline=None, max_examples=1500)
-@given(edges=EDGES, most=st.integers(0, 3), data=st.data())
+CORE_NUMBERS = given(edges=EDGES, most=st.integers(0, 3), data=st.data())
+
+
+@settings(deadline=None, max_examples=500)
+@CORE_NUMBERS
 def test_core_numbers_are_accepted_if_and_only_if_they_are_right(edges, most, data):
     neighbours = {vertex: set() for vertex in VERTICES}
     for source, target, _ in edges:
@@ -215,6 +229,13 @@ def test_core_numbers_are_accepted_if_and_only_if_they_are_right(edges, most, da
     for labels in (True, False):
         fault = check.check(answer_of(claimed, labels=labels), pages).fault
         assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+
+
+@pytest.mark.soak
+@settings(deadline=None, max_examples=5000)
+@CORE_NUMBERS
+def test_so_are_core_numbers_in_the_long_run(edges, most, data):
+    test_core_numbers_are_accepted_if_and_only_if_they_are_right.hypothesis.inner_test(edges, most, data)
 
 
 def subsets(vertices):

@@ -1,5 +1,7 @@
-"""The command line as a user starts it: to its end, or as a service to talk to. Every run is a process of its own."""
+"""The command line as a user starts it: to its end, or as a service to talk to."""
 
+import contextlib
+import io
 import json
 import os
 import queue
@@ -12,6 +14,9 @@ import time
 from pathlib import Path
 
 import httpx
+import pytest
+
+from tornado.command import main
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 # Multi-worker runs have their tests elsewhere; these are about everything around the loops.
@@ -31,15 +36,38 @@ def environment_in(folder):
     return kept | {"TORNADO_LOOPS_DATA_DIR": str(folder / "data"), "PYTHONWARNINGS": "default"}
 
 
+def words(*arguments, source=1):
+    return ["run", "sssp", "--source", str(source), "--workers", WORKERS, "--json", *map(str, arguments)]
+
+
 def command(*arguments, source=1):
-    return [
-        *[sys.executable, "-m", "tornado", "run", "sssp", "--source", str(source)],
-        *["--workers", WORKERS, "--json", *map(str, arguments)],
-    ]
+    return [sys.executable, "-m", "tornado", *words(*arguments, source=source)]
+
+
+def run_here(folder, *arguments, source=1):
+    """Run to the end in this process, which is there already; return the exit code and the events."""
+    code, _, said = told(folder, *words(*arguments, source=source))
+    return code, [json.loads(line) for line in said.splitlines()]
+
+
+def told(folder, *arguments):
+    """Run any command to the end in this process; return the exit code and what it said on both ways."""
+    out, error = io.StringIO(), io.StringIO()
+    environment = environment_in(folder)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(error),
+    ):
+        for name in os.environ.keys() - environment.keys():
+            patch.delenv(name)
+        patch.setenv("TORNADO_LOOPS_DATA_DIR", environment["TORNADO_LOOPS_DATA_DIR"])
+        code = main([*map(str, arguments)])
+    return code, out.getvalue(), error.getvalue()
 
 
 def run(folder, *arguments, source=1, timeout_s=300):
-    """Run to the end; return the exit code and the events."""
+    """Run to the end in a process of its own; return the exit code and the events."""
     done = subprocess.run(
         command(*arguments, source=source),
         capture_output=True,

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.end_to_end.running import Service, run
+from tests.end_to_end.running import Service, run_here
 
 GOOD = "1,2,1.0\n2,3,2.5\n1,3,9.0\n"
 DISTANCES = [{"vertex": 1, "value": 0.0}, {"vertex": 2, "value": 1.0}, {"vertex": 3, "value": 3.5}]
@@ -50,7 +50,7 @@ def rejected(tmp_path_factory):
     for number, line in enumerate(BAD_LINES):
         (folder / f"{number}.csv").write_text(GOOD.replace("2,3", f"{line}\n2,3"))
         files += ["--edges", folder / f"{number}.csv"]
-    code, events = run(
+    code, events = run_here(
         folder,
         *[*files, "--output", folder / "out.csv", "--store", "memory:"],
         *["--quarantine", folder / "rejected.jsonl"],
@@ -77,7 +77,7 @@ TIMED = "src,dst,weight,time\n1,2,1.0,1700000000\n1,3,0.5,12 102509.39\n2,3,2.5,
 @pytest.mark.parametrize("columns", [[], ["--columns", "src,dst,weight,time"]])
 def test_a_time_that_is_none_costs_its_record_where_times_are_checked(tmp_path, columns):
     (tmp_path / "edges.csv").write_text(TIMED)
-    code, events = run(
+    code, events = run_here(
         tmp_path,
         *["--edges", tmp_path / "edges.csv", *columns, "--check-times", "--output", tmp_path / "out.csv"],
         *["--store", "memory:", "--quarantine", tmp_path / "rejected.jsonl"],
@@ -95,7 +95,7 @@ def test_a_time_that_is_none_costs_its_record_where_times_are_checked(tmp_path, 
 
 def test_no_edge_is_lost_for_a_time_that_nobody_asked_for(tmp_path):
     (tmp_path / "edges.csv").write_text(TIMED)
-    code, events = run(
+    code, events = run_here(
         tmp_path,
         *["--edges", tmp_path / "edges.csv", "--output", tmp_path / "out.csv", "--store", "memory:"],
         *["--quarantine", tmp_path / "rejected.jsonl"],
@@ -128,7 +128,7 @@ def test_a_bad_record_that_is_pushed_is_counted_and_changes_no_answer(service, r
 def test_a_truncated_gzip_ends_a_run_with_an_error_that_names_it(tmp_path):
     whole = gzip.compress("".join(f"{k},{k + 1},1\n" for k in range(1, 100_000)).encode())
     (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
-    code, events = run(tmp_path, "--edges", tmp_path / "cut.csv.gz", "--output", tmp_path / "out.csv")
+    code, events = run_here(tmp_path, "--edges", tmp_path / "cut.csv.gz", "--output", tmp_path / "out.csv")
     assert code == 1
     error = events[-1]
     assert error["event"] == "error"
@@ -155,7 +155,9 @@ def test_a_service_keeps_what_came_before_the_cut_of_a_truncated_gzip(tmp_path):
 def test_a_port_in_use_is_an_error_before_anything_is_read(service, tmp_path):
     address = service.url.removeprefix("http://")
     (tmp_path / "edges.csv").write_text(GOOD)
-    code, events = run(tmp_path, "--http", address, "--edges", tmp_path / "edges.csv", "--store", "memory:")
+    code, events = run_here(
+        tmp_path, "--http", address, "--edges", tmp_path / "edges.csv", "--store", "memory:"
+    )
     assert code == 1
     assert [event["event"] for event in events] == ["error"]
     assert events[0]["code"] == "port-in-use"

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.end_to_end.running import run
+from tests.end_to_end.running import run_here
 from tornado.testing import (
     EdgeList,
     bitcoin_ratings,
@@ -35,7 +35,7 @@ def expected(edges, oracle=exact_distances):
 
 
 def run_to_file(tmp_path, *arguments):
-    code, events = run(tmp_path, *arguments, "--output", tmp_path / "out.csv")
+    code, events = run_here(tmp_path, *arguments, "--output", tmp_path / "out.csv")
     assert code == 0, events
     by_name = {event["event"]: event for event in events}
     return written(tmp_path / "out.csv"), by_name["result"], by_name["input-ended"]

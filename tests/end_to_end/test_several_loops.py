@@ -3,13 +3,11 @@
 import csv
 import json
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 
-from tests.end_to_end.running import CHECKOUT, NDJSON, Service, environment_in, run
+from tests.end_to_end.running import NDJSON, Service, run_here, told
 from tornado.command import main
 
 EDGES = "src,dst,weight\n1,2,5\n2,3,5\n1,3,20\n3,4,1\n"
@@ -20,19 +18,6 @@ def edges(tmp_path):
     path = tmp_path / "edges.csv"
     path.write_text(EDGES)
     return path
-
-
-def tornado(folder, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "tornado", *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=CHECKOUT,
-        env=environment_in(folder),
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 def pushed_when_ready(client, path, lines):
@@ -50,7 +35,7 @@ def values(path):
 
 
 def test_each_program_behind_and_has_its_name_its_bound_and_its_result(tmp_path, edges):
-    code, events = run(
+    code, events = run_here(
         tmp_path,
         *("--and", "bfs", "--source", 2, "--edges", edges, "--output", tmp_path / "{loop}.csv"),
         *("--and", "sssp", "--name", "far", "--source", 3, "--delay-bound", "unbounded"),
@@ -67,7 +52,7 @@ def test_each_program_behind_and_has_its_name_its_bound_and_its_result(tmp_path,
 @pytest.mark.parametrize("undirected", [[], ["--undirected"]])
 def test_components_stand_beside_paths_whichever_way_edges_go(tmp_path, undirected):
     (tmp_path / "edges.csv").write_text("src,dst\n9,2\n9,7\n-5,9007199254740993\n")
-    code, events = run(
+    code, events = run_here(
         tmp_path,
         *("--source", 9, "--edges", tmp_path / "edges.csv", "--output", tmp_path / "{loop}.csv", *undirected),
         *("--and", "connected_components", "--workers", 2),
@@ -145,7 +130,7 @@ def test_loops_are_started_and_stopped_on_a_service_that_restarts(tmp_path, edge
     with Service(tmp_path, *store, "--and", "bfs", "--source", "1") as service:
         url = ["--url", service.url]
         assert service.client.get("/v1/streams").json()["streams"][0]["loops"] == ["bfs", "sssp"]
-        code, said, _ = tornado(
+        code, said, _ = told(
             tmp_path,
             "start",
             "sssp",
@@ -159,13 +144,13 @@ def test_loops_are_started_and_stopped_on_a_service_that_restarts(tmp_path, edge
             *url,
         )
         assert (code, json.loads(said)["stream"]) == (0, "sssp")
-        code, said, errors = tornado(tmp_path, "query", "far", "--vertices", "3", "--json", *url)
+        code, said, errors = told(tmp_path, "query", "far", "--vertices", "3", "--json", *url)
         assert code == 0, errors
         assert '"value": 5.0' in said
-        code, _, errors = tornado(tmp_path, "start", "bfs", "--stream", "sssp", "--source", "1", *url)
+        code, _, errors = told(tmp_path, "start", "bfs", "--stream", "sssp", "--source", "1", *url)
         assert (code, "runs already" in errors) == (2, True)
-        assert tornado(tmp_path, "stop", "far", *url)[0] == 0
-        code, _, errors = tornado(tmp_path, "stop", "far", *url)
+        assert told(tmp_path, "stop", "far", *url)[0] == 0
+        code, _, errors = told(tmp_path, "stop", "far", *url)
         assert (code, "no loop is called 'far'" in errors) == (1, True)
         pushed = service.client.post(
             "/v1/loops/bfs/edges",
@@ -176,7 +161,7 @@ def test_loops_are_started_and_stopped_on_a_service_that_restarts(tmp_path, edge
     # Whatever loop it came through, it is in the stream.
     with Service(tmp_path, *store, "--and", "bfs", "--source", "1") as service:
         for loop, expected in (("sssp", "12.0"), ("bfs", "3.0")):
-            _, said, _ = tornado(tmp_path, "query", loop, "--vertices", "5", "--json", "--url", service.url)
+            _, said, _ = told(tmp_path, "query", loop, "--vertices", "5", "--json", "--url", service.url)
             assert f'"value": {expected}' in said
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.end_to_end.running import run
+from tests.end_to_end.running import run_here
 from tornado.intake.push_log import StorePushLog
 from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store
@@ -14,7 +14,7 @@ from tornado.storage import open_store
 def test_a_file_that_is_called_as_another_source_is_refused_before_it_is_read(tmp_path, name):
     path = tmp_path / name
     path.write_text("1,2,3\n")
-    code, events = run(tmp_path, "--store", "memory:", "--edges", path)
+    code, events = run_here(tmp_path, "--store", "memory:", "--edges", path)
     assert (code, events[-1]["code"]) == (2, "invalid-argument")
     assert f"a file cannot be the source '{name}'" in events[-1]["message"]
     assert "another name" in events[-1]["hint"]
@@ -25,13 +25,13 @@ def test_a_file_does_not_come_in_twice_when_another_of_its_name_stands_beside_it
     for path in paths:
         path.parent.mkdir()
         path.write_text("1,2,3\n")
-    assert run(tmp_path, "--store", url, "--edges", paths[0])[0] == 0
-    code, events = run(tmp_path, "--store", url, "--edges", paths[0], "--edges", paths[1])
+    assert run_here(tmp_path, "--store", url, "--edges", paths[0])[0] == 0
+    code, events = run_here(tmp_path, "--store", url, "--edges", paths[0], "--edges", paths[1])
     assert (code, events[-1].get("code")) == (2, "invalid-argument")
     assert "old/roads.csv may be the file that was read as roads.csv" in events[-1]["message"]
     other = tmp_path / "more.csv"
     other.symlink_to(paths[1])
-    assert run(tmp_path, "--store", url, "--edges", paths[0], "--edges", other)[0] == 0
+    assert run_here(tmp_path, "--store", url, "--edges", paths[0], "--edges", other)[0] == 0
 
 
 def test_a_file_a_pipe_and_a_topic_do_not_take_the_name_of_what_was_pushed_or_read_before(tmp_path):
@@ -41,20 +41,20 @@ def test_a_file_a_pipe_and_a_topic_do_not_take_the_name_of_what_was_pushed_or_re
         for source in ("roads.csv", "edges:1"):
             StorePushLog(store).append("sssp", source, 1, EdgeBatch.of([1], [2]))
     path.write_text("1,2,3\n")
-    code, events = run(tmp_path, "--store", url, "--edges", path)
+    code, events = run_here(tmp_path, "--store", url, "--edges", path)
     assert (code, events[-1]["code"]) == (2, "invalid-argument")
     assert "roads.csv cannot be read: the store has records that were pushed" in events[-1]["message"]
     topic = ["--kafka", "127.0.0.1:9", "--topic", "edges", "--until-end"]
-    code, events = run(tmp_path, "--store", url, *topic)
+    code, events = run_here(tmp_path, "--store", url, *topic)
     assert (code, events[-1]["code"]) == (2, "invalid-argument")
     assert "topic edges cannot be read" in events[-1]["message"]
     url = f"lmdb://{tmp_path}/other"
-    assert run(tmp_path, "--store", url, "--edges", path)[0] == 0
+    assert run_here(tmp_path, "--store", url, "--edges", path)[0] == 0
     path.unlink()
     os.mkfifo(path)
     holder = os.open(path, os.O_RDWR)  # so that nobody waits for a writer
     try:
-        code, events = run(tmp_path, "--store", url, "--edges", path)
+        code, events = run_here(tmp_path, "--store", url, "--edges", path)
     finally:
         os.close(holder)
     assert (code, events[-1]["code"]) == (2, "invalid-argument")

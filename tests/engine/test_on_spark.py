@@ -12,12 +12,15 @@ from tests.spark import sessions
 
 WITHIN_S = 500
 SOAK_WITHIN_S = 5_000
-NAMES = ("conformance", "faults", "drivers", "signs_of_life", "checkpoints_at_size")
+NAMES = ("conformance", "faults", "drivers", "signs_of_life", "checkpoints_at_size", "real_streams")
 FILES = [f"tests/engine/test_{name}.py" for name in NAMES]
 # The engine is the one that processes have; here are those that show how Spark starts and ends workers, on a cluster those
 # that show executors too. The soak has all.
-LOCAL = "(conformance and not stored) or drivers or ends_or_hangs or closing or again_and_again or durable or signs or size"
-CLUSTER = "exact_at_the_versions or closing_leaves or executor or ends_or_hangs"
+LOCAL = (
+    "exact_at_the_versions or slots or drivers or ends_or_hangs or closing_leaves or durable"
+    " or (real_stream and random-2-1)"
+)
+CLUSTER = "exact_at_the_versions or executor"
 
 
 def command(chosen, *, is_soak):

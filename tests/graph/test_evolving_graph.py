@@ -156,3 +156,35 @@ def test_a_new_graph_is_empty_and_releasing_twice_is_an_error():
     graph.release(lease)
     with pytest.raises(KeyError):
         graph.release(lease)
+
+
+def weights_along_in_lists(graph):
+    """By in-list entry, its weight there and where its edge is."""
+    columns = graph.columns
+    for row in range(graph.rows):
+        first = int(columns.in_start[row])
+        for place in range(first, first + int(columns.in_length[row])):
+            slot = columns.out_start[columns.in_producer[place]] + columns.in_position[place]
+            yield columns.in_weight[place], columns.edge_weight[slot]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_in_lists_have_the_weights_of_their_edges_from_when_somebody_wants_them(seed):
+    twin = Twin(seed, vertices=1 + seed * 5)
+    graph, chance = twin.graph, random.Random(seed)
+    readers = 0
+    for _ in range(80):
+        twin.apply(chance.randrange(1, 30))
+        if chance.random() < 0.2:
+            graph.compact(steps=chance.randrange(1, 4))
+        kind = chance.random()
+        if kind < 0.2:
+            graph.begin_weights_in()
+            readers += 1
+        elif kind < 0.3 and readers:
+            graph.end_weights_in()
+            readers -= 1
+        # Lists change while weights are still put into others.
+        if readers and graph.weigh_in_lists(chance.choice([1, 7, 1000])):
+            assert all(there == wanted for there, wanted in weights_along_in_lists(graph))
+    assert graph.columns.in_weight.size == 1 or readers

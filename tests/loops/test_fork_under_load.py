@@ -13,6 +13,7 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.loops.streaming import TIMEOUT_S, streaming
+from tests.shortened import in_soak
 from tornado.errors import QueueFull
 from tornado.loops import BranchState, Master
 from tornado.records.edge_batch import EdgeBatch
@@ -98,7 +99,7 @@ def over(branch):
     return result
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("workers", [in_soak(1), 2, in_soak(4)])
 def test_200_branches_two_dozen_at_a_time_are_exact_while_threads_of_their_own_feed_the_loop(workers):
     edges = rmat(15, seed=workers, degree=14)
     root = root_of(edges)
@@ -170,7 +171,7 @@ def check_forks_under_load(
     assert most > 1
 
 
-@pytest.mark.parametrize("bound", [1, 2, None])
+@pytest.mark.parametrize("bound", [1, in_soak(2), None])
 def test_branches_of_a_mixed_stream_at_full_speed_are_exact(bound):
     records = mixed(random_multigraph(800, 40_000, seed=2), seed=3)
     check_forks_under_load(records, 0, 4, bound, batch=500, in_flight=8, branches=60)

@@ -23,6 +23,7 @@ from tests.loops.general_programs import (
     same,
 )
 from tests.loops.test_general_programs import Graph, batches, chain, values_of
+from tests.shortened import in_soak
 from tornado.engine import Wire, cluster
 from tornado.errors import InvalidArgument, NotSupported
 from tornado.graph import PartitionMap
@@ -263,7 +264,7 @@ def test_a_program_is_imported_from_its_file(master, load):
     assert values_of(branch.values()) == {vertex: float(max(4, vertex)) for vertex in range(11)}
 
 
-@pytest.mark.parametrize("waits", ["time.sleep({})", "ctypes.PyDLL(None).usleep(int({} * 1e6))"])
+@pytest.mark.parametrize("waits", [in_soak("time.sleep({})"), "ctypes.PyDLL(None).usleep(int({} * 1e6))"])
 def test_a_module_that_takes_long_to_import_is_waited_for(master, load, waits):
     """One lets other threads of the worker run meanwhile, one does not."""
     slow = waits.format(1.5 * cluster._SILENT_S)

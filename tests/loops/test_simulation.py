@@ -11,6 +11,7 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.loops.interpreted import interpreted, judged, on_kernel
+from tests.shortened import in_soak, shortened
 from tornado.engine import SimulationEngine
 from tornado.errors import LawBroken
 from tornado.kinds.selective.processor import SelectiveProcessor
@@ -32,7 +33,7 @@ def ran(seeds, **options):
     return runs
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", shortened(range(5), 3))
 def test_no_schedule_breaks_a_law(block):
     runs = ran(range(block * A_BLOCK, (block + 1) * A_BLOCK))
     assert {run.workers for run in runs} == {1, 2, 3, 4}
@@ -42,12 +43,13 @@ def test_no_schedule_breaks_a_law(block):
     assert sum(run.waves for run in runs) > 0
 
 
-def test_loops_come_to_their_end_on_little_fuel(monkeypatch):
+@pytest.mark.parametrize("seeds", [A_BLOCK, in_soak(4 * A_BLOCK)])
+def test_loops_come_to_their_end_on_little_fuel(monkeypatch, seeds):
     """Scans are cut short everywhere, and messages find the fuel used up by what is to be finished before them."""
     monkeypatch.setattr("tornado.kinds.selective.processor.FUEL", 2)
     monkeypatch.setattr("tornado.kinds.selective.main_processor.FUEL", 256)
     monkeypatch.setattr(SelectiveProcessor._advance, "__defaults__", (64,))
-    ran(range(4 * A_BLOCK))
+    ran(range(seeds))
 
 
 @pytest.mark.soak
@@ -144,14 +146,15 @@ def test_the_plain_synchronous_iteration_works_round_by_round():
     assert synchronous_rounds(edges, 1) == [{1: 0.0}, {2: 5.0, 3: 1.0}, {2: 2.0, 4: 6.0}, {4: 3.0}]
 
 
-def test_the_kernel_that_python_runs_does_the_same_as_the_compiled_one():
+@pytest.mark.parametrize("seeds", [8, in_soak(20)])
+def test_the_kernel_that_python_runs_does_the_same_as_the_compiled_one(seeds):
     program = on_kernel(interpreted())
     with np.errstate(over="ignore"):
-        for seed in range(20):
+        for seed in range(seeds):
             assert simulate(seed, program=program) == simulate(seed)
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", shortened(range(2), 1))
 def test_every_commit_and_gather_keeps_the_rules_of_the_protocol(block):
     program = on_kernel(judged(interpreted()))
     with np.errstate(over="ignore"):

@@ -17,6 +17,7 @@ import pytest
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
 from tests.loops.snapshot_writer import SOURCE, stream
+from tests.shortened import shortened
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
@@ -423,7 +424,7 @@ def test_a_loop_that_closes_stores_nothing_half():
     assert loop.snapshots() == []
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", shortened(range(20), 8))
 def test_every_interleaving_stores_an_exact_snapshot(seed):
     workers = 1 + seed % 4
     records = mixed(random_multigraph(30, 120, seed=seed), seed=seed)
@@ -567,8 +568,13 @@ def test_stored_values_answer_as_those_of_a_branch_do():
     assert empty.top(3)[0].size == empty.count() == 0
 
 
-@pytest.mark.parametrize("bound", [1, 64, None])
-@pytest.mark.parametrize(("workers", "engine"), [(1, "threads"), (2, "threads"), (2, "processes")])
+PLACES = [(1, "threads"), (2, "threads"), (2, "processes")]
+ROWS = [(*place, bound) for place in PLACES for bound in (1, 64, None)]
+
+
+@pytest.mark.parametrize(
+    ("workers", "engine", "bound"), shortened(ROWS, lambda row: "threads" in row or 64 in row)
+)
 def test_only_the_branch_computes_on_a_stored_graph(monkeypatch, workers, engine, bound):
     loaded = []
 

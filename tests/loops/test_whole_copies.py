@@ -14,6 +14,7 @@ import pytest
 
 from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
+from tests.shortened import in_soak
 from tornado import EdgeBatch
 from tornado.kinds.selective import (
     loop_columns as names,
@@ -62,8 +63,8 @@ def forks(monkeypatch):
     assert not broken, f"{len(broken)} differences, the first: {broken[0]}"
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.parametrize("bound", [1, 64, None])
+@pytest.mark.parametrize("workers", [1, in_soak(2), 3])
+@pytest.mark.parametrize("bound", [1, in_soak(64), None])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_fork_of_a_random_stream_has_what_a_copy_of_everything_has(program, bound, workers, forks):
     rng = Random(f"{program} {bound} {workers}")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.shortened import shortened
 from tornado.errors import InternalError
 from tornado.protocol.messages import AddEdge, Committed, Touch
 from tornado.protocol.random_schedules import Run, random_script, replay, simulate
@@ -45,7 +46,7 @@ def ran(setting: Setting, seed: int, *, max_actions: int = 100_000) -> Run:
         pytest.fail(f"seed {seed}: {error}\n{setting}")
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", shortened(range(8), 4))
 def test_no_schedule_of_a_changing_graph_breaks_a_law(block: int) -> None:
     seeds = range(200 * block, 200 * (block + 1))
     runs = [ran(counting(seed), seed) for seed in seeds]
@@ -68,7 +69,7 @@ def crowded(seed: int) -> Setting:
     )
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", shortened(range(6), 2))
 def test_no_schedule_of_a_large_crowded_graph_breaks_a_law(block: int) -> None:
     seeds = range(50 * block, 50 * (block + 1))
     runs = [ran(crowded(seed), seed) for seed in seeds]
@@ -84,7 +85,7 @@ def test_no_schedule_breaks_a_law_in_the_long_run(block: int) -> None:
     test_no_schedule_of_a_changing_graph_breaks_a_law(block)
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", shortened(range(5), 2))
 def test_shortest_paths_of_every_schedule_are_those_of_the_graph(block: int) -> None:
     for seed in range(200 * block, 200 * (block + 1)):
         setting = shortest(seed)

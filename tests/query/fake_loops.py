@@ -100,6 +100,7 @@ class Branch:
         self.state = BranchState.RUNNING
         self.error = None
         self.released = False
+        self.start = "cold" if parameters else "warm"
         self.certificate = None
         self._loop = loop
         self._work = (edges, vertices, {"source": loop.program.source} | (parameters or {}))

@@ -14,6 +14,7 @@ from tests.query import fake_loops
 from tests.query.conftest import intake_of, start_roads
 from tests.query.test_http_loops import ARROW, distance
 from tests.query.test_http_queries import problem
+from tests.shortened import in_soak
 from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.errors import InvalidArgument, QueueFull
 from tornado.ingest.arrow import parse_arrow
@@ -280,9 +281,9 @@ def test_a_name_that_is_asked_for_or_refused_takes_no_memory(client, service):
     assert entries(served.intake for served in service.streams()) == set()
 
 
-def test_a_flood_of_a_million_names_stops_at_a_limit_and_those_that_are_known_go_on(fake, monkeypatch):
+@pytest.mark.parametrize("senders", [250_000, in_soak(1_000_000)])
+def test_a_flood_of_names_stops_at_a_limit_and_those_that_are_known_go_on(fake, monkeypatch, senders):
     """Each sender has one batch; all that counts is on the service's side of HTTP."""
-    senders = 1_000_000
     store = MemoryStore()
     monkeypatch.setattr(stream_intake, "MOST_BATCH_SOURCES", 50)
     loop, log = start_roads(fake), StorePushLog(store)
@@ -291,7 +292,7 @@ def test_a_flood_of_a_million_names_stops_at_a_limit_and_those_that_are_known_go
     chunk = parse_arrow(body([1], [8]))
     refused = 0
     # 32 bytes a name: less than an object that anybody keeps of it.
-    with little_memory(os.getpid(), most_bytes=32 << 20):
+    with little_memory(os.getpid(), most_bytes=32 * senders):
         for number in range(senders):
             key = BatchKey(intake, f"spark:{number}x", 0)
             intake.newest_batch(key.source)

@@ -8,7 +8,10 @@ import pytest
 
 import tornado
 from apps.bfs import BreadthFirstSearch
+from apps.core_number import CoreNumber
+from apps.katz import Katz
 from apps.label_propagation import LabelPropagation
+from apps.local_clustering import LocalClustering
 from apps.pagerank import PageRank
 from tests.kinds.accumulative.test_conservation import records
 from tests.kinds.accumulative.truth import Multigraph, distance, pagerank
@@ -137,6 +140,70 @@ def test_a_tolerance_changes_nothing_and_what_changes_values_is_refused():
                 ranks.query(mode="certified", parameters=parameters)
         with pytest.raises(tornado.InvalidArgument, match="tolerance is 0"):
             ranks.query(mode="certified", parameters={"tolerance": 0.0})
+
+
+def test_an_answer_says_whether_it_began_with_what_the_loop_has(serve):
+    """Parameters that keep the state useful begin warm; what cannot is said to be a cold start."""
+    with tornado.open("memory:", workers=2) as session:
+        ranks = session.start(PageRank(), name="ranks")
+        feed(ranks)
+        session.start(Katz(alpha=1e-3), name="katz", stream="ranks")
+        session.start(BreadthFirstSearch(source=1), name="hops", stream="ranks")
+        session.start(LabelPropagation(rounds=2), name="labels", stream="ranks")
+        session.start(CoreNumber(), name="cores", stream="ranks")
+        session.start(LocalClustering(), name="clustering", stream="ranks")
+        version = ranks.checkpoint()
+        client = serve(session.service)
+
+        def ask(loop, **fields):
+            body = client.post("/v1/queries", params={"wait_s": 20}, json={"loop": loop} | fields).json()
+            assert body["state"] == "converged", body
+            return body["start"]
+
+        warm = [{}, {"tolerance": 1e-9}, {"personalisation": [1, 2], "shares": [1, 3]}, {"damping": 0.5}]
+        assert [ask("ranks", parameters=one) for one in warm] == ["warm"] * 4
+        assert [ask("katz", parameters=one) for one in ({}, {"alpha": 1e-4}, {"beta": 2.0})] == ["warm"] * 3
+        assert ask("ranks", mode="certified") == "warm"
+        assert ask("ranks", mode="approximate") is None
+        assert [ask("hops", parameters=one) for one in ({}, {"source": 1}, {"source": 2})] == [
+            "warm",
+            "warm",
+            "cold",
+        ]
+        assert [ask("cores", parameters=one) for one in ({}, {"most": 3})] == ["warm", "cold"]
+        assert [ask("labels"), ask("clustering")] == ["warm", "cold"]
+        assert [ask("hops", at=version), ask("hops", at=version, parameters={"source": 2})] == [
+            "warm",
+            "cold",
+        ]
+        assert ranks.query(parameters={"damping": 0.5}).result(TIMEOUT_S).status.start == "warm"
+        shown = client.get("/openapi.json").json()["components"]["schemas"]["QueryStatusBody"]["properties"]
+        assert "start" in shown
+
+
+def test_a_personalisation_that_is_near_that_of_the_loop_visits_fewer_edges_than_one_that_is_not():
+    edges = rmat(10)
+    batch, truth = EdgeBatch.of(edges.src.astype(np.int64), edges.dst.astype(np.int64)), Multigraph()
+    truth.apply(batch)
+    first, second = np.unique(batch.src)[:2].tolist()
+    expected = pagerank(truth.edges, truth.vertices, 0.85, (first, second, second))
+    wanted = {"personalisation": (first, second), "shares": (1.0, 2.0), "tolerance": 1e-4}
+    visited = {}
+    for begins_with in ((1.0, 2.0001), (2.0, 1.0)):
+        with Master(None, 1, SimulationEngine(1, seed=2)) as master:
+            program = PageRank(personalisation=(first, second), shares=begins_with, accuracy=1e-7)
+            loop = master.start(program, "ranks")
+            loop.admit(batch, "edges", 1)
+            assert loop.wait_idle(TIMEOUT_S)
+            branch = loop.fork(wanted)
+            assert branch.wait(TIMEOUT_S)
+            assert branch.start == "warm"
+            (part,) = branch.processors
+            visited[begins_with] = int(part.state.counters[names.EDGES_VISITED])
+            ids, values = branch.values().arrays()
+            found = dict(zip(ids.tolist(), values.tolist(), strict=True))
+            assert distance(found, expected) <= branch.certificate["bound"] + SOLVER <= 1e-4 + SOLVER
+    assert visited[1.0, 2.0001] < visited[2.0, 1.0] / 2
 
 
 @pytest.mark.parametrize(

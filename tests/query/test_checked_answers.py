@@ -20,7 +20,9 @@ from apps.pagerank import PageRank
 from apps.reachability import Reachability
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
+from tests.loops.skewed import Skewed
 from tests.promised import within
+from tests.shortened import in_soak
 from tornado import GeneralProgram, PathsCheck
 from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import CheckFailed, InvalidArgument, NotSupported, ResultUnavailable, WorkerLost
@@ -48,16 +50,6 @@ PROGRAMS = {
     "pagerank by rounds": PageRank(rounds=4),
     "core_number": CoreNumber(),
 }
-
-
-@dataclass(frozen=True)
-class Skewed(ShortestPaths):
-    """Paths that are a little too long by mistake; its checker knows better."""
-
-    @staticmethod
-    def offer(value: float, weight: float) -> float:
-        """A rounding error that somebody made."""
-        return value + weight * 1.0000000000000002
 
 
 @dataclass(frozen=True)
@@ -145,7 +137,7 @@ def test_a_graph_of_nothing_is_checked():
         check_certificate(loop.query(check=True).certificate, 0, 0)
 
 
-@pytest.mark.parametrize("engine", ["threads", "processes"])
+@pytest.mark.parametrize("engine", ["threads", in_soak("processes")])
 def test_answers_are_checked_at_their_own_version_while_edges_keep_coming(engine):
     edges = random_multigraph(VERTICES, 6000, seed=8, zero_share=0.3)
     with tornado.open("memory:", workers=2, engine=engine) as session:

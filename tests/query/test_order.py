@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tornado
+from apps.absorbing_walk import AbsorbingWalk
 from apps.bfs import BreadthFirstSearch
+from apps.katz import Katz
 from apps.pagerank import PageRank
 from tests.kinds.accumulative.test_conservation import records
-from tests.kinds.accumulative.truth import Multigraph, pagerank
+from tests.kinds.accumulative.truth import Multigraph, pagerank, spectral_radius, walks
 from tornado.engine import SimulationEngine
 from tornado.errors import CheckFailed
 from tornado.kinds.accumulative import loop_columns as names
@@ -47,6 +49,26 @@ def test_no_values_within_the_bound_are_in_another_order_than_was_proved(drawn, 
         if place not in tied:
             assert min(exact[:place]) > max(exact[place:], default=-math.inf)
     assert not is_contradicted(range(k), ties, dict(enumerate(exact)), 0.0)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=8), st.integers(0, 15), st.data())
+def test_no_values_that_are_each_within_a_share_of_themselves_are_in_another_order_than_was_proved(
+    drawn, sixteenths, data
+):
+    values, k = sorted(drawn, reverse=True), data.draw(st.integers(1, len(drawn)))
+    off = [data.draw(st.sampled_from([-sixteenths, 0, sixteenths])) for _ in values]
+    exact = [
+        value * (16 + one) for value, one in zip(values, off, strict=True)
+    ]  # in sixteenths, so without rounding
+    order = order_of(np.array(values[: k + 1], float), sixteenths / 16, "relative")
+    ties = order.get("ties", [])
+    tied = {place for first, last in ties for place in range(first, last)}
+    for place in range(1, k + 1):
+        if place not in tied:
+            assert min(exact[:place]) > max(exact[place:], default=-math.inf)
+    for place in tied:  # they may be the other way round, or alike
+        assert values[place - 1] * (16 - sixteenths) <= values[place] * (16 + sixteenths)
+    assert not is_contradicted(range(k), ties, dict(enumerate(map(float, exact))), 0.0, "relative")
 
 
 @given(WHOLE, st.integers(0, 6))
@@ -174,6 +196,70 @@ def test_it_is_in_any_schedule(seed):
             ties = certificate.get("ties", [])
             assert not is_contradicted(ids[:k].tolist(), ties, exact, SOLVER)
             branch.release()
+
+
+@pytest.mark.parametrize(
+    "program", [Katz(alpha=2e-3, accuracy=0.5, tolerance=1e-9), AbsorbingWalk(accuracy=0.5)]
+)
+def test_so_it_is_where_each_value_has_a_bound_of_its_own(program):
+    assert sum(answered_before_its_values(seed, program) for seed in range(12)) >= 5
+
+
+def answered_before_its_values(seed, program):
+    """How many branches ended when the order was proved, all of which said nothing that is wrong."""
+    chance, truth, alive, before = random.Random(seed), Multigraph(), [], 0
+    workers, bound = chance.choice([1, 2, 3, 4]), chance.choice([1, 2, 64, None])
+    factor, absorption = (program.alpha, None) if isinstance(program, Katz) else (1.0, program.absorption)
+    with Master(None, workers, SimulationEngine(workers, seed=seed)) as master:
+        loop = master.start(program, "sums", delay_bound=bound)
+        for number in range(1, 6):
+            batch = records(chance, alive, vertices=15, size=20)
+            loop.admit(batch, "test", number)
+            truth.apply(batch)
+            master.engine.step(chance.randrange(60))
+            k = chance.choice([1, 2, 4, 30])
+            branch = loop.fork(top=k)
+            assert branch.wait(TIMEOUT_S)
+            assert branch.error is None
+            if spectral_radius(truth.edges, truth.vertices, factor, absorption) >= 1:
+                assert branch.certificate == {"kind": "none", "reason": "diverged"}
+                continue
+            exact = walks(truth.edges, truth.vertices, factor, absorption=absorption)
+            ids, values = branch.values().top(k + 1)
+            certificate = branch.certificate | order_of(values, branch.certificate["bound"], "relative")
+            found = dict(zip(ids.tolist(), values.tolist(), strict=True))
+            assert all(
+                abs(found[one] - exact[one]) <= (certificate["bound"] + 1e-12) * found[one] for one in found
+            )
+            if branch.state is BranchState.STOPPED:
+                before += 1
+                assert certificate["order"] == "proved"
+            else:
+                assert certificate["bound"] <= program.tolerance
+            ties = certificate.get("ties", [])
+            assert not is_contradicted(ids[:k].tolist(), ties, exact, SOLVER)
+            branch.release()
+    return before
+
+
+def test_a_service_answers_katz_when_the_order_is_proved_and_says_so():
+    with tornado.open("memory:", workers=2) as session:
+        katz = session.start(Katz(alpha=0.2, accuracy=0.5, tolerance=1e-10))
+        around = list(range(1, 31))
+        katz.insert(around, around[1:] + around[:1])
+        katz.insert(around, [99] * 30)
+        katz.insert(around[:10], [98] * 10)
+        best = katz.query(top=2)
+        assert best.certificate["order"] == "proved"
+        assert best.certificate["norm"] == "relative"
+        assert best.certificate["bound"] > 1e-10
+        assert list(best.values) == [99, 98]
+        assert best.check()["checked"] is True
+        tied = katz.query(top=3)
+        assert tied.certificate["ties"] == [[3, 4]]  # the ring is all alike
+        assert tied.certificate["bound"] <= 1e-10
+        assert katz.query(top=1, mode="certified").certificate["order"] in {"proved", "partial"}
+        assert katz.query(vertices=[99, 1], top=2).certificate["order"] == "proved"
 
 
 def test_it_visits_fewer_edges_than_values_that_have_converged():

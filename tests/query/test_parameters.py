@@ -7,6 +7,7 @@ import pytest
 
 from tornado.errors import InvalidArgument, UnknownField, UnknownVertex
 from tornado.ingest.interner import Interner
+from tornado.loops.vertex_program import VertexProgram
 from tornado.query.ids import IntIds, StringIds
 from tornado.query.parameters import check_parameters, parameters_inside, with_interned_vertices
 from tornado.query.request import QueryRequest
@@ -112,3 +113,35 @@ def test_a_query_refuses_a_mistyped_parameter_before_it_forks(service):
     with pytest.raises(InvalidArgument, match="source is 'two'"):
         service.submit(QueryRequest(loop="roads", parameters={"source": "two"}))
     assert service.statistics().branches_running == 0
+
+
+@dataclass(frozen=True)
+class Strict(VertexProgram):
+    """Refuses what only a program can judge."""
+
+    damping: float = 0.85
+    sources: tuple[int, ...] = field(default=(), metadata={"vertex": True})
+    label: str = ""
+
+    def check_parameters(self):
+        super().check_parameters()
+        if not 0 <= self.damping < 1:
+            raise InvalidArgument(f"damping is {self.damping} but must be from 0 to below 1")
+        if len(set(self.sources)) < len(self.sources):
+            raise InvalidArgument("sources names a vertex twice")
+        if self.label == "wrong":
+            raise InvalidArgument("label is wrong")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"damping": 1.5}, "damping is 1.5 but must be from 0"),
+        ({"sources": ["Rome", "Nowhere", "Rome"]}, "names a vertex twice"),
+        ({"label": "wrong"}, "label is wrong"),
+    ],
+)
+def test_what_the_program_refuses_is_refused_before_a_vertex_is_looked_up(cities, given, message):
+    with pytest.raises(InvalidArgument, match=message):
+        check_parameters(Strict(), given, cities)
+    check_parameters(Strict(), {"damping": 0.5, "sources": ["Rome", "Nowhere"], "label": "x"}, cities)

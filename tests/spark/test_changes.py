@@ -10,6 +10,20 @@ from tests.end_to_end.running import Service
 pytestmark = pytest.mark.spark
 
 
+COLUMNS = {
+    ("sssp", "values"): [("vertex", "bigint"), ("value", "double")],
+    ("ranks", "values"): [("vertex", "bigint"), ("value", "double")],
+    ("groups", "values"): [("vertex", "bigint"), ("value", "bigint")],
+    ("groups", "groups"): [("vertex", "bigint"), ("group", "bigint")],
+    ("groups", "group_events"): [
+        ("kind", "string"),
+        ("from", "array<bigint>"),
+        ("into", "array<bigint>"),
+        ("sizes", "array<bigint>"),
+    ],
+}
+
+
 @pytest.fixture
 def service(tmp_path):
     with Service(tmp_path, "--store", f"lmdb://{tmp_path}/store") as running:
@@ -34,11 +48,15 @@ class Followed:
         had = {}
 
         def take(frame, number):
-            had[number] = {row.vertex: row.value for row in frame.collect()}
+            rows = frame.collect()
+            if options.get("table") == "group_events":
+                had[number] = [tuple(row) for row in rows]
+            else:
+                had[number] = {row.vertex: row[1] for row in rows}
 
-        reader = self._spark.readStream.format("tornado").option("url", service.url).option("loop", "sssp")
-        frame = reader.options(**options).load()
-        assert frame.dtypes == [("vertex", "bigint"), ("value", "double")]
+        reader = self._spark.readStream.format("tornado").option("url", service.url)
+        frame = reader.options(**{"loop": "sssp"} | options).load()
+        assert frame.dtypes == COLUMNS[options.get("loop", "sssp"), options.get("table", "values")]
         query = frame.writeStream.foreachBatch(take).option("checkpointLocation", str(self.checkpoint))
         query = query.trigger(availableNow=True).start()
         try:
@@ -61,8 +79,14 @@ class Followed:
             path.unlink(missing_ok=True)
 
 
-def answer(service):
-    return {row["vertex"]: row["value"] for row in service.ask()["result"]["values"]}
+def answer(service, loop="sssp"):
+    return {row["vertex"]: row["value"] for row in service.ask(loop=loop)["result"]["values"]}
+
+
+def start(service, program, name, **parameters):
+    body = {"program": program, "name": name, "stream": "sssp", "parameters": parameters}
+    started = service.client.post("/v1/loops", json=body)
+    assert started.status_code == 201, started.text
 
 
 def test_changes_are_those_between_two_exact_answers_and_the_same_when_they_are_read_again(
@@ -108,9 +132,83 @@ def test_a_query_goes_on_after_the_service_was_restarted_and_begins_where_it_is_
             everything.read(service)
 
 
+def test_names_of_groups_go_on_from_the_checkpoint_after_crashes_and_restarts(spark, tmp_path):
+    store = ("--store", f"lmdb://{tmp_path}/store")
+    of_groups = {"loop": "groups", "table": "groups"}
+    groups, events = Followed(spark, tmp_path, "groups"), Followed(spark, tmp_path, "events")
+    labels = Followed(spark, tmp_path, "labels")
+    with Service(tmp_path, *store) as service:
+        start(service, "connected_components", "groups")
+        push(service, (1, 2), (2, 3), (3, 4), (8, 9))
+        assert groups.read(service, **of_groups) == {0: {1: 1, 2: 1, 3: 1, 4: 1, 8: 8, 9: 8}}
+        assert labels.read(service, loop="groups") == groups.batches
+        assert events.read(service, loop="groups", table="group_events") == {0: []}
+        push(service, (1, 2, None, "-"))
+        left = {1: {1: 2}}
+        assert groups.read(service, **of_groups) == left, "the three keep the name"
+        assert labels.read(service, loop="groups") == {1: {2: 2, 3: 2, 4: 2}}, "whose label is another one"
+        # More comes, and Spark repeats the batch that it does not know to be done.
+        push(service, (9, 10))
+        groups.lose_commit()
+        assert groups.read(service, **of_groups) == left
+        assert groups.read(service, **of_groups) == {2: {10: 8}}
+        service.signal(15)
+    with Service(tmp_path, *store) as service:
+        push(service, (1, 4))
+        assert groups.read(service, **of_groups) == {3: {1: 1}}, "the names are those of before the restart"
+        split = ("split", [1], [1, 2], [3, 1])
+        [found] = events.read(service, loop="groups", table="group_events").values()
+        assert found == [], "between its own answers, nothing was torn"
+        push(service, (1, 4, None, "-"), (4, 8))
+        merge = ("merge", [1, 8], [1], [3, 3])
+        [found] = events.read(service, loop="groups", table="group_events").values()
+        assert found == [split, merge]
+        assert groups.read(service, **of_groups) == {4: {1: 2, 8: 1, 9: 1, 10: 1}}
+        assert groups.put_together() == {1: 2} | dict.fromkeys((2, 3, 4, 8, 9, 10), 1)
+        fresh = Followed(spark, tmp_path, "fresh")
+        assert fresh.read(service, **of_groups) == {0: answer(service, "groups")}, (
+            "who begins, begins with labels"
+        )
+
+
+def test_ranks_are_told_again_when_they_moved_far_enough_from_what_the_query_was_told(
+    spark, service, tmp_path
+):
+    amount = 1e-3
+    start(service, "pagerank", "ranks", tolerance=1e-12)
+    push(service, *((vertex, vertex % 100 + 1) for vertex in range(1, 101)))
+    followed = Followed(spark, tmp_path)
+    options = {"loop": "ranks", "moved_by": str(amount)}
+    told = {}
+    before, drifted = {}, set()
+    for link in range(6):
+        rows = {
+            vertex: rank
+            for batch in followed.read(service, **options).values()
+            for vertex, rank in batch.items()
+        }
+        exact = answer(service, "ranks")
+        expected = {
+            vertex
+            for vertex, rank in exact.items()
+            if vertex not in told or abs(rank - told[vertex]) > amount
+        }
+        assert set(rows) == expected
+        drifted |= {vertex for vertex in expected if abs(exact[vertex] - before.get(vertex, 1.0)) <= amount}
+        told |= rows
+        before = exact
+        push(service, (1 + link % 2, 40 + link))
+    assert drifted, "some were told that had never moved so far from one answer to the next"
+    assert len(told) == 100 > sum(map(len, followed.batches.values())) - 100
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"moved_by": "-1"}, "moved_by is '-1' but must be a number from 0"),
+        ({"moved_by": "nan"}, "moved_by is 'nan' but must be a number from 0"),
+        ({"table": "names"}, "table is 'names' but must be one of: values, groups, group_events"),
+        ({"table": "groups"}, "is told no table 'groups'; there is: values"),
         ({"since": "yesterday"}, "since is 'yesterday' but must be beginning, now, or the version"),
         ({"since": "77"}, "no stored snapshot of that version"),
         ({"vertices": "1"}, "Leave them out, and filter the stream"),

@@ -42,9 +42,17 @@ def stand(spark_environment, tmp_path_factory):
     ("break_it", "place", "master"),
     [
         pytest.param(kill_executor, "write", CLUSTER, id="an_executor_is_killed_before_its_task_sends"),
-        pytest.param(kill_executor, "sent", CLUSTER, id="an_executor_is_killed_after_its_task_sent"),
+        pytest.param(
+            kill_executor,
+            "sent",
+            CLUSTER,
+            id="an_executor_is_killed_after_its_task_sent",
+            marks=pytest.mark.soak,
+        ),
         # The driver that comes next is local.
-        pytest.param(kill_driver, "commit", CLUSTER, id="the_driver_is_killed_before_a_commit"),
+        pytest.param(
+            kill_driver, "commit", CLUSTER, id="the_driver_is_killed_before_a_commit", marks=pytest.mark.soak
+        ),
         pytest.param(kill_task, "write", LOCAL, id="a_task_is_killed_before_it_sends"),
         pytest.param(kill_task, "sent", LOCAL, id="a_task_is_killed_after_it_sent"),
         pytest.param(stop_service, "write", LOCAL, id="the_service_is_stopped_while_a_task_sends"),
@@ -56,16 +64,21 @@ def stand(spark_environment, tmp_path_factory):
 )
 def test_nothing_is_lost_or_twice_when(stand, record_property, break_it, place, master):
     stand.drive(master)
-    waiting = stand.stop_at(place)
-    break_it(stand, waiting)
-    broken_s = time.monotonic()
-    stand.wait_until_exact()
-    recovered_s = time.monotonic() - broken_s
-    record_property("exact_again_s", round(recovered_s, 1))
-    print(f"{break_it.__name__} at {place!r}: exact again after {recovered_s:.1f} s")
-    stand.check_once()
     # A new driver has to become warm first.
-    assert recovered_s < within(EXACT_WITHIN_S) + (stand.cold_s if break_it is kill_driver else 0.0)
+    extra_s = stand.cold_s if break_it is kill_driver else 0.0
+    # Twice at most: a machine that was busy with something else for a second says nothing of what is promised.
+    for attempt in ("first", "second"):
+        waiting = stand.stop_at(place)
+        break_it(stand, waiting)
+        broken_s = time.monotonic()
+        stand.wait_until_exact()
+        recovered_s = time.monotonic() - broken_s
+        record_property(f"exact_again_s, {attempt}", round(recovered_s, 1))
+        print(f"{break_it.__name__} at {place!r}: exact again after {recovered_s:.1f} s")
+        stand.check_once()
+        if recovered_s < within(EXACT_WITHIN_S) + extra_s:
+            return
+    pytest.fail(f"exact again only after {recovered_s:.1f} s, twice later than promised")
 
 
 @pytest.mark.soak

@@ -9,6 +9,9 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+import tornado
+from apps.bfs import BreadthFirstSearch
+from apps.pagerank import PageRank
 from tests.query import fake_loops
 from tests.query.conftest import start_roads
 from tornado import register_spark
@@ -72,6 +75,25 @@ def test_a_branch_that_does_not_converge_has_no_values(server, fake):
         loop.values(mode="exact", vertices=None, deadline_s=0.05)
 
 
+def test_a_certified_answer_is_read_where_values_have_a_bound():
+    with tornado.open("memory:", workers=1) as session:
+        ranks = session.start(PageRank(accuracy=0.5), name="ranks")
+        ranks.insert([1, 2, 3, 3], [2, 3, 1, 4])
+        hops = session.start(BreadthFirstSearch(source=1), name="hops", stream="ranks")
+        assert hops.wait_idle(30) and ranks.wait_idle(30)
+        expected = ranks.query(mode="certified").values
+        with HttpServer(session.service, port=0) as running:
+            options = SourceOptions.of({"loop": "ranks", "mode": "certified", "url": running.url})
+            with RemoteLoop(options.url, options.loop) as loop:
+                found = loop.values(mode=options.mode, vertices=None, deadline_s=30).to_pylist()
+            assert {row["vertex"]: row["value"] for row in found} == expected
+            with (
+                RemoteLoop(running.url, "hops") as loop,
+                pytest.raises(InvalidArgument, match="a selective program, whose values have no bound"),
+            ):
+                loop.values(mode=options.mode, vertices=None, deadline_s=30)
+
+
 def test_a_loop_that_lags_is_waited_for_and_not_for_ever(server, fake):
     fake.lagging = True
     with RemoteLoop(server.url, "roads", timeout_s=0.5) as loop:
@@ -129,7 +151,7 @@ def test_what_is_no_address_is_refused(url):
     [
         ({}, InvalidArgument, r'Name it: \.option\("loop", "sssp"\)'),
         ({"loop": "a", "modes": "exact"}, UnknownField, "no option 'modes'; valid are: url, loop"),
-        ({"loop": "a", "mode": "best"}, InvalidArgument, "must be one of: exact, approximate"),
+        ({"loop": "a", "mode": "best"}, InvalidArgument, "must be one of: exact, approximate, certified"),
         ({"loop": "a", "timeout_s": "nan"}, InvalidArgument, "timeout_s is 'nan' but must be a number"),
         ({"loop": "a", "deadline_s": "0"}, InvalidArgument, "seconds above 0"),
         ({"loop": "a", "write_id": "a/b"}, InvalidArgument, "letters, digits"),

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.end_to_end.running import Service
+from tests.end_to_end.running import NDJSON, Service
 from tests.spark.driver import SCHEMA, started
 from tests.spark.recorded import Recording, mixed_stream
 from tests.spark.stand import PAUSE_S
@@ -109,6 +109,20 @@ def test_a_dataframe_is_written_once_under_its_name_and_read_as_one(spark, servi
     named = reader.option("mode", "exact").option("vertices", ",".join(map(str, some))).load()
     assert {row.vertex: row.value for row in named.collect()} == {vertex: expected[vertex] for vertex in some}
     assert named.join(spark.createDataFrame([(some[0], "a")], ["vertex", "name"]), "vertex").count() == 1
+
+
+def test_values_with_a_bound_are_read_at_once(spark, service):
+    edges = "\n".join(f'{{"src": {src}, "dst": {dst}}}' for src, dst in [(1, 2), (2, 3), (3, 1), (3, 4)])
+    pushed = service.client.post("/v1/loops/sssp/edges", content=edges, headers=NDJSON)
+    assert pushed.status_code == 202
+    started_loop = {"program": "pagerank", "name": "ranks", "stream": "sssp"}
+    assert service.client.post("/v1/loops", json=started_loop).status_code == 201
+    reader = spark.read.format("tornado").option("url", service.url).option("mode", "certified")
+    found = {row.vertex: row.value for row in reader.option("loop", "ranks").load().collect()}
+    assert found.keys() == {1, 2, 3, 4}
+    assert sum(found.values()) == pytest.approx(1)
+    with pytest.raises(Exception, match="whose values have no bound"):
+        reader.option("loop", "sssp").load().collect()
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ OTHERS_KEY = "tornado.others"
 AND = "--and"
 _STRING_IDS_KEY = "tornado.string_ids"
 _PREFIX = "parameter_"
+# Of a parameter whose field says that a table may have it, `field(metadata={"table": OTHER})`: vertices, and weights for OTHER.
+_TABLE_PREFIX, _COLUMN_PREFIX = "table_of_", "column_of_"
 
 # What belongs to a loop and not to a run: the same wherever a loop is named on the command line.
 name_option = click.option("--name", metavar="LOOP", help="What the loop is called. Default: like the app.")
@@ -34,6 +36,25 @@ delay_bound_option = click.option(
     show_default=str(DEFAULT_DELAY_BOUND),
     help="B of the paper; 1 is synchronous, and all that a program of rounds takes.",
 )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VertexFile:
+    """A file that has a parameter of vertices.
+
+    Attributes
+    ----------
+    path : str
+        Where it is.
+    ids : str
+        What a vertex is in it.
+    weights : str
+        The parameter that its weights are.
+    """
+
+    path: str
+    ids: str
+    weights: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -191,6 +212,8 @@ def program_options(entry: ProgramEntry, *, taken: set[str], string_ids: bool = 
                 "on the command line",
                 hint="Start this program from Python: tornado.open(…).start(program).",
             )
+        if option is not None and "table" in field.metadata:
+            options += _table_options(field, option.opts[0], string_ids=string_ids)
     return options
 
 
@@ -223,12 +246,60 @@ def _split(words: Sequence[str], at: str) -> list[list[str]]:
 
 
 def given_parameters(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a program that were given, by the names of its fields."""
-    return {
+    """Return the parameters of a program that were given, by the names of its fields; those in files are read.
+
+    Raises
+    ------
+    InvalidArgument
+        When a file cannot be read, or a parameter is given twice.
+    """
+    given = {
         name.removeprefix(_PREFIX): value
         for name, value in values.items()
         if name.startswith(_PREFIX) and value is not None
     }
+    for name, column in values.items():
+        if name.startswith(_COLUMN_PREFIX) and column is not None:
+            of = name.removeprefix(_COLUMN_PREFIX)
+            if values[_TABLE_PREFIX + of] is None:
+                raise InvalidArgument(
+                    f"--{of}-column is {column!r}, but --{of}-file names no file", hint="Name it."
+                )
+    for name, file in values.items():
+        if name.startswith(_TABLE_PREFIX) and file is not None:
+            of = name.removeprefix(_TABLE_PREFIX)
+            given |= _read(of, file, values[_COLUMN_PREFIX + of], given)
+    return given
+
+
+def _read(name: str, file: VertexFile, column: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    twice = sorted({name, file.weights} & given.keys())
+    if twice:
+        raise InvalidArgument(
+            f"--{name}-file is {file.path}, and --{twice[0]} is given besides", hint="Leave one of them out."
+        )
+    from ..ingest.vertex_table import read_vertex_weights
+
+    found = read_vertex_weights(file.path, column=column, ids=file.ids)
+    return {name: found.vertices, file.weights: found.weights}
+
+
+def _table_options(field: dataclasses.Field[Any], spelling: str, *, string_ids: bool) -> list[click.Option]:
+    """Return the options by which a file has a parameter: its path, and the column of the weights."""
+    ids, weights = "string" if string_ids else "int", str(field.metadata["table"])
+    return [
+        click.Option(
+            [f"{spelling}-file", _TABLE_PREFIX + field.name],
+            type=lambda path: VertexFile(path, ids, weights),
+            metavar="PATH",
+            help=f"{field.name} and {weights} by a file: vertex,weight (.csv, .tsv, .txt, plain or .gz; .parquet, .arrow).",
+        ),
+        click.Option(
+            [f"{spelling}-column", _COLUMN_PREFIX + field.name],
+            metavar="NAME",
+            help="The column of that file with the weights. Default: weight, where there is one.",
+        ),
+    ]
 
 
 def _option(field: dataclasses.Field[Any], hint: Any, *, taken: set[str]) -> click.Option | None:

@@ -87,6 +87,7 @@ class EvolvingGraph:
             edge_back=reserve(slots, np.int32),
             in_producer=reserve(slots, np.int32),
             in_position=reserve(slots, np.int32),
+            in_weight=np.zeros(1),
             out_idle=np.zeros(SIZE_CLASSES, np.int64),
             in_idle=np.zeros(SIZE_CLASSES, np.int64),
             **_graves(ring),
@@ -106,6 +107,7 @@ class EvolvingGraph:
         self._replace()
         self._partition = partition
         self._reverse: EvolvingGraph | None = None
+        self._weight_readers = 0
         self._leases: dict[int, int] = {}
         self._next_lease = 0
         self._compaction: Iterator[bool] | None = None
@@ -210,6 +212,26 @@ class EvolvingGraph:
         self._reverse = None
         self.columns.counters[names.REVERSED] = 0
         self._replace(reverse=np.zeros(len(GraphColumns._fields), np.int64))
+
+    def begin_weights_in(self) -> None:
+        """Have the weights in in-lists, too, for one more reader that pulls along them; see `weigh_in_lists`."""
+        self._weight_readers += 1
+        if self._weight_readers == 1:
+            self._replace(in_weight=reserve(MOST_EDGE_SLOTS, np.float64))
+            advise_huge_pages(self.columns.in_weight, self._advised_slots)
+            self.columns.counters[names.WEIGHTS_IN] = 1
+            self.columns.counters[names.WEIGHED_ROWS] = 0
+
+    def weigh_in_lists(self, fuel: int) -> bool:
+        """Go on with putting them there; return whether all are there. Until then nobody pulls along them."""
+        return bool(self._kernel.weigh_in_lists(self.addresses, fuel))
+
+    def end_weights_in(self) -> None:
+        """For one reader less; the column is let go of with the last."""
+        self._weight_readers -= 1
+        if self._weight_readers == 0:
+            self.columns.counters[names.WEIGHTS_IN] = 0
+            self._replace(in_weight=np.zeros(1))
 
     def mention(self, ids: NDArray[np.int64]) -> None:
         """Vertices of this worker that records elsewhere name: from now on they were seen."""
@@ -334,7 +356,7 @@ class EvolvingGraph:
         columns, counters = self.columns, self.columns.counters
         counters[names.COMPACTING] = 1
         out_slots = (columns.edge_consumer, columns.edge_weight, columns.edge_born, columns.edge_back)
-        in_slots = (columns.in_producer, columns.in_position)
+        in_slots = (columns.in_producer, columns.in_position, columns.in_weight)
         yield from self._slide(
             columns.out_start, columns.out_capacity, self._kernel.slide_out_lists, names.OUT_END, out_slots
         )
@@ -386,7 +408,7 @@ class EvolvingGraph:
             + self.rows * ROW_RECORD.itemsize
             + self.columns.table.nbytes
             + int(counters[names.OUT_END]) * 24
-            + int(counters[names.IN_END]) * 8
+            + int(counters[names.IN_END]) * (16 if counters[names.WEIGHTS_IN] else 8)
             + self.columns.grave_born.size * 48
         )
         return GraphStatistics(
@@ -436,7 +458,7 @@ class EvolvingGraph:
         if slots > self._advised_slots:
             self._advised_slots = slots + max(slots // 4, 1 << 21)
             for name in (
-                "edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position",
+                "edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position", "in_weight",
             ):  # fmt: skip
                 advise_huge_pages(getattr(self.columns, name), self._advised_slots)
 

@@ -40,6 +40,8 @@ DELTAS = 14  # edges that came and went by the last call that applied records
 KNOWN_ROWS = 15  # vertices of this worker that were seen
 PART = 16  # the worker whose part of the graph this is
 REVERSED = 17  # 1: the graph has reverse lists
+WEIGHTS_IN = 18  # 1: in-lists have the weights of their edges, too
+WEIGHED_ROWS = 19  # of which lists they are there
 GRAPH_COUNTERS = 24
 
 SIZE_CLASSES = 80
@@ -78,6 +80,7 @@ class GraphColumns(NamedTuple):
     edge_back: Int32s  # int32[slots], position in the consumer's in-list
     in_producer: Int32s  # int32[slots], row
     in_position: Int32s  # int32[slots], position in the producer's out-list
+    in_weight: Float64s  # float64[slots] while somebody pulls weighted edges, else nothing
     out_idle: Int64s  # int64[SIZE_CLASSES], first idle block of each size class + 1
     in_idle: Int64s  # int64[SIZE_CLASSES]
     buried_out: RecordInt64s  # int64[rows], number of the producer's newest grave + 1, 0 is none

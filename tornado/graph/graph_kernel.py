@@ -30,6 +30,8 @@ from .graph_columns import (
     ROWS,
     SEQUENCE,
     SIZE_CLASSES,
+    WEIGHED_ROWS,
+    WEIGHTS_IN,
 )
 from .rows_kernel import find_row, hash_id, place_row
 
@@ -171,6 +173,9 @@ def grow_in_list(graph, row):
     for i in range(length):
         graph.in_producer[start + i] = graph.in_producer[old + i]
         graph.in_position[start + i] = graph.in_position[old + i]
+    if graph.counters[WEIGHTS_IN]:
+        for i in range(length):
+            graph.in_weight[start + i] = graph.in_weight[old + i]
     if graph.in_capacity[row] > 0:
         give_in_block(graph, old, np.int64(graph.in_capacity[row]))
     graph.in_start[row] = start
@@ -194,9 +199,26 @@ def insert_edge(graph, producer, consumer, weight):
     back_slot = graph.in_start[consumer] + back
     graph.in_producer[back_slot] = producer
     graph.in_position[back_slot] = position
+    if graph.counters[WEIGHTS_IN]:
+        graph.in_weight[back_slot] = weight
     graph.out_length[producer] = position + 1
     graph.in_length[consumer] = back + 1
     graph.counters[EDGES] += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def weigh_in_lists(graph, fuel):
+    """Put weights into in-lists that do not have them; returns whether all have them now. Lists that change keep theirs."""
+    row = graph.counters[WEIGHED_ROWS]
+    while row < graph.counters[ROWS] and fuel > 0:
+        first = graph.in_start[row]
+        for back_slot in range(first, first + graph.in_length[row]):
+            slot = graph.out_start[graph.in_producer[back_slot]] + graph.in_position[back_slot]
+            graph.in_weight[back_slot] = graph.edge_weight[slot]
+        fuel -= graph.in_length[row] + 1
+        row += 1
+    graph.counters[WEIGHED_ROWS] = row
+    return row == graph.counters[ROWS]
 
 
 @nb.njit(cache=True)
@@ -284,6 +306,8 @@ def remove_edge(graph, producer, slot):
     if back_slot != last:
         graph.in_producer[back_slot] = graph.in_producer[last]
         graph.in_position[back_slot] = graph.in_position[last]
+        if graph.counters[WEIGHTS_IN]:
+            graph.in_weight[back_slot] = graph.in_weight[last]
         moved = graph.out_start[graph.in_producer[back_slot]] + graph.in_position[back_slot]
         graph.edge_back[moved] = back_slot - graph.in_start[consumer]
     graph.counters[EDGES] -= 1
@@ -398,6 +422,9 @@ def slide_in_lists(graph, rows, starts, first, position, fuel):
             for j in range(graph.in_length[row]):
                 graph.in_producer[position + j] = graph.in_producer[old + j]
                 graph.in_position[position + j] = graph.in_position[old + j]
+            if graph.counters[WEIGHTS_IN]:
+                for j in range(graph.in_length[row]):
+                    graph.in_weight[position + j] = graph.in_weight[old + j]
             graph.in_start[row] = position
         graph.in_capacity[row] = capacity
         position += capacity

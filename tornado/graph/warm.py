@@ -25,6 +25,9 @@ def warm_graph() -> None:
     graph.begin_reverse()
     graph.apply(ids[:1], ids[1:], weights, np.ones(1, np.int8), 0, 1)
     graph.end_reverse()
+    graph.begin_weights_in()
+    graph.weigh_in_lists(1)
+    graph.end_weights_in()
     graph.rows_of(ids)
     reader = EdgeReader(graph, graph.sequence)
     while not reader.step():

@@ -57,11 +57,15 @@ def program_source(name: str, function: Callable[..., object]) -> str:
 def compiled_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
     """A program's arguments as its compiled functions get them: a tuple of whole numbers becomes an int64 array.
 
-    So the type of an argument does not depend on how many numbers there are, and other parameters compile nothing.
+    One of floats, which must not be empty, becomes a float64 array. So the type of an argument does not depend on how many numbers there are, and other parameters compile nothing.
     """
-    return tuple(
-        np.array(value, np.int64)
-        if isinstance(value, tuple | list) and all(isinstance(number, int | np.integer) for number in value)
-        else value
-        for value in arguments
-    )
+    return tuple(map(_compiled_argument, arguments))
+
+
+def _compiled_argument(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        if all(isinstance(number, int | np.integer) for number in value):
+            return np.array(value, np.int64)
+        if all(isinstance(number, float) for number in value):
+            return np.array(value, np.float64)
+    return value

@@ -1,9 +1,17 @@
-"""What branch parts of compiled kinds have in common: the edges at their version, read for whoever stores or checks them."""
+"""What branch parts of compiled kinds have in common: their version by page, with the edges, for whoever stores or checks them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from ..graph import EdgeReader, EvolvingGraph
 from .snapshot_pages import SnapshotPages
+
+ColumnsOf = Callable[[NDArray[np.int32]], dict[str, NDArray[Any]]]
 
 
 class ReadsEdges:
@@ -11,12 +19,18 @@ class ReadsEdges:
 
     Attributes
     ----------
+    lease
+        Of its version, until the main loop forgets it.
+    vertices
+        Of this worker, that had been seen at the cut.
     reader
         Of its edges, while there is one.
     """
 
     graph: EvolvingGraph
-    version: int
+    lease: int | None = None
+    version: int = -1
+    vertices: int = 0
     reader: EdgeReader | None = None
     _pages: SnapshotPages | None = None
 
@@ -25,6 +39,19 @@ class ReadsEdges:
         if self.reader is None:
             self.reader = EdgeReader(self.graph, self.version)
         return self.reader.step()
+
+    def pages(self) -> SnapshotPages:
+        """Return vertices and, where they were read, edges by page; the branch must be over."""
+        if self._pages is None:
+            rows, columns_of = self._stored()
+            self._pages = SnapshotPages(
+                self.graph, rows=rows, columns_of=columns_of, vertices=self.vertices, reader=self.reader
+            )
+        return self._pages
+
+    def _stored(self) -> tuple[int, ColumnsOf]:
+        """How many rows there were at the version, and what is stored of rows."""
+        raise NotImplementedError
 
     def drop_edges(self) -> None:
         """Let go of the edges that were read."""

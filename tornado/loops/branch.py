@@ -13,7 +13,7 @@ from ..errors import InternalError, WorkerLost
 from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot
-from .statistics import BranchState, Progress
+from .statistics import BranchState, Progress, Start
 from .stored_snapshot import EdgeColumns
 from .values import Values
 from .vertex_program import VertexProgram
@@ -40,6 +40,8 @@ class Branch:
         What it runs, with its own parameters.
     iterates
         Whether it may find anything that its main loop does not have.
+    start
+        Whether it begins with the values that its main loop has (`warm`), or from the initial ones (`cold`).
     is_undirected
         Whether every edge of its graph is there in both directions, and both are one.
     error
@@ -66,6 +68,7 @@ class Branch:
         self.id = number
         self.loop = loop
         self.iterates = True
+        self.start: Start = "warm"
         self.program = program
         self.is_undirected = is_undirected
         self.error: BaseException | None = None

@@ -234,7 +234,9 @@ class MainLoop:
             stored = self.stream.stored.find(at)
             point = stored.fixed_point(self.kind.identity(program), self.name)
             if point is None:
-                return self._fork_stored(self, program, stored, max_iterations)
+                branch = self._fork_stored(self, program, stored, max_iterations)
+                branch.start = "cold"  # of a loop of its own, which has nothing but the graph
+                return branch
             vertices = stored.vertices(point)
         branch = self._branch(program, stored.snapshot_of(self.name))
         found = ColumnValues(vertices.ids, shown(vertices.values))
@@ -279,6 +281,7 @@ class MainLoop:
         self._parts.raise_failure()  # it may have failed, or been removed, while this waited
         branch = self._branch(program, snapshot or self.stream.snapshot_of_now(self.delay_bound))
         branch.iterates = max_iterations != 0
+        branch.start = "cold" if program.begins_cold(self.program) else "warm"
         number = branch.id
         self._branches[number] = branch
         branch.add_done_callback(self._forget)

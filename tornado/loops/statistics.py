@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
+
+Start = Literal["warm", "cold"]
+"""With which values a branch begins: those that its main loop has, or the initial ones."""
 
 
 class BranchState(Enum):

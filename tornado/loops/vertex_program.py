@@ -73,6 +73,10 @@ class VertexProgram:
         """Whether a branch with these parameters has to begin from the initial values, and not from those of a main loop."""
         return self != main
 
+    def begins_cold(self, main: VertexProgram) -> bool:
+        """Whether a branch with these parameters has no use for the values that a main loop has."""
+        return self.begins_anew(main)
+
     def checker(self) -> Checker | None:
         """Return what verifies its answers without any code of the loops; None: nothing does, and to ask for it is refused."""
         return None
@@ -120,7 +124,7 @@ class VertexProgram:
         ------
         InvalidArgument
             For an ``int`` field with anything but a 64-bit integer, a ``float`` field with anything but a number, or a
-            ``tuple[int, ...]`` field with anything but a tuple of 64-bit integers.
+            ``tuple[int, ...]`` or ``tuple[float, ...]`` field with anything but a tuple of these.
         """
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
@@ -135,8 +139,13 @@ class VertexProgram:
                 raise InvalidArgument(
                     f"{type(self).__name__}.{field.name} is {value!r} but must be a tuple of integers from -2^63 to 2^63-1"
                 )
-            is_bool = isinstance(value, bool | np.bool_)
-            if declared == "float" and (is_bool or not isinstance(value, int | float | np.number)):
+            if declared == "tuple[float, ...]" and not (
+                isinstance(value, tuple) and all(map(_is_number, value))
+            ):
+                raise InvalidArgument(
+                    f"{type(self).__name__}.{field.name} is {value!r} but must be a tuple of numbers"
+                )
+            if declared == "float" and not _is_number(value):
                 raise InvalidArgument(f"{type(self).__name__}.{field.name} is {value!r} but must be a number")
 
     @property
@@ -182,6 +191,10 @@ def first_refused(program: VertexProgram, batch: EdgeBatch) -> tuple[int, str, s
         return None
     first = int(np.flatnonzero(refused)[0])
     return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
 
 
 def _is_int64(value: object) -> bool:

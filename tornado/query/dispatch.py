@@ -420,6 +420,7 @@ def _ending(group: QueryGroup, request: QueryRequest, branch: BranchView) -> End
         snapshot=NamedSnapshot.of(branch.snapshot),
         progress=_progress(branch),
         certificate=branch.certificate,
+        start=branch.start,
         stopped_by=None if is_over else group.stopped_by or "max_iterations",
     )
 

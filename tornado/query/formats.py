@@ -88,6 +88,7 @@ def status_dict(status: QueryStatus) -> dict[str, Any]:
         "elapsed_s": round(status.elapsed_s, 6),
         "certificate": None if status.certificate is None else dict(status.certificate),
         "stopped_by": status.stopped_by,
+        "start": status.start,
     }
 
 

@@ -17,6 +17,7 @@ from ..records.edge_batch import EdgeBatch
 from ..records.operations import INSERT, REMOVE, REPLACE
 from .answers import Selection, all_unknown
 from .events import Done
+from .follower import INTERVAL_S, Changes, Follower, checked_interval
 from .ids import StringIds
 from .order import is_contradicted
 from .proofs import CLAIMS
@@ -345,6 +346,38 @@ class LoopHandle:
         )
         return QueryHandle(self._service, self._service.submit(request))
 
+    def follow(
+        self,
+        *,
+        moved_by: float | None = None,
+        interval_s: float = INTERVAL_S,
+        deadline_s: float | None = None,
+    ) -> Iterator[Changes]:
+        """Iterate over what is new in consecutive exact answers: everything first, then what changed, for as long as the loop runs.
+
+        Where values are labels of groups, groups have names that stay while they live: `Changes.groups` and `group_events`.
+        They begin with the labels when this is called. The iterator waits for whatever comes in next; close it to end.
+
+        Parameters
+        ----------
+        moved_by : float, optional
+            By how much a number must have moved from what was told of it to be told again; left out, it is whenever it has
+            changed. For values like ranks, of which each answer has all in other bits.
+        interval_s : float
+            The least pause between two answers, from 0.05 to 3600.
+        deadline_s : float, optional
+            How long each answer may take.
+
+        Raises
+        ------
+        InvalidArgument
+            When a number is not allowed, or values are labels, which do not move by anything.
+        ResultUnavailable
+            From the iterator: when an answer is not exact in time, or there is none.
+        """
+        follower = Follower(self._service, self.name, moved_by=moved_by, deadline_s=deadline_s)
+        return follower.changes(checked_interval(interval_s))
+
     def adopt(self) -> Mapping[str, Any]:
         """Have the loop take over the values of a branch that is forked now, although edges come meanwhile.
 
@@ -468,8 +501,9 @@ def _contradicts(checked: QueryResult, result: QueryResult) -> bool:
     certificate = result.certificate or {}
     if "order" not in certificate:
         return False
-    bound = float((checked.certificate or {})["bound"])
-    return is_contradicted(list(result.values), certificate.get("ties", []), checked.values, bound)
+    of_checked = checked.certificate or {}
+    ties, bound, norm = certificate.get("ties", []), float(of_checked["bound"]), str(of_checked["norm"])
+    return is_contradicted(list(result.values), ties, checked.values, bound, norm)
 
 
 def _agree(result: QueryResult, checked: QueryResult) -> bool:

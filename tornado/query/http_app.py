@@ -22,6 +22,7 @@ from .http_models import shown
 from .http_pushes import Pushes
 from .http_requests import HttpLimits, problem_response
 from .http_routes_batches import batch_routes
+from .http_routes_following import following_routes
 from .http_routes_loops import loop_routes, operator_routes
 from .http_routes_queries import Stopping, query_routes
 from .http_routes_readers import reader_routes
@@ -80,6 +81,7 @@ def create_app(
     app.include_router(stream_routes(service, pushes, loops, limits, bulkheads))
     app.include_router(batch_routes(service, limits, bulkheads))
     app.include_router(reader_routes(service, limits, bulkheads))
+    app.include_router(following_routes(service, limits, stopping, bulkheads))
     app.include_router(operator_routes(service, metrics, bulkheads))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)

@@ -191,6 +191,11 @@ class QueryStatusBody(BaseModel):
     elapsed_s: float
     certificate: CertificateBody | None = Field(description="null without values.")
     stopped_by: Literal["deadline", "max_iterations"] | None
+    start: Literal["warm", "cold"] | None = Field(
+        None,
+        description="Whether its branch began with the values of the loop, or, as its parameters have no use for these, anew; null "
+        "without a branch.",
+    )
     error: dict[str, Any] | None = Field(None, description="The problem document of a query that failed.")
     result: ResultBody | None = Field(None, description="With `wait_s`, where the query has finished.")
 
@@ -226,11 +231,11 @@ class ColumnBody(BaseModel):
     """A column of a table."""
 
     name: str
-    type: Literal["int64", "float64", "string"]
+    type: Literal["int64", "float64", "string", "list<int64>", "list<string>"]
 
 
 class TableBody(BaseModel):
-    """A table of an answer."""
+    """A table of an answer, or of what a follower is told."""
 
     name: str
     columns: list[ColumnBody]
@@ -251,6 +256,9 @@ class LoopBody(BaseModel):
     ids: Literal["int", "string"]
     rank: str
     tables: list[TableBody] = Field(description="What an answer has, and of what type.")
+    followed_tables: list[TableBody] = Field(
+        description="What is told who follows the loop: values and, where these are labels, groups and what becomes of them."
+    )
     offsets: dict[str, int]
     sources: dict[str, SourceBody]
     version: int | None

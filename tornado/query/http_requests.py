@@ -52,6 +52,8 @@ class HttpLimits:
         The greatest `wait_s`.
     event_streams : int
         How many clients may listen to events at once.
+    loop_followers : int
+        How many clients may follow loops at once; each costs 16 bytes a vertex and an answer whenever something came in.
     edge_requests : int
         How many bodies of edges are in memory at once.
     inline_rows : int
@@ -67,6 +69,7 @@ class HttpLimits:
     body_timeout_s: float = 60.0
     max_wait_s: float = 300.0
     event_streams: int = 64
+    loop_followers: int = 16
     edge_requests: int = 8
     inline_rows: int = 100_000
     look_timeout_s: float = 2.0

@@ -165,6 +165,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
         "ids": service.codec_of(loop.stream_name).kind,
         "rank": service.rank(name),
         "tables": service.form(name).tables,
+        "followed_tables": service.form(name).followed_tables,
     }
 
 

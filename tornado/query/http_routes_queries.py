@@ -13,7 +13,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 from fastapi import APIRouter
 from fastapi import Query as Parameter
@@ -94,18 +94,25 @@ WaitParameter = Annotated[
 ]
 
 
+class Wakeable(Protocol):
+    """Something that is waited for on the event loop."""
+
+    def wake(self) -> None:
+        """Let those who wait go on."""
+
+
 class Stopping:
     """Wakes everything that waits on the event loop when the server stops."""
 
     def __init__(self) -> None:
         self.is_set = False
-        self._waiting: set[Done] = set()
+        self._waiting: set[Wakeable] = set()
 
-    def add(self, done: Done) -> None:
+    def add(self, done: Wakeable) -> None:
         """Wake this one when the server stops."""
         self._waiting.add(done)
 
-    def remove(self, done: Done) -> None:
+    def remove(self, done: Wakeable) -> None:
         """Forget one that waits no more."""
         self._waiting.discard(done)
 

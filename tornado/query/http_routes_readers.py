@@ -1,31 +1,33 @@
 """`/v1/loops/{name}/readers`: what changed between two exact answers, for those who follow a loop; see `ResultHistory`.
 
 A reader asks an exact query without vertices, has its answer kept under its own name, and reads what changed since another one
-that is kept. Every call may be made again.
+that is kept: values, and where these are labels, the groups by names that stay. Every call may be made again.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
+import pyarrow as pa
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
 from fastapi import Query as Parameter
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ..errors import InvalidArgument
 from ..storage import open_store
 from .answers import WholeAnswer
-from .formats import ARROW, FORMATS, JSON
+from .follower import batch_of, followed_answer
+from .following import VALUES, checked_moved_by, require_table
+from .formats import ARROW, JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body
 from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
 from .ids import INT64_MAX
-from .query import Query, QueryState
+from .query import Query
 from .result_history import ResultHistory
-from .rows import Page
 from .service import QueryService
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
@@ -41,6 +43,18 @@ class KeepBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     query: str
+    after: int | None = Field(
+        default=None,
+        description="What this reader was told before: a version that is kept, or 0 for nothing; the newest before this one "
+        "where it is left out.",
+        ge=0,
+        le=INT64_MAX,
+    )
+    moved_by: float | None = Field(
+        default=None,
+        description="By how much a number must have moved from what this reader was told of it to be told again; whenever it has "
+        "changed where it is left out.",
+    )
 
 
 class KeptBody(BaseModel):
@@ -58,37 +72,47 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
 
     @router.post("", response_model=KeptBody)
     async def keep(request: Request, name: LoopName, reader: ReaderName) -> Response:
-        """Keep the answer of an exact query that has ended, for this reader."""
+        """Keep the answer of an exact query that has ended, for this reader; one that is kept already stays as it is."""
         refuse_unknown_parameters(request, [])
         loop, intake = name, service.served(service.loop(name)).intake
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.small_body_bytes, timeout_s=limits.body_timeout_s
         )
-        query = service.get(
-            parse_body(KeepBody, body, "which answer to keep", '{"query": "8eeb5bcdfc3249fb"}').query
-        )
-        version, answer = _exact(query, loop)
+        wanted = parse_body(KeepBody, body, "which answer to keep", '{"query": "8eeb5bcdfc3249fb"}')
+        form = service.form(loop)
+        moved_by = checked_moved_by(wanted.moved_by, form, loop)
+        version, answer = _exact(service.get(wanted.query), loop)
 
         def stored() -> None:
             intake.save_names()  # the ids of the result count on them
-            results.keep(loop, reader, version, *answer.arrays())
+            results.keep(
+                loop, reader, version, *answer.arrays(), form=form, after=wanted.after, moved_by=moved_by
+            )
 
         await bulkheads.histories.run(stored)
         return JsonResponse({"version": version})
 
     @router.get("", responses={200: {"content": {ARROW: {}}, "description": "An Arrow stream."}})
     async def changes(
-        request: Request, name: LoopName, reader: ReaderName, after: Version, up_to: Version
+        request: Request,
+        name: LoopName,
+        reader: ReaderName,
+        after: Version,
+        up_to: Version,
+        table: Annotated[str, Parameter(description="One of the loop's `followed_tables`.")] = VALUES,
     ) -> Response:
-        """Read what is new or has another value at `up_to` than at `after`: `vertex` and `value`."""
-        refuse_unknown_parameters(request, ["after", "up_to"])
+        """Read what a reader is told at `up_to` that was told of `after`: what is new or has another value, and of groups."""
+        refuse_unknown_parameters(request, ["after", "up_to", "table"])
         loop = service.loop(name).name
+        form = service.form(loop)
+        require_table(table, form, loop)
 
         def rendered() -> bytes:
-            ids, values = results.changes(loop, reader, after, up_to)
-            form = service.form(loop)
-            rows = form.named(form.decoded(ids, values))
-            return b"".join(FORMATS[ARROW].stream([rows], Page(rows, (), None)))
+            batch = batch_of(results.changes(loop, reader, after, up_to, form=form), table, loop)
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch)
+            return bytes(sink.getvalue())
 
         return Response(await bulkheads.histories.run(rendered), media_type=ARROW)
 
@@ -104,17 +128,16 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
 
 
 def _exact(query: Query, loop: str) -> tuple[int, WholeAnswer]:
-    status, answer = query.status(asks=False), query.answer
-    snapshot = status.snapshot
-    is_exact = status.state is QueryState.CONVERGED and status.certificate == {"kind": "exact"}
-    if query.request.loop != loop or not is_exact or snapshot is None or not isinstance(answer, WholeAnswer):
+    if query.request.parameters:
+        raise InvalidArgument(
+            f"the query {query.id} has parameters of its own, so its answer cannot be compared with others"
+        )
+    found = followed_answer(query, loop)
+    if found is None:
         raise InvalidArgument(
             f"the query {query.id} of loop {query.request.loop!r} ({query.state.value}) has no exact answer of all "
             f"vertices of loop {loop!r} to keep",
             hint='Ask {"loop": …} without vertices, top or mode, wait for its end, and name that query.',
         )
-    if query.request.parameters:
-        raise InvalidArgument(
-            f"the query {query.id} has parameters of its own, so its answer cannot be compared with others"
-        )
+    snapshot, _, answer = found
     return snapshot.version, answer

@@ -1,8 +1,9 @@
-"""Top k with a proof of order: which of the best are certainly in the right order, by how far all values together are from the exact ones at most (in L1).
+"""Top k with a proof of order: which of the best are certainly in the right order, by how far values are from the exact ones at most.
 
-Of two values one may be too high by some part of the bound and the other too low by what is left of it, and nothing else may be wrong
-then. So two whose difference is greater than the bound are in the right order, and of no smaller difference is that certain.
-What is proved of neighbours holds for all between whom they stand. Pure functions of values.
+Where the bound is one of all values together (L1), one of two values may be too high by some part of it and the other too low by what is
+left, and nothing else may be wrong then. So two whose difference is greater than the bound are in the right order, and of no smaller
+difference is that certain. Where it is one of each value, as a share of it, it is the difference as a share of the sum of both that
+counts (`value_types.gaps`). What is proved of neighbours holds for all between whom they stand. Pure functions of values.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from ..loops.kind import kind_of_program
 from ..loops.vertex_program import VertexProgram
-from ..value_types import ValueArray
+from ..value_types import ValueArray, gaps
 from .ids import Vertex
 from .request import Mode, QueryRequest
 
@@ -32,7 +33,7 @@ def may_end_with_order(program: VertexProgram, request: QueryRequest) -> bool:
     return request.top is not None and request.top <= MOST_ORDERED and kind_of_program(program).proves_order
 
 
-def ties_of(values: ValueArray, bound: float) -> Places:
+def ties_of(values: ValueArray, bound: float, norm: str = "l1") -> Places:
     """Return the places, from 1, of which it is not certain who comes first: first and last of each run.
 
     Parameters
@@ -41,41 +42,51 @@ def ties_of(values: ValueArray, bound: float) -> Places:
         Best first.
     bound
         How far they are from the exact ones.
+    norm
+        In which norm that is.
 
     Examples
     --------
     >>> ties_of(np.array([9.0, 5.0, 4.5, 4.1, 1.0, 0.5]), 0.5)
     [[2, 4], [5, 6]]
+    >>> ties_of(np.array([9.0, 5.0, 4.5, 4.1, 1.0, 0.5]), 0.1, "relative")
+    [[2, 4]]
     >>> ties_of(np.array([9.0, 5.0, 4.5, 4.1, 1.0, 0.5]), 0.1)
     []
     """
-    is_close = ~(np.abs(np.diff(values)) > bound)
+    is_close = ~(gaps(values, norm) > bound)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_close, [False]])))
     return [[first + 1, last + 1] for first, last in edges.reshape(-1, 2).tolist()]
 
 
-def order_of(values: ValueArray, bound: float) -> dict[str, Any]:
+def order_of(values: ValueArray, bound: float, norm: str = "l1") -> dict[str, Any]:
     """Return what a certificate says of the order of the best, and of the last of them before the rest.
 
     Parameters
     ----------
     values
         Those of the best and, where there are more, of one after them.
-    bound
+    bound, norm
         See `ties_of`.
     """
-    ties = ties_of(values, bound)
+    ties = ties_of(values, bound, norm)
     return {"order": "partial", "ties": ties} if ties else {"order": "proved"}
 
 
-def is_contradicted(best: Sequence[Vertex], ties: Places, values: Mapping[Vertex, Any], bound: float) -> bool:
+def is_contradicted(
+    best: Sequence[Vertex],
+    ties: Places,
+    values: Mapping[Vertex, Any],
+    bound: float,
+    norm: str = "l1",
+) -> bool:
     """Whether other values, of all vertices and with a bound of their own, show that some order is wrong that was said to be proved.
 
     Parameters
     ----------
     best
         Vertices, best first.
-    ties
+    ties, norm
         See `ties_of`.
     """
     tied = {place for first, last in ties for place in range(first, last)}
@@ -83,5 +94,10 @@ def is_contradicted(best: Sequence[Vertex], ties: Places, values: Mapping[Vertex
     others = [float(value) for vertex, value in values.items() if vertex not in set(best)]
     if others:
         found.append(max(others))
-    pairs = pairwise(found)
-    return any(after - before > bound for place, (before, after) in enumerate(pairs, 1) if place not in tied)
+    apart = gaps(np.array(found, np.float64), norm).tolist()
+    pairs = zip(pairwise(found), apart, strict=True)
+    return any(
+        after > before and gap > bound
+        for place, ((before, after), gap) in enumerate(pairs, 1)
+        if place not in tied
+    )

@@ -30,20 +30,28 @@ def is_vertex(field: dataclasses.Field[Any]) -> bool:
     return bool(field.metadata.get("vertex", field.name in {"source", "sources"}))
 
 
+def most_in(field: dataclasses.Field[Any]) -> int:
+    """Return how many entries a parameter that is a list may have: `field(metadata={"most": 100_000})`, else 1,000."""
+    return int(field.metadata.get("most", MOST_IN_LIST))
+
+
 def check_parameters(program: Any, given: Mapping[str, Any], codec: IdCodec) -> None:
-    """Check names and types, not whether a named vertex was seen.
+    """Check names, types and what the program says of values, not whether a named vertex was seen.
 
     Raises
     ------
     UnknownField
         For a parameter that the program does not have.
     InvalidArgument
-        For a value of another type than its field, naming both; or a parameter that is fixed where the loop is started.
+        For a value of another type than its field, naming both; for a parameter that is fixed where the loop is started, or that
+        the program refuses.
     """
-    _converted(program, given, codec, look_up=False)
+    values = _converted(program, given, codec, look_up=False)
     fixed: frozenset[str] = getattr(program, "fixed_parameters", frozenset())
     if not fixed.isdisjoint(given):
         program.require_free(given)
+    if values and hasattr(program, "check_parameters"):
+        program.with_parameters(_with_numbers(program, values)).check_parameters()
 
 
 def parameters_inside(program: Any, given: Mapping[str, Any], codec: IdCodec) -> dict[str, Any]:
@@ -114,9 +122,9 @@ def _converted(program: Any, given: Mapping[str, Any], codec: IdCodec, *, look_u
         hint, several = hints.get(name), typing.get_args(hints.get(name))
         if several[1:] != (...,):
             converted[name] = convert(name, value, hint)
-        elif isinstance(value, list | tuple) and len(value) > MOST_IN_LIST:
+        elif isinstance(value, list | tuple) and len(value) > most_in(fields[name]):
             raise InvalidArgument(
-                f"parameter {name} has {len(value)} entries, more than {MOST_IN_LIST}",
+                f"parameter {name} has {len(value)} entries, more than {most_in(fields[name])}",
                 hint="Every vertex looks at each of them when a loop or a branch begins.",
             )
         elif isinstance(value, list | tuple):
@@ -126,6 +134,22 @@ def _converted(program: Any, given: Mapping[str, Any], codec: IdCodec, *, look_u
         else:
             raise InvalidArgument(f"parameter {name} is {value!r} but must be a list")
     return converted
+
+
+def _with_numbers(program: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with some number for each name of a vertex, equal where names are: which one it has is not looked up yet."""
+    numbers: dict[str, int] = {}
+
+    def number(name: Any) -> Any:
+        return numbers.setdefault(name, len(numbers)) if isinstance(name, str) else name
+
+    of_vertices = {field.name for field in dataclasses.fields(program) if is_vertex(field)}
+    return {
+        name: value
+        if name not in of_vertices
+        else (tuple(map(number, value)) if isinstance(value, tuple) else number(value))
+        for name, value in values.items()
+    }
 
 
 def _vertex(name: str, value: Any, _: Any, *, codec: IdCodec, look_up: bool) -> Any:

@@ -22,7 +22,7 @@ from .timer import Entry
 
 if TYPE_CHECKING:
     from ..loops.snapshot import Snapshot
-    from ..loops.statistics import LoopStatistics, Progress
+    from ..loops.statistics import LoopStatistics, Progress, Start
 
 
 class QueryState(Enum):
@@ -90,6 +90,9 @@ class QueryStatus:
         "deadline" or "max_iterations", where the state is `DEADLINE`.
     has_result : bool
         Whether there are values to read.
+    start : str, optional
+        Whether its branch began with the values that the loop had ("warm"), or from the initial ones, since its parameters have no use
+        for these ("cold"); None while it has no branch, and where it needs none.
     """
 
     id: str
@@ -103,6 +106,7 @@ class QueryStatus:
     stopped_by: str | None
     has_result: bool
     error: BaseException | None
+    start: Start | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,7 @@ class Ending:
     certificate: Mapping[str, Any] | None = None
     stopped_by: str | None = None
     error: BaseException | None = None
+    start: Start | None = None
 
 
 class Query:
@@ -245,6 +250,7 @@ class Query:
                 stopped_by=None,
                 has_result=False,
                 error=None,
+                start=None if branch is None else branch.start,
             )
         return QueryStatus(
             id=self.id,
@@ -258,4 +264,5 @@ class Query:
             stopped_by=ending.stopped_by,
             has_result=ending.answer is not None,
             error=ending.error,
+            start=ending.start,
         )

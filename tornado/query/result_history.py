@@ -1,9 +1,10 @@
 """Exact results that a reader has been told of, kept until it has read what changed between them.
 
 Whoever follows a loop asks for an exact answer now and then, and wants only what is new in it; after a crash it asks again for
-the same stretch, and must get the same rows. So each answer that it will refer to is stored first, whole, as one version of a
-line of its own (`LOOP/readers/READER`), under the version of the loop that it is for. The difference of two of them is computed
-when it is read, and an answer is let go of when the reader says that it has read beyond it.
+the same stretch, and must get the same rows. So what it is told by each answer that it will refer to is stored first, whole, as one
+version of a line of its own (`LOOP/readers/READER`), under the version of the loop that it is for: the value that it was told of each
+vertex last, and the names of groups (`following.py`). Both depend on what it was told before, which is said when an answer is kept.
+The difference of two answers is computed when it is read, and one is let go of when the reader says that it has read beyond it.
 
 Guarantees: the changes between two versions are the same whenever they are read, after a restart on a durable store too; a
 version that is no longer there is an error, never another answer. Left out on purpose: storing differences. They would be
@@ -12,6 +13,7 @@ smaller, and could not be read from anywhere but the version before.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -20,11 +22,21 @@ from ..clock import Clock
 from ..errors import InvalidArgument, StoreCorrupt
 from ..storage.versioned_store import VersionedStore
 from ..value_types import FLOAT64, INT64, Ids, ValueArray
+from .following import Difference, Told
+from .group_names import Grouping
+from .rows import AnswerForm
 
 READERS = 16
 # The key says of what type the values are; a version has one of the two.
 _KEYS = {FLOAT64: b"values", INT64: b"values/int64"}
+# What groups are called whose name is not their label: labels, then names.
+_NAMES = b"names"
+# Of which version the reader was told before.
+_AFTER = b"after"
 _ROW_BYTES = 16
+
+
+_BEGIN_ANEW = "The loop began anew, or others read it since. Begin anew too: a Spark query with a new checkpointLocation."
 
 
 class ResultHistory:
@@ -46,8 +58,19 @@ class ResultHistory:
         self._clock = clock
         self._lock = Lock()
 
-    def keep(self, loop: str, reader: str, version: int, ids: Ids, values: ValueArray) -> None:
-        """Store an exact result.
+    def keep(
+        self,
+        loop: str,
+        reader: str,
+        version: int,
+        ids: Ids,
+        values: ValueArray,
+        *,
+        form: AnswerForm,
+        after: int | None = None,
+        moved_by: float = 0.0,
+    ) -> None:
+        """Store what a reader is told by an exact result. One that is kept already, behind the same one, stays as it is.
 
         Parameters
         ----------
@@ -55,44 +78,53 @@ class ResultHistory:
             Of the loop, that it is for.
         ids, values : int64[n], float64[n] or int64[n]
             Every vertex once, ascending.
+        form : AnswerForm
+            Of the loop.
+        after : int, optional
+            What the reader was told before: the version of a result that is kept, or 0 for nothing; left out, the newest before
+            this one.
+        moved_by : float
+            By how much a number must have moved from what was told to be told again.
 
         Raises
         ------
         InvalidArgument
-            When the reader has one of a later version: the loop began anew.
+            When the reader has one of a later version, as `after` or otherwise: the loop began anew. Or `after` is not kept.
         StoreError
             When it cannot be stored.
         """
-        page = np.ascontiguousarray(ids).tobytes() + np.ascontiguousarray(values).tobytes()
-        key = _KEYS[values.dtype]
-        others = [other for other in _KEYS.values() if other != key]
         line = _line(loop, reader)
         with self._lock:
-            if not self._store.versions(line):
+            kept = self._store.versions(line)
+            if after is not None and after > version:
+                raise InvalidArgument(
+                    f"the answer is of version {version} of loop {loop!r}, but the reader {reader!r} was told of version {after}",
+                    hint=_BEGIN_ANEW,
+                )
+            if version in kept and (after in (None, version) or after == self._after(line, version)):
+                return
+            if after is None:
+                after = max((other for other in kept if other < version), default=0)
+            told = Told.first(ids, values, form)
+            if after:
+                told = self._read(loop, reader, after, form).next(ids, values, form, moved_by=moved_by)
+            if not kept:
                 self._make_room(loop)
             moment = repr(self._clock.now().timestamp()).encode()
-            self._store.write(line, version, {key: page}, deletes=others, metadata=moment)
+            items, deletes = _pages(told)
+            items[_AFTER] = str(after).encode()
+            self._store.write(line, version, items, deletes=deletes, metadata=moment)
 
-    def changes(self, loop: str, reader: str, after: int, up_to: int) -> tuple[Ids, ValueArray]:
-        """Return the vertices that are new or have another value at `up_to` than at `after`, with that value, ascending.
-
-        Version 0 is the loop before its first record, which has no vertex.
+    def changes(self, loop: str, reader: str, after: int, up_to: int, *, form: AnswerForm) -> Difference:
+        """Return what is new at `up_to` for a reader that was told of `after`. Version 0 is the loop before its first record.
 
         Raises
         ------
         InvalidArgument
             When one of the two results is not kept.
         """
-        new_ids, new_values = self._read(loop, reader, up_to)
-        if after == 0:
-            return new_ids, new_values
-        old_ids, old_values = self._read(loop, reader, after)
-        if not len(old_ids) or old_values.dtype != new_values.dtype:
-            return new_ids, new_values
-        places = np.minimum(np.searchsorted(old_ids, new_ids), len(old_ids) - 1)
-        # By their bits: a NaN is the same value as itself.
-        same = (old_ids[places] == new_ids) & (old_values.view(np.int64)[places] == new_values.view(np.int64))
-        return new_ids[~same], new_values[~same]
+        now = self._read(loop, reader, up_to, form)
+        return Difference(self._read(loop, reader, after, form) if after else None, now, form)
 
     def forget(self, loop: str, reader: str, before: int) -> None:
         """Delete the results before a version."""
@@ -100,22 +132,29 @@ class ResultHistory:
             if self._store.versions(_line(loop, reader)):
                 self._store.delete_before(_line(loop, reader), before)
 
-    def _read(self, loop: str, reader: str, version: int) -> tuple[Ids, ValueArray]:
+    def _read(self, loop: str, reader: str, version: int, form: AnswerForm) -> Told:
         line = _line(loop, reader)
         kept = self._store.versions(line)
         if version not in kept:
             raise InvalidArgument(
                 f"the result of loop {loop!r} at version {version} is not kept for the reader {reader!r}, which has "
                 + (", ".join(map(str, kept)) or "none"),
-                hint="The loop began anew, or others read it since. Begin anew too: a Spark query with a new "
-                "checkpointLocation.",
+                hint=_BEGIN_ANEW,
             )
         for dtype, key in _KEYS.items():
             page = self._store.read(line, key, version)
             if page is not None and not len(page) % _ROW_BYTES:
                 count = len(page) // _ROW_BYTES
-                return np.frombuffer(page, np.int64, count), np.frombuffer(page, dtype, count, 8 * count)
+                ids = np.frombuffer(page, np.int64, count)
+                values: ValueArray = np.frombuffer(page, dtype, count, 8 * count)
+                told = Told.first(ids, values, form)
+                names = self._store.read(line, _NAMES, version)
+                return told if told.grouping is None or not names else _renamed(told, told.grouping, names)
         raise StoreCorrupt(f"the line {line} has no result at version {version}")
+
+    def _after(self, line: str, version: int) -> int | None:
+        page = self._store.read(line, _AFTER, version)
+        return None if page is None else int(page)
 
     def _make_room(self, loop: str) -> None:
         prefix = _line(loop, "")
@@ -125,6 +164,25 @@ class ResultHistory:
 
     def _last_s(self, line: str) -> float:
         return float(self._store.metadata(line, max(self._store.versions(line))) or 0)
+
+
+def _pages(told: Told) -> tuple[dict[bytes, bytes], list[bytes]]:
+    """Return the pages of what was told, and which ones of earlier versions end here."""
+    key = _KEYS[told.values.dtype]
+    items = {key: np.ascontiguousarray(told.ids).tobytes() + np.ascontiguousarray(told.values).tobytes()}
+    if told.grouping is not None:
+        renamed = told.grouping.names != told.grouping.own_labels
+        items[_NAMES] = told.grouping.own_labels[renamed].tobytes() + told.grouping.names[renamed].tobytes()
+    return items, [other for other in (*_KEYS.values(), _NAMES) if other not in items]
+
+
+def _renamed(told: Told, grouping: Grouping, page: bytes) -> Told:
+    """Return what was told, with the names that groups had which are not their labels."""
+    count = len(page) // _ROW_BYTES
+    labels, names = np.frombuffer(page, np.int64, count), np.frombuffer(page, np.int64, count, 8 * count)
+    own = grouping.own_labels.copy()
+    own[np.searchsorted(grouping.own_labels, labels)] = names
+    return replace(told, grouping=replace(grouping, names=own))
 
 
 def _line(loop: str, reader: str) -> str:

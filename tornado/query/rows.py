@@ -102,6 +102,28 @@ class AnswerForm:
         return [{"name": "values", "columns": [vertex, {"name": "value", "type": self.value_type}]}]
 
     @property
+    def has_groups(self) -> bool:
+        """Whether values are labels of groups: ids of vertices, each of which has one."""
+        return self.values_are_ids and dtype_of(self.worst) == INT64
+
+    @property
+    def followed_tables(self) -> list[dict[str, Any]]:
+        """The tables that are told who follows a loop, as `tables`."""
+        of_id = "int64" if self.codec.kind == "int" else "string"
+        groups = [("vertex", of_id), ("group", of_id)]
+        events = [
+            ("kind", "string"),
+            ("from", f"list<{of_id}>"),
+            ("into", f"list<{of_id}>"),
+            ("sizes", "list<int64>"),
+        ]
+        of_groups = [
+            {"name": name, "columns": [{"name": column, "type": kind} for column, kind in columns]}
+            for name, columns in (("groups", groups), ("group_events", events))
+        ]
+        return self.tables + (of_groups if self.has_groups else [])
+
+    @property
     def no_rows(self) -> Rows:
         """No row, of the types that rows have."""
         empty = Rows([], np.empty(0, dtype_of(self.worst)), np.empty(0, np.bool_))
@@ -139,4 +161,4 @@ class AnswerForm:
 
     @property
     def _are_named(self) -> bool:
-        return self.values_are_ids and self.codec.kind == "string" and dtype_of(self.worst) == INT64
+        return self.has_groups and self.codec.kind == "string"

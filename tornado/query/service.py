@@ -462,9 +462,9 @@ class QueryService:
         """Return how a query ends with the values of its branch."""
         answer = self._read(request, values, shared)
         certificate = ending.certificate or NONE
-        if not isinstance(answer, SmallAnswer) or answer.ranked is None or certificate.get("norm") != "l1":
+        if not isinstance(answer, SmallAnswer) or answer.ranked is None or "norm" not in certificate:
             return replace(ending, answer=answer)
-        order = order_of(answer.ranked, certificate["bound"])
+        order = order_of(answer.ranked, certificate["bound"], certificate["norm"])
         if order["order"] == "proved":  # that is what was asked, however far the values are
             ending = replace(ending, state=QueryState.CONVERGED, stopped_by=None)
         return replace(ending, answer=answer, certificate={**certificate, **order})

@@ -14,6 +14,7 @@ import pytest
 from apps.pagerank import PageRank
 from tests.kinds.accumulative.truth import Multigraph, distance, pagerank
 from tornado.engine import SimulationEngine
+from tornado.kinds.accumulative import branch_processor, main_processor, processor
 from tornado.kinds.accumulative import loop_columns as names
 from tornado.loops import BranchState, Master
 from tornado.records.edge_batch import EdgeBatch
@@ -74,9 +75,18 @@ def values_of(values):
 
 
 def run(seed, *, batches=8):
-    """One schedule: records, forks of no iterations and others, some of them stopped."""
+    """One schedule, see `run_schedule`."""
     random = Random(seed)
     workers = random.choice([1, 2, 2, 3, 4])
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (main_processor, branch_processor):
+            # In small graphs most would be pulled: half of the schedules only push.
+            patch.setattr(module, "DENSE_SHARE", 0 if seed % 2 else processor.DENSE_SHARE)
+        run_schedule(random, workers, seed, batches)
+
+
+def run_schedule(random, workers, seed, batches):
+    """Records, forks of no iterations and others, some of them stopped."""
     bound = random.choice([1, 2, 5, 64, None])
     alive, truth, asked = [], Multigraph(), []
     with Master(None, workers, SimulationEngine(workers, seed=seed)) as master:

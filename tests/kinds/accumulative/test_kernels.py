@@ -1,5 +1,7 @@
 """The kernels by themselves, on one worker: announcing and pulling come to the direct solve, and what they sum stays summed."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,7 @@ class Loop:
         self.kernel = self.program.kernel()
         warm(self.kernel, self.program.arguments())
         self.graph = EvolvingGraph(PartitionMap.even(1))
+        self.graph.begin_weights_in()
         self.state = SumState(worker=0, workers=1)
         self.truth = Multigraph()
         self.arguments = compiled_arguments(self.program.arguments())
@@ -46,7 +49,10 @@ class Loop:
 
     def measure(self, state=None):
         state = state or self.state
-        self.kernel.measure(self.graph.addresses, state.addresses, 0, FUEL)
+        if not state.counters[names.PULLS]:
+            state.begin_pulling()
+        self.kernel.measure(self.graph.addresses, state.addresses, 0, state.rows_seen, FUEL)
+        state.counters[names.PULLS] = 0
         self.kernel.add_up(state.addresses, self.arguments)
 
     def values(self, state=None):
@@ -133,15 +139,46 @@ def test_what_weighs_little_is_there_again_when_what_weighs_much_is_gone():
     assert distance(loop.values(), loop.expected()) <= loop.bound() + TRUTH <= 1e-9
 
 
+def test_an_out_weight_is_exact_whatever_comes_and_goes():
+    """All weights from 1e-12 to 1e12 with all their digits: two numbers of 64 bits would not hold the sum of some."""
+    loop, light, heavy = Loop(), 1.2345678901234567e-12, [1e12, 1e12 / 3, 7e11 / 9, 1.1e-6 / 7, 2e4 / 3]
+    loop.apply(EdgeBatch.of([1] * 6, range(2, 8), [light, *heavy]))
+    row = loop.graph.rows_of(np.array([1]))[0]
+    assert loop.state.columns.weight[row] == math.fsum([light, *heavy])
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [1, 3, 0, 2, 4]):
+        ends = np.array([3 + place for place in order])
+        weights = np.array([heavy[place] for place in order])
+        loop.apply(EdgeBatch(np.ones(5, np.int64), ends, weights, np.full(5, -1, np.int8)))
+        assert loop.state.columns.weight[row] == light
+        loop.apply(EdgeBatch(np.ones(5, np.int64), ends, weights, np.ones(5, np.int8)))
+
+
+def test_no_value_is_negative_where_a_sum_that_lost_its_digits_is():
+    loop = Loop()
+    loop.apply(EdgeBatch.of([1], [2]))
+    row = loop.graph.rows_of(np.array([2]))[0]
+    loop.state.columns.heard[row] = -9.0
+    loop.kernel.add_up(*loop.loop[1:])
+    values, greatest = np.zeros(2), np.zeros(2)
+    loop.kernel.read_values(
+        loop.state.addresses, loop.arguments, loop.graph.rows_of(np.array([1, 2])), values
+    )
+    assert values.tolist() == [1.0, 1.0]
+    assert loop.state.totals[names.MASS] == 2.0
+    assert loop.kernel.find_greatest(loop.state.addresses, loop.arguments, greatest) == 2
+    assert greatest.tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sweeps_come_to_the_direct_solve_with_the_base_aimed(weighted):
     random, loop = np.random.default_rng(6), Loop()
     loop.apply(records(random, vertices=200, size=800, weighted=weighted))
     kernel, totals = loop.kernel, loop.state.totals
+    loop.state.begin_pulling()
     for _ in range(200 if weighted else 25):
-        totals[[names.CHANGE, names.FLOW, names.MASS]] = 0.0
-        assert kernel.sweep(*loop.loop, 0, FUEL) == loop.graph.rows
-        totals[names.BASE] = (totals[names.MASS] - 0.85 * totals[names.FLOW]) / loop.graph.rows
+        totals[[names.CHANGE, names.FLOW, names.SWEPT_MASS]] = 0.0
+        assert kernel.sweep(*loop.loop, 0, loop.graph.rows, FUEL) == loop.graph.rows
+        totals[names.BASE] = (totals[names.SWEPT_MASS] - 0.85 * totals[names.FLOW]) / loop.graph.rows
     loop.measure()
     loop.check_sums()
     assert loop.bound() <= 1e-9
@@ -156,7 +193,8 @@ def test_a_branch_sees_the_edges_of_its_lease_whatever_comes_and_goes(weighted):
     lease, version = loop.graph.lease()
     branches = [SumState(worker=0, workers=1, rows=loop.graph.rows) for _ in range(2)]
     for branch in branches:
-        loop.kernel.fork(loop.graph.addresses, loop.state.addresses, branch.addresses)
+        loop.state.copy_to(branch)
+        loop.kernel.fork(loop.graph.addresses, loop.state.addresses, branch.addresses, False)
         branch.counters[names.VERSION] = version
     expected = loop.expected()
     for _ in range(3):
@@ -171,8 +209,9 @@ def test_a_branch_sees_the_edges_of_its_lease_whatever_comes_and_goes(weighted):
     loop.kernel.announce(*arguments, FUEL)
     arguments = (loop.graph.addresses, pulled.addresses, loop.arguments)
     loop.kernel.add_up(*arguments[1:])
+    pulled.begin_pulling()
     for _ in range(200):
-        loop.kernel.sweep(*arguments, 0, FUEL)
+        loop.kernel.sweep(*arguments, 0, pulled.rows_seen, FUEL)
     loop.measure(pulled)
     if weighted:
         loop.measure(pushed)
@@ -230,13 +269,15 @@ def test_a_sweep_that_is_cut_short_in_the_middle_of_lists_comes_to_the_same(weig
     for fuel in (3, FUEL):
         loop = Loop()
         loop.apply(batch)
+        rows = loop.graph.rows
+        loop.state.begin_pulling()
         for _ in range(3):
             row = 0
-            while row < loop.graph.rows:
-                row = loop.kernel.sweep(*loop.loop, row, fuel)
+            while row < rows:
+                row = loop.kernel.sweep(*loop.loop, row, rows, fuel)
         row = 0
-        while row < loop.graph.rows:
-            row = loop.kernel.measure(loop.graph.addresses, loop.state.addresses, row, fuel)
+        while row < rows:
+            row = loop.kernel.measure(*loop.loop[:2], row, rows, fuel)
         loop.kernel.add_up(*loop.loop[1:])
         found.append([loop.state.totals[name] for name in (names.ABSOLUTE, names.MASS, names.DRIFT)])
     assert found[0] == pytest.approx(found[1], rel=1e-12)

@@ -154,6 +154,7 @@ def test_a_bound_that_does_not_count_what_waits_is_found(monkeypatch):
     assert finds_something()
 
 
+@pytest.mark.soak
 def test_a_proof_that_takes_less_than_it_must_is_found(monkeypatch):
     def load(functions):
         text = generated_source(functions)

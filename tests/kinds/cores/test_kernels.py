@@ -9,6 +9,7 @@ import pytest
 from tests.kinds.conformance import Prefix
 from tests.kinds.cores.naive import core_numbers, liftable_sets, neighbours, supported
 from tests.kinds.rounds.changes import changes
+from tests.shortened import shortened
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.kernel_modules import load_module
 from tornado.kinds.cores import loop_columns as names
@@ -172,7 +173,7 @@ IN_THE_KERNEL = {
 }
 
 
-@pytest.mark.parametrize("name", IN_THE_KERNEL)
+@pytest.mark.parametrize("name", shortened(list(IN_THE_KERNEL), 2))
 def test_a_broken_kernel_is_found(name):
     there, instead = IN_THE_KERNEL[name]
     text = generated_source()

@@ -11,6 +11,7 @@ from tests.kinds.conformance import Prefix
 from tests.kinds.rounds.changes import batch_of, changes
 from tests.kinds.rounds.naive import labels_after, neighbours
 from tests.kinds.rounds.programs import Downstream
+from tests.shortened import in_soak
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.kinds.rounds import loop_columns as names
 from tornado.kinds.rounds.loop_columns import NEVER
@@ -117,7 +118,7 @@ def program(request):
     return PROGRAMS[request.param]
 
 
-@pytest.mark.parametrize("fuel", [1, 3, 40, 1 << 30])
+@pytest.mark.parametrize("fuel", [1, in_soak(3), 40, in_soak(1 << 30)])
 def test_every_cell_is_that_of_the_naive_twin_after_every_batch(program, fuel):
     for seed in range(6):
         alone = Alone(program, fuel)

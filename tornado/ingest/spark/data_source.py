@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from ...errors import NotSupported
-from .change_reader import ChangeReader
+from ...errors import InvalidArgument, NotSupported
+from .change_reader import ChangeReader, FollowedTable
 from .options import SourceOptions
 from .reader import ColumnTypes, LoopReader
 from .remote_loop import RemoteLoop
@@ -23,19 +23,25 @@ class LoopDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns that reading gives."""
-        return self._types(SourceOptions.of(self.options)).schema
+        options = SourceOptions.of(self.options)
+        return self._followed(options).schema if options.table != "values" else self._types(options).schema
 
     def reader(self, schema: StructType) -> LoopReader:
         """Return what reads the loop's values."""
         del schema
         options = SourceOptions.of(self.options)
+        if options.table != "values":
+            raise InvalidArgument(
+                f"the option table is {options.table!r}, which is for spark.readStream: an answer has only values",
+                hint="Leave it out; names of groups belong to who follows a loop.",
+            )
         return LoopReader(options, self._types(options))
 
     def streamReader(self, schema: StructType) -> ChangeReader:  # noqa: N802  Spark's name
         """Return what reads the loop's changes."""
         del schema
         options = SourceOptions.of(self.options)
-        return ChangeReader(options, self._types(options))
+        return ChangeReader(options, self._followed(options))
 
     def writer(self, schema: StructType, overwrite: bool) -> LoopBatchWriter:  # noqa: FBT001  Spark's signature
         """Return what writes a DataFrame.
@@ -65,3 +71,8 @@ class LoopDataSource(DataSource):
     def _types(options: SourceOptions) -> ColumnTypes:
         with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
             return ColumnTypes.of(loop.describe())
+
+    @staticmethod
+    def _followed(options: SourceOptions) -> FollowedTable:
+        with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+            return FollowedTable.of(loop.describe(), options)

@@ -14,8 +14,21 @@ from typing import Self
 from ...errors import InvalidArgument, UnknownField
 
 DEFAULT_URL = "http://127.0.0.1:8080"
-MODES = ("exact", "approximate")
-_NAMES = ("url", "loop", "order", "write_id", "mode", "vertices", "since", "deadline_s", "timeout_s")
+MODES = ("exact", "approximate", "certified")
+FOLLOWED_TABLES = ("values", "groups", "group_events")
+_NAMES = (
+    "url",
+    "loop",
+    "order",
+    "write_id",
+    "mode",
+    "vertices",
+    "since",
+    "table",
+    "moved_by",
+    "deadline_s",
+    "timeout_s",
+)
 # Spark puts these in by itself, depending on how a query is written.
 _OF_SPARK = ("path", "checkpointlocation", "queryname")
 
@@ -35,11 +48,16 @@ class SourceOptions:
     write_id : str, optional
         Batch writing: a write with a name happens once, however often it is repeated.
     mode : str
-        Reading: `exact` forks a branch, `approximate` reads the main loop as it is.
+        Reading: `exact` forks a branch, `approximate` reads the main loop as it is, `certified` is a branch of no iterations, whose
+        values have a bound.
     vertices : str, optional
         Reading: only these, separated by commas.
     since : str
         Reading a stream: `beginning`, `now`, or the version of a stored snapshot behind which it begins.
+    table : str
+        Reading a stream: `values`; or, of a program whose values are labels, `groups` or `group_events`.
+    moved_by : float
+        Reading a stream: by how much a number must have moved from what the query was told of it to be told again.
     deadline_s : float
         Reading: how long a branch may take.
     timeout_s : float
@@ -53,6 +71,8 @@ class SourceOptions:
     mode: str = "exact"
     vertices: str | None = None
     since: str = "beginning"
+    table: str = "values"
+    moved_by: float = 0.0
     deadline_s: float = 300.0
     timeout_s: float = 60.0
 
@@ -93,6 +113,9 @@ class SourceOptions:
             raise InvalidArgument(
                 f"since is {since!r} but must be beginning, now, or the version of a stored snapshot"
             )
+        table = options.get("table", "values")
+        if table not in FOLLOWED_TABLES:
+            raise InvalidArgument(f"table is {table!r} but must be one of: {', '.join(FOLLOWED_TABLES)}")
         order = tuple(name.strip() for name in options.get("order", "").split(","))
         if order != ("",) and ("" in order or len(set(order)) < len(order)):
             raise InvalidArgument(
@@ -111,9 +134,24 @@ class SourceOptions:
             mode=mode,
             vertices=options.get("vertices"),
             since=since,
+            table=table,
+            moved_by=_distance(options.get("moved_by", "0")),
             deadline_s=_seconds(options, "deadline_s", 300.0),
             timeout_s=_seconds(options, "timeout_s", 60.0),
         )
+
+
+def _distance(text: str) -> float:
+    try:
+        distance = float(text)
+    except ValueError:
+        distance = math.nan
+    if not (math.isfinite(distance) and distance >= 0):
+        raise InvalidArgument(
+            f"moved_by is {text!r} but must be a number from 0",
+            hint="It is by how much a value must have moved to be told again; leave it out to be told of every change.",
+        )
+    return distance
 
 
 def _seconds(options: Mapping[str, str], name: str, default: float) -> float:

@@ -17,8 +17,8 @@ from ...errors import InvalidArgument
 from .options import SourceOptions
 from .remote_loop import Document, RemoteLoop
 
-_SPARK_TYPES = {"int64": LongType, "float64": DoubleType, "string": StringType}
-_ARROW_TYPES = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
+SPARK_TYPES = {"int64": LongType, "float64": DoubleType, "string": StringType}
+ARROW_TYPES = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class ColumnTypes:
     def schema(self) -> StructType:
         """The columns; a value is null where a vertex is out of reach."""
         fields = (("vertex", self.vertex), ("value", self.value))
-        return StructType([StructField(name, _SPARK_TYPES[kind]()) for name, kind in fields])
+        return StructType([StructField(name, SPARK_TYPES[kind]()) for name, kind in fields])
 
     @property
     def arrow_schema(self) -> pa.Schema:
         """The same as Arrow writes it."""
-        return pa.schema([("vertex", _ARROW_TYPES[self.vertex]), ("value", _ARROW_TYPES[self.value])])
+        return pa.schema([("vertex", ARROW_TYPES[self.vertex]), ("value", ARROW_TYPES[self.value])])
 
 
 class LoopReader(DataSourceReader):
@@ -57,6 +57,11 @@ class LoopReader(DataSourceReader):
     """
 
     def __init__(self, options: SourceOptions, types: ColumnTypes) -> None:
+        if options.moved_by:
+            raise InvalidArgument(
+                f"the option moved_by is {options.moved_by:g}, which is for spark.readStream: an answer has all values",
+                hint="Leave it out.",
+            )
         self._options = options
         self._types = types
         self._vertices = _vertices(options.vertices, types.vertex)

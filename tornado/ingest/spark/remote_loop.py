@@ -114,11 +114,17 @@ class RemoteLoop:
             body = self._call("GET", f"/queries/{query}/result", accept=ARROW)
         return pa.ipc.open_stream(body).read_all()
 
-    def keep(self, reader: str, deadline_s: float, *, at: int | None = None) -> int:
+    def keep(
+        self, reader: str, deadline_s: float, *, after: int, moved_by: float, at: int | None = None
+    ) -> int:
         """Ask for an exact answer, have it kept for a reader, and return its version.
 
         Parameters
         ----------
+        after : int
+            What the reader was told before: a version that is kept, or 0 for nothing.
+        moved_by : float
+            By how much a number must have moved from what the reader was told of it to be told again.
         at : int, optional
             Version of a stored snapshot, in place of the loop as it is now.
 
@@ -128,13 +134,14 @@ class RemoteLoop:
             As `values`.
         """
         with self._answered({"deadline_s": deadline_s} | ({} if at is None else {"at": at})) as query:
-            kept = self._json("POST", self._reader(reader), json.dumps({"query": query}).encode())
+            wanted = {"query": query, "after": after} | ({"moved_by": moved_by} if moved_by else {})
+            kept = self._json("POST", self._reader(reader), json.dumps(wanted).encode())
         return int(kept["version"])
 
-    def changes(self, reader: str, after: int, up_to: int) -> pa.Table:
-        """Return `vertex` and `value` of what changed between two versions that are kept for a reader."""
-        body = self._call("GET", f"{self._reader(reader)}?after={after}&up_to={up_to}", accept=ARROW)
-        return pa.ipc.open_stream(body).read_all()
+    def changes(self, reader: str, after: int, up_to: int, table: str) -> pa.Table:
+        """Return a table of what changed between two versions that are kept for a reader."""
+        path = f"{self._reader(reader)}?after={after}&up_to={up_to}&table={quote(table, safe='')}"
+        return pa.ipc.open_stream(self._call("GET", path, accept=ARROW)).read_all()
 
     def forget(self, reader: str, before: int) -> None:
         """Have the answers let go of that are kept for a reader, before a version."""

@@ -16,25 +16,24 @@ from numpy.typing import NDArray
 
 from ...graph import EvolvingGraph
 from ...loops.loop_operator import NEVER
-from ..edge_reading import ReadsEdges
-from ..local_values import LocalValues
-from ..snapshot_pages import SnapshotPages
+from ..compiled_branch import CompiledBranch
+from ..edge_reading import ColumnsOf
 from . import loop_columns as names
-from .bundle import NO_VALUES, Instruction, Notice, Phase, Report, Settled, SumBundle, SumMessages, Trial
+from .bundle import NO_VALUES, Instruction, Notice, Phase, Report, Settled, SumBundle, Trial
 from .coordinator import Coordinator
 from .loop_state import SumState
 from .norms import Norm
 from .part_values import NormalisedValues
-from .processor import FUEL, AccumulativeProcessor, ArrivedBundle
+from .processor import DENSE_SHARE, FUEL, AccumulativeProcessor
 from .trial import TrialValues
 
 _COORDINATOR = 0
 _LOWERED = 8.0  # how many times at once a threshold is lowered
-_DENSE_SHARE = 16  # one in so many edges that begin at a row above its threshold, and values are pulled
-_SPARSE_EDGES = 2  # so many times the edges may be visited by announcing, before values are pulled after all
+_PUSHED = 1.35  # times what is aimed at, where that is known at every moment and not only predicted
+_SPARSE_EDGES = 1  # so many times the edges may be visited by announcing, before values are pulled after all
 
 
-class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
+class AccumulativeBranch(CompiledBranch[SumBundle, SumState], AccumulativeProcessor):
     """See the module.
 
     Parameters
@@ -53,6 +52,10 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         Count iterations from the beginning: the parameters are others than those of the main loop.
     max_iterations
         See `MainPart.fork`. Of none nothing is announced, and the bound is that of what the main loop has announced.
+    on_finished
+        Called when its values are what they are going to be.
+    weigh_in_lists
+        See `AccumulativeProcessor`.
     """
 
     def __init__(
@@ -73,6 +76,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         workers: int,
         fresh: bool,
         max_iterations: int | None,
+        on_finished: Callable[[], None],
+        weigh_in_lists: Callable[[int], bool],
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -81,15 +86,9 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
             delay_bound=delay_bound,
             worker=worker,
             workers=workers,
+            weigh_in_lists=weigh_in_lists,
         )
         self.number = number
-        self.lease: int | None = None
-        self.vertices = 0  # of this worker that had been seen at the cut
-        self.first_iteration = 0
-        self.was_stopped = False
-        self.is_cancelled = False
-        self.is_recorded = False
-        self.is_started = False
         self._coordinator = (
             Coordinator(
                 workers=workers,
@@ -107,11 +106,10 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self._fresh = fresh
         self._factor, self._has_bases, self._norm = factor, has_bases, norm
         self._max_iterations = max_iterations
+        self._on_finished = on_finished
         self._cap = NEVER
-        self._kept: list[tuple[int, SumMessages]] = []
-        self._begins_at = 0  # the iteration of its token when it starts
+        self._kept = []
         self._awaits_limit = bool(max_iterations)  # with none allowed it is told nothing that matters
-        self._has_cut = False
         self._instruction = Instruction(Phase.SETTLE, 0, 1.0)
         self._has_said_settled = False
         self._has_reported = False
@@ -119,10 +117,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         self._settled = dict.fromkeys(
             range(workers), -1
         )  # the last attempt that each part said it was settled in
-        self._row: int | None = None  # of the sweep, or of the measuring, that is under way
         self._pulls = False
-        # Sums are older than what was announced; or DRIFT is of other bases.
-        self._is_stale = fresh and not norm.is_normalised
         self._trial: TrialValues | None = None
         self._edges_before = 0
         self._updates_before = 0
@@ -132,20 +127,25 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
 
     # Recording
 
-    def record(self, main: SumState, timestamp: int, next_iteration: int) -> None:
+    def record(self, main: SumState, timestamp: int, next_iteration: int, *, is_stale: bool) -> None:
         """Copy the main loop's state, as it is after the last batch applied, and lease that version of the graph.
 
+        `is_stale` says whether its sums are older than what it announced.
         `timestamp` is that of the main loop's token: what is committed there is not far behind, so the branch begins there.
         """
         self.state = self._take_state()
         self.lease, self.version = self.graph.lease()
         self.first_iteration = main.iteration
-        self.kernel.fork(self.graph.addresses, main.addresses, self.state.addresses)
+        main.copy_to(self.state)
+        all_known = self.graph.vertices == main.rows_seen
+        self.kernel.fork(self.graph.addresses, main.addresses, self.state.addresses, all_known)
         self.state.counters[names.VERSION] = self.version
         self.state.counters[names.HAS_BASES] = self._has_bases
         self.state.totals[names.FACTOR] = self._factor
         if self._has_bases:
             self.kernel.fill_bases(*self._loop)
+        if is_stale or (self._fresh and not self._norm.is_normalised):  # else DRIFT is of other bases
+            super()._begin_pulling()
         if not self._fresh:
             self._begins_at = timestamp
             self.next_iteration = max(timestamp, next_iteration)
@@ -157,32 +157,12 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         """Note which lists are not any more as they were at its version."""
         self.kernel.note_changes(self.graph.addresses, self.state.addresses)
 
-    def keep(self, bundle: SumBundle, iteration: int) -> None:
-        """Keep for the beginning what was under way when the snapshot was taken, stamped with an iteration."""
-        if not self._fresh:
-            self._begins_at = min(self._begins_at, iteration)
-        if len(bundle.messages.kinds):
-            self._kept.append((bundle.sender, bundle.messages))
-
-    def cut_is_complete(self, markers: tuple[SumBundle, ...]) -> None:
-        """Begin, as all of the snapshot is here; with a cap on iterations only once `limit` has set it."""
-        del markers
-        self._has_cut = True
-        self._start_if_ready()
-
-    def _start_if_ready(self) -> None:
-        if self._has_cut and not self.is_started and (self.is_cancelled or not self._awaits_limit):
-            self._start()
-
-    def _start(self) -> None:
-        """Begin with what was kept; what workers that started earlier have sent already comes after it."""
-        for sender, messages in reversed(self._kept):
-            self._arrived.appendleft(ArrivedBundle(SumBundle(sender, messages), self._begins_at))
-        self._kept.clear()
-        self.is_started = True
-        self.operator.activate()
-
     # What its owner asks and tells
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its values are what they are going to be."""
+        return self._instruction.phase == Phase.FINISH
 
     @property
     def is_converged(self) -> bool:
@@ -194,53 +174,23 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         """The bound, the same on all workers."""
         return {"bound": self._instruction.bound, "diverged": float(self._instruction.is_diverged)}
 
-    @property
-    def reusable(self) -> SumState:
-        """The columns, which another branch may use when this one is over."""
-        return self.state
+    def _stored(self) -> tuple[int, ColumnsOf]:
+        """See `ReadsEdges`."""
+        return self.state.rows_seen, self._held().stored
 
-    def held_values(self) -> LocalValues:
-        """Return the values of this worker's vertices; the branch must be over."""
-        return LocalValues(self.graph, self._normalised(), self.vertices)
-
-    def pages(self) -> SnapshotPages:
-        """Return vertices and, where they were read, edges by page; the branch must be over."""
-        if self._pages is None:
-            self._pages = SnapshotPages(
-                self.graph,
-                rows=self.state.rows_seen,
-                columns_of=self._normalised().stored,
-                vertices=self.vertices,
-                reader=self.reader,
-            )
-        return self._pages
-
-    def _normalised(self) -> NormalisedValues:
+    def _held(self) -> NormalisedValues:
+        """See `CompiledPart`."""
         mass = self._instruction.mass
         return NormalisedValues(self.kernel, self.state, self.arguments, lambda: mass)
 
     def free(self) -> None:
-        """See `AccumulativeProcessor`; the edges that were read are gone at once, too."""
+        """See `CompiledBranch`."""
         super().free()
         self._trial = None
-        self.drop_edges()
 
-    def limit(self, iteration: int) -> None:
-        """Begin no more than the iterations allowed above the snapshot's, and start if only that was missing."""
-        assert self._max_iterations is not None
-        self._cap = (0 if self._fresh else iteration) + self._max_iterations
-        self._awaits_limit = False
-        self._start_if_ready()
-
-    def cancel(self) -> None:
-        """Have it end, as soon as all of the snapshot is here."""
-        self.is_cancelled = True
-        self._start_if_ready()
-
-    def stop(self) -> None:
-        """Announce nothing more; what is under way arrives, and then the values have the bound that they have."""
-        self.was_stopped = True
-        self.operator.activate()
+    def _set_cap(self, iteration: int) -> None:
+        """See `CompiledBranch`."""
+        self._cap = iteration
 
     # Steps
 
@@ -296,7 +246,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
     def _move_token(self) -> None:
         if not self.operator.token.is_live:
             return
-        if self._instruction.phase == Phase.FINISH:
+        if self.is_finished:
             self.operator.move_token(NEVER, stays=False)
             return
         if self._row is not None and self._pulls:
@@ -308,34 +258,42 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
     # Running
 
     def _begin_run(self, instruction: Instruction) -> None:
-        """Choose between announcing and pulling, by how many edges begin at vertices that are above the threshold in the end."""
+        """Choose between announcing and pulling, by how many edges begin at the vertices that have to announce."""
         totals, counters = self.state.totals, self.state.counters
         totals[names.BASE] = self._next_base = instruction.base
         self.kernel.clear_queue(self.state.addresses)
         self._add_up()
-        totals[names.THETA] = instruction.theta
-        self._find_active()
         edges = int(counters[names.DEGREES])
         self._edges_before = int(counters[names.EDGES_VISITED])
-        self._pulls = instruction.pulls or counters[names.ACTIVE] * _DENSE_SHARE > edges
-        self.kernel.clear_queue(self.state.addresses)
-        if self._pulls:
+        if self._norm.is_normalised:
+            # The share of this part in what all may leave: residuals are not above that where all are below theta, either.
+            totals[names.GOAL] = _PUSHED * 2.0 * instruction.theta * edges
+            self.kernel.choose_threshold(self.state.addresses, self.arguments)
+        else:
+            totals[names.THETA] = instruction.theta
+            self._find_active()
+            self.kernel.clear_queue(self.state.addresses)
+        if instruction.pulls or counters[names.ACTIVE] * DENSE_SHARE > edges:
             self._begin_pulling()
+        elif self._norm.is_normalised:
+            totals[names.THETA] = max(instruction.theta, totals[names.THETA])
+            self._find_active()
         elif counters[names.ACTIVE]:
             first = self._norm.first_theta(float(totals[names.ABSOLUTE]), max(edges, 1))
             totals[names.THETA] = max(instruction.theta, first / _LOWERED)
             self._find_active()
 
     def _begin_pulling(self) -> None:
-        self._pulls = True
-        self.finish_cursor()
-        self._is_stale = self._has_news = True
-        self.state.counters[names.PULLS] = 1
-        self.kernel.clear_queue(self.state.addresses)
+        super()._begin_pulling()
+        self._pulls = self._has_news = True
 
     def _has_to_announce(self) -> bool:
         counters, totals = self.state.counters, self.state.totals
-        while not counters[names.QUEUE_LENGTH] and not self.is_telling:
+        while not self.is_telling:
+            if totals[names.ABSOLUTE] + abs(totals[names.SIGNED]) <= totals[names.GOAL]:
+                return False
+            if counters[names.QUEUE_LENGTH]:
+                return True
             theta = float(totals[names.THETA])
             if theta <= self._instruction.theta or self._instruction.phase != Phase.RUN:
                 return False
@@ -362,19 +320,16 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
             self._flush()
             self.operator.move_token(self.next_iteration, stays=True)
             totals[names.BASE] = self._next_base
-            totals[[names.CHANGE, names.FLOW, names.MASS]] = 0.0
             self._updates_before = int(counters[names.UPDATES])
             self._has_news, self._received_before = False, self.bundles_received
-            self._row = 0
-        self._row = int(self.kernel.sweep(*self._loop, self._row, FUEL))
-        if self._row < counters[names.ROWS_SEEN]:
+        if not self._sweep_rows(FUEL):
             return True
         change = self._end_sweep()
         self._report(
             Report(
                 self._instruction.attempt,
                 change=change,
-                mass=float(totals[names.MASS]),
+                mass=float(totals[names.SWEPT_MASS]),
                 flow=float(totals[names.FLOW]),
                 bases=float(totals[names.BASES]),
                 greatest=self._greatest(),
@@ -418,22 +373,15 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
             self._tell_others(Settled(attempt))
         if self._has_reported or min(self._settled.values()) < attempt:
             return False
-        if self._is_stale:
-            self._row = int(
-                self.kernel.measure(self.graph.addresses, self.state.addresses, self._row or 0, FUEL)
-            )
-            if self._row < self.state.counters[names.ROWS_SEEN]:
-                return True
-            self._row = None
-            self._is_stale = False
+        if self._is_stale and not self._measure(FUEL):
+            return True
         if self._trial is not None and self._instruction.phase == Phase.TRY:
             self._has_reported = True
             kept, lost = self._trial.compare()
             self._report(Report(attempt, is_settled=True, kept=kept, lost=lost))
             return True
-        is_idle = self._pulls or not self.state.counters[names.QUEUE_LENGTH]
+        is_idle = self._pulls or not self._has_to_announce()
         self._pulls = False
-        self.state.counters[names.PULLS] = 0
         self.kernel.clear_queue(self.state.addresses)
         self.state.totals[names.BASE] = self._instruction.base
         self._add_up()
@@ -482,8 +430,7 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
             self._put_shares(self._trial.back())
 
     def _put_shares(self, shares: NDArray[np.float64]) -> None:
-        self.state.counters[names.PULLS] = 1
-        self._is_stale = True
+        super()._begin_pulling()
         row = 0
         while row < len(shares):
             row = int(self.kernel.put_shares(self.graph.addresses, self.state.addresses, shares, row))
@@ -513,7 +460,8 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
                 self.operator.activate()
             return
         self._instruction = instruction
-        self._has_reported = False
+        # What was said in the last attempt may have come too late to count.
+        self._has_reported = self._has_said_capped = False
         self._has_said_settled = False
         self.finish_cursor()
         if self._row is not None:
@@ -525,7 +473,9 @@ class AccumulativeBranch(ReadsEdges, AccumulativeProcessor):
         if instruction.phase == Phase.RUN:
             self._begin_run(instruction)
         elif instruction.phase == Phase.SETTLE and instruction.pulls:
-            self._is_stale = True
+            super()._begin_pulling()
+        elif self.is_finished:
+            self._on_finished()
         self.operator.activate()
 
     def _tell_others(self, notice: Notice) -> None:

@@ -164,3 +164,10 @@ class SumBundle:
     notices: tuple[Notice, ...] = ()
     mass: float = 0.0
     marker: int = -1
+
+    def __len__(self) -> int:
+        return len(self.messages.kinds)
+
+    def from_index(self, first: int) -> SumBundle:
+        """See `MessageBundle`."""
+        return SumBundle(self.sender, self.messages.from_index(first))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from ...graph import graph_columns, rows_kernel
+from ...graph import graph_columns, graves_kernel, rows_kernel
 from ...graph.graph_columns import GraphColumns
 from ...kernel_modules import load_module, module_text
 from ..compiled_functions import program_source
 from . import loop_columns, push_kernel, row_kernel, sweep_kernel
 from .loop_columns import SumColumns
 
-_PARTS = [graph_columns, loop_columns, rows_kernel, row_kernel, push_kernel, sweep_kernel]
+_PARTS = [graph_columns, loop_columns, rows_kernel, graves_kernel, row_kernel, push_kernel, sweep_kernel]
 _COLUMNS = {"graph": GraphColumns, "loop": SumColumns, "branch": SumColumns}
 
 

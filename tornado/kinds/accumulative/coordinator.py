@@ -10,7 +10,7 @@ A branch that is to *certify* what the main loop has makes no attempt: its parts
 where these are mostly rounding are sums made anew before, for what is announced as it is.
 
 A branch of which only the *order of the greatest* values is wanted ends when that is certain: when each of them is further from the
-next one than the bound (two values that differ by more cannot both be so wrong). So it settles when the bound is thought to
+next one than the bound (two values that differ by more cannot both be so wrong), in the norm of the bound. So it settles when the bound is thought to
 have come below the least of these gaps, as the last sweep has left them. Where values are closer than the tolerance, it
 comes to that.
 
@@ -30,6 +30,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...value_types import gaps
 from .bundle import Instruction, Phase, Report, Trial
 from .norms import Norm
 
@@ -90,6 +91,7 @@ class Coordinator:
         self._goal = tolerance  # what the bound of the attempt is to come to
         self._phase = Phase.SETTLE  # what all parts begin with
         self._attempt = 0
+        self._early = 0  # attempts that ended while some had more to do
         self._base = 1.0
         self._ends = False
         self._last_change = 0.0
@@ -180,7 +182,7 @@ class Coordinator:
         has_drifted = rounding > _DRIFT_SHARE * self._tolerance
         is_converged = found <= self._tolerance
         most = _MOST_ATTEMPTS if norm.is_normalised else _MOST_ATTEMPTS + self._sweeps  # slow ones need many
-        is_stuck = self._attempt >= most or (
+        is_stuck = self._attempt - self._early >= most or (
             # Sums are new from the first attempt that asked for it: what is left of rounding stays.
             self._attempt > 1 and has_drifted and found > 0.9 * self._last_bound
         )
@@ -218,6 +220,7 @@ class Coordinator:
         # Where some were not idle it was too early, no more.
         is_early = self._was_interrupted or not all(report.is_idle for report in reports)
         self._was_interrupted = False
+        self._early += is_early
         if self._attempt > 0 and found > self._goal and not is_early:
             self._careful = max(self._careful * 0.5, 0.0 if norm.is_normalised else _LEAST_CAREFUL)
         self._goal = self._wanted(mass)
@@ -237,8 +240,9 @@ class Coordinator:
         if not self._top or not mass > 0.0:
             return 0.0
         # Divided as in answers, so that these have the very gaps that were judged here.
-        values = np.sort(np.concatenate([np.empty(0), *self._greatest.values()]))[::-1] / mass
-        return float(np.min(-np.diff(values[: self._top + 1]), initial=math.inf))
+        divisor = mass if self._norm.is_normalised else 1.0
+        values = np.sort(np.concatenate([np.empty(0), *self._greatest.values()]))[::-1] / divisor
+        return float(np.min(gaps(values[: self._top + 1], self._norm.name), initial=math.inf))
 
     def _is_at_rest(self, reports: Sequence[Report]) -> bool:
         """Whether announcing moves nothing any more but roundings, where values are not normalised: they are exact, or capped."""

@@ -146,9 +146,8 @@ class AccumulativeKind:
         return self.ordering_arguments(program, 0)
 
     def ordering_arguments(self, program: AccumulativeProgram, top: int) -> tuple[object, ...]:
-        """See `OrderingKind`: the bound must be one of all values together."""
+        """See `OrderingKind`."""
         arguments = program.arguments()
-        top = top if program.norm == "l1" else 0
         factor = float(program.factor(*arguments))
         return float(program.tolerance), top, factor, program.has_bases, *arguments
 

@@ -36,7 +36,7 @@ EDGES_VISITED = 10
 VERTICES = 11  # own rows, as of the last time they were added up
 DEGREES = 12  # sum of the out-degrees of own rows
 IMPOSSIBLE = 13  # messages of a kind that no loop sends, or of a vertex that is not here; a bug of ours
-PULLS = 14  # 1: what is heard of a ghost is not passed on to its consumers, since sums are pulled anew
+PULLS = 14  # 1: what is heard of a ghost is not passed on to its consumers, since sums are pulled anew, from `packed`
 FOLLOWING_ROW = (
     15  # the first row whose out-edges, as the loop found them, were not taken in; ANY_VERSION: none is left
 )
@@ -45,6 +45,7 @@ CURSOR_ROW = 17  # row + 1 of the producer whose consumers are being told; 0: no
 CURSOR_POSITION = 18  # in its list
 PULL_POSITION = 19  # in the in-list of the row that a sweep is at
 HAS_BASES = 20  # 1: vertices have bases of their own, in `own`; else it is 1 of each
+SPLIT = 21  # 1: some out-weight has more digits than a float64, in `weight_low` and `weight_least`
 LOOP_COUNTERS = 24
 
 # Totals over own rows, float64.
@@ -68,9 +69,9 @@ CURSOR_CHANGE = 12  # of what the producer at the cursor announces
 PULL_TOTAL = 13  # of the in-list that a sweep is in, so far, and what that sum has lost
 PULL_LOW = 14
 LARGEST = 15  # what values come to in the norm, as of the last time they were added up
-UNREST = (
-    16  # what announcing all would move in the norm, as of then: as ABSOLUTE, but for values that are capped
-)
+UNREST = 16  # what announcing all would move in the norm, as of then: as ABSOLUTE, but for capped values
+SWEPT_MASS = 17  # of the sweep under way: sum of x
+GOAL = 18  # announcing ends where sum |r| + |sum r| is not above that; negative: when nobody is above the threshold
 LOOP_TOTALS = 20
 
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
@@ -90,7 +91,9 @@ class SumColumns(NamedTuple):
     flags: RowUint8s  # uint8[rows]
 
     own: Float64s  # float64[rows], the base, where HAS_BASES
-    weight_low: Float64s  # float64[rows], what a float64 cannot hold of `weight`
+    weight_low: Float64s  # float64[rows], where SPLIT: what a float64 cannot hold of `weight`
+    weight_least: Float64s  # float64[rows], where SPLIT: what both cannot hold
+    packed: Float64s  # float64[rows], while PULLS: `share` once more, in a fourth of the memory that is read at random
     subscribers: Uint64s  # uint64[rows], bit set of the other workers that hold a ghost of this vertex
     queue: Int32s  # int32[power of two], ring of rows
     touched: Int32s  # int32[list], ghosts

@@ -46,6 +46,7 @@ class SumState:
         self.rows = rows
         self.iteration = 0
         self._advised = 0
+        self._has_packed = False
         self._records = reserve(rows, _RECORD)
         ring = 1 << max(rows - 1, 1).bit_length()
         self._history = np.zeros((_HISTORY, 4))
@@ -53,6 +54,8 @@ class SumState:
             **{name: self._records[name] for name in self._records.dtype.names or ()},
             own=reserve(rows, np.float64),
             weight_low=reserve(rows, np.float64),
+            weight_least=reserve(rows, np.float64),
+            packed=reserve(rows, np.float64),
             subscribers=reserve(rows, np.uint64),
             queue=reserve(ring, np.int32),
             touched=reserve(rows, np.int32),
@@ -79,7 +82,10 @@ class SumState:
         totals[:] = 0.0
         totals[names.BASE] = 1.0
         totals[names.THETA] = np.inf
+        totals[names.GOAL] = -1.0
+        split = counters[names.SPLIT]  # the columns have parts of weights, which a fork must replace
         counters[:] = 0
+        counters[names.SPLIT] = split
         counters[names.WORKER] = self._worker
         counters[names.WORKERS] = self._workers
         counters[names.VERSION] = ANY_VERSION
@@ -90,6 +96,27 @@ class SumState:
         if rows > self._advised:
             self._advised = min(2 * rows, self.rows)
             advise_huge_pages(self._records, self._advised)
+
+    def begin_pulling(self) -> None:
+        """Have the shares in a column of their own, from which sums are pulled."""
+        self.counters[names.PULLS] = 1
+        self._has_packed = True
+        seen = self.rows_seen
+        self.columns.packed[:seen] = self.columns.share[:seen]
+
+    def scale(self, factor: float) -> None:
+        """Have everybody announce so many times as much; sums follow when they are pulled."""
+        seen = self.rows_seen
+        self.columns.share[:seen] *= factor
+        self.columns.packed[:seen] = self.columns.share[:seen]
+
+    def copy_to(self, branch: SumState) -> None:
+        """Copy what a branch begins with that is the same there."""
+        seen = self.rows_seen
+        words = self._records.itemsize // 8
+        branch._records[:seen].view(np.uint64).reshape(seen, words)[:] = (
+            self._records[:seen].view(np.uint64).reshape(seen, words)
+        )
 
     def fits(self, rows: int) -> bool:
         """Whether a branch over so many rows has room here."""
@@ -117,7 +144,8 @@ class SumState:
         """Bytes of the columns by row that are in use."""
         several = int(self.counters[names.WORKERS] > 1)
         has_bases = int(self.counters[names.HAS_BASES])
-        per_row = self._records.itemsize + 8 + 8 * several + 8 * has_bases
+        per_row = self._records.itemsize + 8 * (several + has_bases) + 8 * int(self._has_packed)
+        per_row += 16 * int(self.counters[names.SPLIT])
         return int(self.counters[names.ROWS_SEEN]) * per_row
 
     def outbox(self, worker: int) -> SumMessages:

@@ -8,7 +8,6 @@ wait for this loop: under load it is only less near.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from types import ModuleType
 from typing import cast
 
@@ -16,26 +15,33 @@ import numpy as np
 
 from ...graph import PartitionMap
 from ...graph.graph_columns import ANY_VERSION
-from ...loops.forks import Forks
 from ...loops.loop_operator import NEVER
-from ...loops.part import BranchPart, Traffic
+from ...loops.part import BranchPart
 from ...loops.stream_part import StreamPart
-from ...timely import Scope
-from ..local_values import LocalValues
+from ..compiled_main import CompiledMain
 from . import loop_columns as names
 from .branch_processor import AccumulativeBranch
 from .bundle import SumBundle
 from .loop_state import SumState
 from .norms import Norm
 from .part_values import NormalisedValues
-from .processor import FUEL, AccumulativeProcessor
+from .processor import DENSE_SHARE, FUEL, AccumulativeProcessor
 
-_SPARE_STATES = 4
-_HYSTERESIS = 2.0  # the threshold stays where it is not so many times too large or too small
+_MOST = 0.65  # of what may wait, when announcing begins: the rest is for records, so that a branch after them has nothing to do
+_GOAL = 0.58  # and when it ends
+_FAR_TOO_MUCH = 8.0  # so many times what may wait, and it begins beside branches, too
+_ROUNDING = 16 * 2.0**-53  # of the values, that stays whatever is announced
+_LAST_CHANGE = 0.4  # of what may wait, that the last sweep may move values by
+_DRIFTED = 0.25  # of what may wait, that sums may have drifted before they are pulled anew
+_LEAST_DRIFT = 64.0  # values, that new sums have not come to
+_NEAR = 2.0  # times what may wait
+_SMALLER = 0.8  # times what a sweep moved values by, that the next one may, or it was the last
+_LOWERED = 0.8  # a threshold, when what is above it was too little
+_RAISED = 1.02  # and when it was enough
 _ADDED_UP_EVERY = 1 << 20  # announcements; what is only kept up gathers roundings
 
 
-class AccumulativeMain(AccumulativeProcessor):
+class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], AccumulativeProcessor):
     """See the module.
 
     Parameters
@@ -51,12 +57,6 @@ class AccumulativeMain(AccumulativeProcessor):
 
     Attributes
     ----------
-    stream
-        What it reads.
-    branches
-        Those that were recorded and are not over.
-    hears_back
-        See `ReadingPart`: never.
     holds
         Nobody announces, as values are to be placed.
     """
@@ -85,11 +85,10 @@ class AccumulativeMain(AccumulativeProcessor):
             delay_bound=delay_bound,
             worker=worker,
             workers=workers,
+            weigh_in_lists=self._go_on_weighing,
         )
-        self.hears_back = 0
         self.state = SumState(worker=worker, workers=workers)
         self.state.counters[names.HAS_BASES] = has_bases
-        self.branches: list[AccumulativeBranch] = []
         self._accuracy = accuracy
         self._factor = factor
         self._norm = norm
@@ -98,58 +97,33 @@ class AccumulativeMain(AccumulativeProcessor):
         self._masses = np.zeros(workers)  # what the others said last
         self._told = np.zeros(workers)  # what each was told
         self._added_up_at = 0
-        self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
-        self._forks = Forks(
-            self.operator, marker=lambda number: SumBundle(worker, marker=number), deliver=self._accept
-        )
-        self._spare: list[SumState] = []  # columns of branches that are over
-        self._failure: Exception | None = None
+        self._begun_at: int | None = None  # edges visited, when announcing began; None: nobody has to
+        self._pulls = False
+        self._updates_before = 0
+        self._last_change = np.inf  # of the sweep before
+        self._has_weights_in = False
+        self._awaited: AccumulativeBranch | None = None  # that goes first, even where far too much waits here
+        self._has_waited = False  # for one already, since announcing was last at its end
+        self._begin_reading(lambda number: SumBundle(worker, marker=number))
         self._add_up()
         if self.graph.rows:
             self.state.counters[names.FOLLOWING_ROW] = 0
 
-    def build(self, scope: Scope) -> None:
-        """Put it into a new dataflow, and have it hear of every change of the stream from now on."""
-        super().build(scope)
-        self.stream.join(self)
-
-    def command(self, branch: BranchPart) -> None:
-        """Record the state for a branch, when it is its turn in the sequence of the stream."""
-        self.stream.fork(self, partial(self.record, cast("AccumulativeBranch", branch)))
-
-    @property
-    def has_branches(self) -> bool:
-        """See `ReadingPart`."""
-        return bool(self.branches)
-
-    def activate(self) -> None:
-        """Have `step` called soon."""
-        self.operator.activate()
-
-    def traffic(self) -> Traffic:
-        """See `MainPartView`."""
-        received = self.bundles_received  # first: a receipt that follows shows as one that is missing
-        return Traffic(not self._is_at_work, received, self.bundles_sent)
-
-    @property
-    def _is_at_work(self) -> bool:
-        return (
-            self._is_stepping
-            or self.stream.has_commands
-            or self._is_taking_in
-            or bool(self._arrived)
-            or self._forks.is_holding
-            or self._has_to_announce
-        )
+    def _has_pending(self) -> bool:
+        """See `CompiledMain`."""
+        return self._has_to_announce and self._commits and not self.holds
 
     @property
     def _has_to_announce(self) -> bool:
-        return self.is_telling or bool(self.state.counters[names.QUEUE_LENGTH])
+        return self._is_stale or self.is_telling or self._begun_at is not None or self._is_too_much
 
-    def held_values(self) -> LocalValues:
-        """The values of this worker's vertices, as they are at the time; normalised ones sum to 1 as nearly as parts know of each other."""
-        held = NormalisedValues(self.kernel, self.state, self.arguments, self._all_mass)
-        return LocalValues(self.graph, held)
+    def _pending(self) -> int:
+        """At rest nobody has to announce, though some may be above a threshold that was let stand."""
+        return super()._pending() if self._has_to_announce else 0
+
+    def _held(self) -> NormalisedValues:
+        """See `CompiledPart`; normalised values sum to 1 as nearly as parts know of each other."""
+        return NormalisedValues(self.kernel, self.state, self.arguments, self._all_mass)
 
     def _all_mass(self) -> float:
         if not self._norm.is_normalised:
@@ -158,61 +132,221 @@ class AccumulativeMain(AccumulativeProcessor):
 
     # Steps
 
-    def step(self) -> None:
-        """Take in messages, then go on in the stream, then let vertices announce, each up to its fuel."""
-        self._is_stepping = True
-        try:
-            self._step()
-        except BaseException:
-            self.stream.leave(self)  # the others go on
-            raise
-        self._is_stepping = False
-
     def _step(self) -> None:
-        if self._failure is not None:
-            raise self._failure
         self.operator.pull(self._forks.take)
-        self._receive()
+        if self._pulls or not self._is_stale:  # what is announced does not change while sums are measured
+            self._receive()
         if self._is_taking_in:
             self.kernel.hear_rows(*self._loop, FUEL)
         more = self.stream.obey(self)
         self._aim()
-        goes_on = self._commits and not self.holds
-        if goes_on and self._has_to_announce and self.may_begin_turn():
+        is_waiting = self._has_to_announce and not self._is_held_back
+        if is_waiting and self._may_go_on():
             self._flush()
             self.operator.move_token(self.next_iteration, stays=True)
             # Branches go first, and records: what waits to be announced does no harm.
-            self._announce(FUEL // 8 if more or self.branches else FUEL)
+            fuel = FUEL // 8 if more or self.branches else FUEL
+            if self._is_stale:
+                self._pull(fuel)
+            elif self._begun_at is not None:
+                self._push(fuel)
+            elif self._is_too_much:
+                self._begin_announcing()
             self._add_up_sometimes()
         self._flush()
         self._tell_mass()
-        is_waiting = self._has_to_announce and goes_on
+        is_waiting = self._has_to_announce and not self._is_held_back
         least = self.next_iteration if is_waiting else NEVER
         self.operator.move_token(min(least, self._held_least()), stays=True)
-        if more or self._is_taking_in or (is_waiting and self.may_begin_turn()):
+        if more or self._is_taking_in or (is_waiting and self._may_go_on()):
             self.operator.activate()
+
+    def _may_go_on(self) -> bool:
+        """Whether the delay bound allows to announce; nothing is announced by measuring, and what has arrived waits for that."""
+        return (self._is_stale and not self._pulls) or self.may_begin_turn()
 
     @property
     def _is_taking_in(self) -> bool:
         return bool(self.state.counters[names.FOLLOWING_ROW] != ANY_VERSION)
 
     def _aim(self) -> None:
-        """Keep the threshold where all that may wait comes to the accuracy; in L1, 2 * theta * edges / ((1 - d) * sum of x).
-
-        Edges are those that begin at own vertices. So what waits on all workers together comes to it.
-        """
-        edges = int(self.state.counters[names.DEGREES])
-        mass = float(self.state.totals[names.MASS])
-        if not self._commits or self.holds or edges == 0 or not mass > 0:
+        """Where values are not normalised: keep the threshold where what waits comes to the accuracy."""
+        if self._norm.is_normalised or not self._commits or self.holds:
             return
-        wanted = self._norm.theta(self._norm.allowed(self._accuracy, self._factor, mass), edges)
-        theta = float(self.state.totals[names.THETA])
-        if wanted > theta * _HYSTERESIS:
-            self.state.totals[names.THETA] = wanted
-        elif wanted * _HYSTERESIS < theta:
+        wanted = self._norm.theta(self._allowed(), int(self.state.counters[names.DEGREES]))
+        if wanted != self.state.totals[names.THETA]:
             self.state.totals[names.THETA] = wanted
             self._add_up()
             self._find_active()
+
+    # Announcing
+
+    @property
+    def _waits(self) -> float:
+        return float(self.state.totals[names.ABSOLUTE] + abs(self.state.totals[names.SIGNED]))
+
+    @property
+    def _is_too_much(self) -> bool:
+        if not self._norm.is_normalised:
+            return bool(self.state.counters[names.QUEUE_LENGTH])
+        return self._waits > max(_MOST * self._allowed(), _ROUNDING * float(self.state.totals[names.MASS]))
+
+    @property
+    def _is_held_back(self) -> bool:
+        """Whether nobody may announce now, or need not begin to: branches are quicker alone, and over soon."""
+        if not self._commits or self.holds:
+            return True
+        if not self._norm.is_normalised:
+            return False
+        if self._awaited is not None:
+            if not self._awaited.is_finished:
+                return True
+            self._awaited, self._has_waited = None, True
+        has_begun = self._is_stale or self.is_telling or self._begun_at is not None
+        is_alone = all(branch.is_finished for branch in self.branches)
+        return not is_alone and not has_begun and self._waits < _FAR_TOO_MUCH * self._allowed()
+
+    def _allowed(self) -> float:
+        """What may wait here. All parts together are within the accuracy, as each is by what its values sum to."""
+        return self._norm.allowed(self._accuracy, self._factor, float(self.state.totals[names.MASS]))
+
+    @property
+    def _has_drifted(self) -> bool:
+        """Whether sums may have lost so many digits that announcing comes to no end: one that should be 0 may be negative for ever."""
+        drift = float(self.state.totals[names.DRIFT])
+        rounded = _ROUNDING / 4.0 * self._factor * drift  # as a certificate counts it
+        is_new = drift <= _LEAST_DRIFT * float(self.state.totals[names.MASS])
+        return not is_new and rounded > _DRIFTED * self._allowed()
+
+    def _begin_announcing(self) -> None:
+        """Choose who announces, or to pull: where that is many, or sums have drifted."""
+        totals, counters = self.state.totals, self.state.counters
+        self._begun_at = int(counters[names.EDGES_VISITED])
+        if not self._norm.is_normalised:
+            return
+        allowed = self._allowed()
+        totals[names.GOAL] = _GOAL * allowed
+        has_drifted = self._has_drifted
+        if np.isfinite(totals[names.THETA]) and self._waits <= _FAR_TOO_MUCH * allowed and not has_drifted:
+            return
+        self._add_up()
+        self.kernel.choose_threshold(self.state.addresses, self.arguments)
+        if has_drifted or counters[names.ACTIVE] * DENSE_SHARE > counters[names.DEGREES]:
+            self._begin_pulling()
+        else:
+            # Where all are below the latter, so is what waits.
+            least = float(totals[names.GOAL]) / (2.0 * max(1, int(counters[names.DEGREES])))
+            totals[names.THETA] = max(float(totals[names.THETA]), least)
+            self._find_active()
+
+    def _push(self, fuel: int) -> None:
+        """Have those announce that are above the threshold, until the goal is met.
+
+        The threshold stays from one time to the next: where it is such that what passes it is as much as comes in, the least
+        edges are visited. So it is raised a little where the goal is met before all above it have announced.
+        """
+        totals, counters = self.state.totals, self.state.counters
+        self._announce(fuel)
+        if self.is_telling:
+            return
+        if not self._norm.is_normalised and not counters[names.QUEUE_LENGTH]:
+            self._begun_at = None
+        elif self._waits <= totals[names.GOAL]:  # never, where values are not normalised
+            if counters[names.QUEUE_LENGTH]:
+                totals[names.THETA] *= _RAISED
+            self._rest()
+        elif self._is_hopeless:
+            self._begin_pulling()
+        elif not counters[names.QUEUE_LENGTH]:
+            self._lower_threshold()
+
+    @property
+    def _is_hopeless(self) -> bool:
+        """Whether announcing has cost as much as pulling and is not near its goal, as it is where only records keep it from that."""
+        counters = self.state.counters
+        is_near = self._norm.is_normalised and self._waits <= _NEAR * self._allowed()
+        visited = int(counters[names.EDGES_VISITED]) - (self._begun_at or 0)
+        return not is_near and visited > max(int(counters[names.DEGREES]), FUEL)
+
+    def _rest(self) -> None:
+        self._begun_at, self._has_waited = None, False
+
+    def _lower_threshold(self) -> None:
+        """All above the threshold have announced: that is enough, or too few."""
+        totals, counters = self.state.totals, self.state.counters
+        if not self._is_too_much:
+            self._rest()
+            return
+        totals[names.THETA] *= _LOWERED
+        if totals[names.THETA] * counters[names.DEGREES] < totals[names.GOAL] / 16.0:
+            self._begin_pulling()  # all that is left is below it, so totals are not what they say
+        else:
+            self._find_active()
+
+    def _end_announcing(self) -> None:
+        self.kernel.clear_queue(self.state.addresses)
+        self._add_up()
+        if self._norm.is_normalised:
+            self.state.totals[names.THETA] = np.inf
+        else:
+            self._find_active()
+        self._rest()
+
+    # Pulling
+
+    def _begin_pulling(self) -> None:
+        super()._begin_pulling()
+        self._pulls = True
+
+    def _pull(self, fuel: int) -> None:
+        """Some of a sweep, or of the measuring that is behind the last one."""
+        totals = self.state.totals
+        if not self._pulls:
+            if self._measure(fuel):
+                self._end_announcing()
+            return
+        if self._row is None:
+            self._updates_before = int(self.state.counters[names.UPDATES])
+        if not self._sweep_rows(fuel):
+            return
+        made = int(self.state.counters[names.UPDATES]) - self._updates_before
+        self.state.note(self.next_iteration, made, float(totals[names.CHANGE]))
+        self.next_iteration += 1
+        self._add_up()
+        if self.workers == 1 and self._norm.is_normalised:
+            self._scale()
+        change, last = float(totals[names.CHANGE]), self._last_change
+        # Where it does not get smaller, records come as fast.
+        self._pulls = _LAST_CHANGE * self._allowed() < change < _SMALLER * last
+        self._last_change = change if self._pulls else np.inf
+
+    def _go_on_weighing(self, fuel: int) -> bool:
+        """Also for branches, none of which outlives this."""
+        if not self._has_weights_in:
+            self._has_weights_in = True
+            self.graph.begin_weights_in()
+        return self.graph.weigh_in_lists(fuel)
+
+    def _scale(self) -> None:
+        """Bring what is announced to the size at which residuals sum to nothing, at the base that there is."""
+        totals = self.state.totals
+        flow = self._factor * float(totals[names.FLOW])
+        mass = float(totals[names.SWEPT_MASS])
+        if totals[names.BASES] > 0.0 and mass > flow:
+            self.state.scale(float(totals[names.BASES] * totals[names.BASE]) / (mass - flow))
+
+    def finish_cursor(self) -> None:
+        """Finish the list that is being told, or pulled, so that the graph may change."""
+        super().finish_cursor()
+        if self.state.counters[names.PULL_POSITION] > 0:
+            assert self._row is not None
+            row, whole = self._row, 1 << 60
+            if self._pulls:
+                self._row = int(self.kernel.sweep(*self._loop, row, row + 1, whole))
+            else:
+                self._row = int(
+                    self.kernel.measure(self.graph.addresses, self.state.addresses, row, row + 1, whole)
+                )
 
     def _add_up_sometimes(self) -> None:
         counters = self.state.counters
@@ -240,30 +374,12 @@ class AccumulativeMain(AccumulativeProcessor):
 
     # The stream
 
-    def is_behind(self) -> bool:
-        """See `ReadingPart`: never, as what is not announced yet is in the certificate."""
-        return False
-
-    def is_catching_up(self) -> bool:
-        """See `ReadingPart`."""
-        return self._is_taking_in
-
-    def stop_scans(self) -> None:
-        """Tell all consumers that are left in the middle of a list, in this loop and its branches."""
-        for processor in (self, *self.branches):
-            processor.finish_cursor()
-
     def hear(self) -> None:
         """Take in the rows and edges that the last records changed, and have branches know which lists are not as they were."""
         self.state.expect(self.graph.rows)
         self.kernel.hear_edges(*self._loop)
         for branch in self.branches:
             branch.note_changes()
-
-    def fail(self, error: Exception) -> None:
-        """Raise this in the next step."""
-        self._failure = error
-        self.operator.activate()
 
     # Snapshots
 
@@ -272,15 +388,15 @@ class AccumulativeMain(AccumulativeProcessor):
         return not self._is_taking_in
 
     def record(self, branch: AccumulativeBranch) -> None:
-        """Record this worker's state for a branch, and what was delivered and is not in the state yet."""
+        """See `CompiledMain`."""
         self.finish_cursor()
-        self._flush()
-        branch.record(self.state, self.operator.timestamp, self.next_iteration)
-        self.branches.append(branch)
-        for arrived in self._arrived:
-            messages = arrived.bundle.messages.from_index(arrived.following)
-            branch.keep(SumBundle(arrived.bundle.sender, messages), arrived.iteration)
-        self._forks.record(branch)
+        super().record(branch)
+
+    def _record_state(self, branch: AccumulativeBranch) -> None:
+        """See `CompiledMain`."""
+        branch.record(self.state, self.operator.timestamp, self.next_iteration, is_stale=self._is_stale)
+        if self._awaited is None and not self._has_waited:
+            self._awaited = branch
 
     def fork(
         self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
@@ -303,44 +419,34 @@ class AccumulativeMain(AccumulativeProcessor):
             workers=self.workers,
             fresh=fresh,
             max_iterations=max_iterations,
+            on_finished=self.operator.activate,
+            weigh_in_lists=self.weigh_in_lists,
         )
 
     def _take_state(self) -> SumState:
         """Columns for a branch over the graph as it is now: used ones where they are large enough."""
         rows = self.graph.rows
-        for place, state in enumerate(self._spare):
-            if state.fits(rows):
-                del self._spare[place]
-                state.reset()
-                return state
-        self._spare.clear()
+        spare = self._take_spare(lambda state: state.fits(rows))
+        if spare is not None:
+            spare.reset()
+            return spare
         room = 1.5  # so that the columns fit the next branches too while the graph grows
         state = SumState(worker=self.worker, workers=self.workers, rows=int(rows * room) + 2)
         state.expect(rows)
         return state
 
-    def _held_least(self) -> int:
-        return min(super()._held_least(), self._forks.held_least())
-
     # Leaving
-
-    def take_back(self, reusable: object) -> None:
-        """Keep the columns of a branch that is over, for the next ones."""
-        if len(self._spare) < _SPARE_STATES:
-            self._spare.append(cast("SumState", reusable))
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""
-        self.stream.let_go(self)
+        if self._has_weights_in:
+            self.graph.end_weights_in()
         super().free()
-        self._spare.clear()
-        self.__dict__.pop("stream")
 
     def forget(self, branch: BranchPart) -> None:
-        """End the lease of a branch that is over."""
-        branch = cast("AccumulativeBranch", branch)
+        """End the lease of a branch that is over; it may have held announcing back."""
         if branch in self.branches:
-            self.branches.remove(branch)
-        if branch.lease is not None:
-            self.graph.release(branch.lease)
-            branch.lease = None
+            if branch is self._awaited:
+                self._awaited, self._has_waited = None, True
+            self.operator.activate()
+        super().forget(branch)

@@ -11,42 +11,30 @@ right for it: what is announced is absolute, and what is not heard yet is a resi
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from types import ModuleType
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...errors import InternalError
 from ...graph import EvolvingGraph
-from ...loops.loop_operator import NEVER, LoopOperator
-from ...loops.part import PartStatistics
-from ...timely import Scope
+from ...loops.loop_operator import NEVER
 from ..compiled_functions import compiled_arguments
+from ..compiled_part import Arrived, CompiledPart
 from . import loop_columns as names
 from .bundle import SumBundle
 from .loop_state import SumState
 
 FUEL = 1 << 16  # edges visited in one call of a kernel: about a millisecond
+DENSE_SHARE = 4  # one in so many edges that begin at a row that has to announce, and values are pulled
 
 
-@dataclass(slots=True)
-class ArrivedBundle:
-    """A bundle that is being worked off."""
-
-    bundle: SumBundle
-    iteration: int  # of the bundle's timestamp
-    following: int = 0  # index of the first message that was not taken in
-
-
-class AccumulativeProcessor:
+class AccumulativeProcessor(CompiledPart[SumBundle, SumState]):
     """What main loops and branches have in common: messages in and out, turns, statistics.
 
     Attributes
     ----------
     next_iteration
         Of the next turn.
+    weigh_in_lists
+        Goes on with putting weights into in-lists, up to its fuel; returns whether all are there.
     """
 
     def __init__(
@@ -58,60 +46,31 @@ class AccumulativeProcessor:
         delay_bound: int | None,
         worker: int,
         workers: int,
+        weigh_in_lists: Callable[[int], bool],
     ) -> None:
-        self.kernel = kernel
-        self.graph = graph
+        super().__init__(kernel=kernel, graph=graph, worker=worker, workers=workers)
+        self.weigh_in_lists = weigh_in_lists
         self.arguments = compiled_arguments(arguments)
         self.delay_bound = delay_bound
-        self.worker = worker
-        self.workers = workers
-        self.operator: LoopOperator[SumBundle] = LoopOperator(worker, workers)
-        self.bundles_sent = 0  # but for markers
-        self.bundles_received = 0
         self.next_iteration = 1
-        self.state: SumState
-        self._arrived: deque[ArrivedBundle] = deque()
-
-    def build(self, scope: Scope) -> None:
-        """Put the processor into a loop context of a new dataflow."""
-        self.operator.build(scope, self.step)
+        self._row: int | None = None  # of the sweep, or of the measuring, that is under way
+        self._is_stale = False  # sums are older than what was announced
 
     def free(self) -> None:
-        """Let go of what takes memory, when this is over and nobody reads it any more."""
-        # The dataflow that steps this is part of a cycle, which lives until the next collection.
-        self.__dict__.pop("graph", None)
-        self.__dict__.pop("state", None)
+        """Let go of what takes memory, and of the part that puts weights there."""
+        super().free()
+        self.__dict__.pop("weigh_in_lists", None)
 
-    def step(self) -> None:
-        """One activation; see the two kinds of loops."""
-        raise NotImplementedError
-
-    def progress(self) -> PartStatistics:
-        """How far it is."""
-        return self.state.progress()
-
-    def history(self) -> NDArray[np.float64]:
-        """What the last iterations did."""
-        return self.state.history()
-
-    def statistics(self) -> PartStatistics:
-        """The part of this worker in numbers."""
-        state, graph = self.state, self.graph.statistics()
-        return replace(
-            state.progress(),
-            pending=int(state.counters[names.QUEUE_LENGTH]),
-            vertices=graph.vertices,
-            edges=graph.edges,
-            missing_removals=graph.missing_removals,
-            size_bytes=graph.size_bytes + state.size_bytes(),
-        )
+    def _pending(self) -> int:
+        """How many vertices are to announce."""
+        return int(self.state.counters[names.QUEUE_LENGTH])
 
     # Receiving
 
     def _accept(self, bundle: SumBundle, iteration: int) -> None:
         """Take a bundle off the input, for `_receive`."""
         self.bundles_received += 1
-        self._arrived.append(ArrivedBundle(bundle, iteration))
+        self._arrived.append(Arrived(bundle, iteration))
 
     def _receive(self) -> None:
         """Give the kernel the messages that have arrived, as far as its fuel goes."""
@@ -126,7 +85,7 @@ class AccumulativeProcessor:
                 arrived.following = self.kernel.receive(
                     *self._loop, bundle.sender, *messages, arrived.following, FUEL
                 )
-                self._require_possible(bundle.sender)
+                self._require_possible(bundle.sender, int(self.state.counters[names.IMPOSSIBLE]))
                 if arrived.following < len(messages.kinds) or self.is_telling:
                     self.operator.activate()
                     return
@@ -136,18 +95,6 @@ class AccumulativeProcessor:
     def _take_notices(self, bundle: SumBundle) -> None:
         """Take in what stands behind the messages of a bundle, which are taken in."""
         raise NotImplementedError
-
-    def _require_possible(self, sender: int) -> None:
-        impossible = int(self.state.counters[names.IMPOSSIBLE])
-        if impossible:
-            raise InternalError(
-                f"worker {self.worker} got {impossible} messages from worker {sender} that no loop sends: its values are not to "
-                "be relied on"
-            )
-
-    def _held_least(self) -> int:
-        """The least iteration of the bundles that are here and not taken in."""
-        return min((arrived.iteration for arrived in self._arrived), default=NEVER)
 
     @property
     def _loop(self) -> tuple[object, object, tuple[object, ...]]:
@@ -169,6 +116,50 @@ class AccumulativeProcessor:
         """Tell those that are left, so that the graph may change."""
         if self.is_telling:
             self.kernel.finish_cursor(*self._loop)
+
+    # Pulling
+
+    def _begin_pulling(self) -> None:
+        """From now on sums are older than what is announced, until they are measured."""
+        self.finish_cursor()
+        self._is_stale = True
+        self.state.begin_pulling()
+        self.kernel.clear_queue(self.state.addresses)
+
+    def _sweep_rows(self, fuel: int) -> bool:
+        """Some of a sweep; return whether it is over."""
+        if self._row is None:
+            self.state.totals[[names.CHANGE, names.FLOW, names.SWEPT_MASS]] = 0.0
+            self._row = 0
+        if not self._has_weights(fuel):
+            return False
+        rows = self.state.rows_seen
+        self._row = int(self.kernel.sweep(*self._loop, self._row, rows, fuel))
+        if self._row < rows:
+            return False
+        self._row = None
+        return True
+
+    def _measure(self, fuel: int) -> bool:
+        """Some of the measuring of all sums, of what is announced now; return whether it is over, and so the pulling, too."""
+        if self._row is None:
+            self._row = 0
+        if not self._has_weights(fuel):
+            return False
+        rows = self.state.rows_seen
+        self._row = int(
+            self.kernel.measure(self.graph.addresses, self.state.addresses, self._row, rows, fuel)
+        )
+        if self._row < rows:
+            return False
+        self._row = None
+        self._is_stale = False
+        self.state.counters[names.PULLS] = 0
+        return True
+
+    def _has_weights(self, fuel: int) -> bool:
+        """Whether in-lists have what their edges weigh, which is put there before a list is pulled, if some weight is not 1."""
+        return self._row != 0 or not self.state.counters[names.WEIGHTED] or self.weigh_in_lists(fuel)
 
     # Turns
 

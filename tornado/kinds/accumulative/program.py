@@ -100,6 +100,10 @@ class AccumulativeProgram(VertexProgram):
         """Whether a branch counts its iterations from the beginning; its values begin with those of the main loop in any case."""
         return not isinstance(main, AccumulativeProgram) or self.arguments() != main.arguments()
 
+    def begins_cold(self, main: VertexProgram) -> bool:
+        """Whether a branch has no use for the values of a main loop: any are a valid start, so only those of another program."""
+        return not isinstance(main, AccumulativeProgram)
+
     def arguments(self) -> tuple[Any, ...]:
         """The parameters as the compiled functions get them."""
         return tuple(value for name, value in self.parameters().items() if name not in _CONTROLS)

@@ -12,7 +12,8 @@ import numba as nb
 import numpy as np
 
 from ...columns import prefetch
-from ...graph.graph_columns import ANY_VERSION, BURIED_FIRST, DELTAS, GRAVE_MASK, ROWS
+from ...graph.graph_columns import ANY_VERSION, DELTAS, ROWS
+from ...graph.graves_kernel import grave_at
 from .loop_columns import (
     ABSOLUTE,
     CURSOR_CHANGE,
@@ -21,6 +22,7 @@ from .loop_columns import (
     DEGREE,
     EDGES_VISITED,
     FOLLOWING_ROW,
+    GOAL,
     IMPOSSIBLE,
     MASS,
     OUT_LIST,
@@ -48,6 +50,7 @@ from .row_kernel import (
     own_target,
     row_for,
     send,
+    set_share,
     share_of,
     tell_owners,
     tell_subscribers,
@@ -94,15 +97,12 @@ def run_cursor(graph, loop, parameters, fuel):
     if stop < length:
         return np.int64(0)
     if not latest:
-        grave_number = graph.buried_out[row] - 1
-        while grave_number >= graph.counters[BURIED_FIRST]:
-            grave = grave_number & graph.counters[GRAVE_MASK]
-            if graph.grave_died[grave] <= version:
-                break
+        grave = grave_at(graph, graph.buried_out[row], version)
+        while grave >= 0:
             if graph.grave_born[grave] <= version:
                 consumer = np.int64(graph.grave_consumer[grave])
                 hear(loop, parameters, consumer, graph.grave_weight[grave] * change)
-            grave_number = graph.grave_next_out[grave] - 1
+            grave = grave_at(graph, graph.grave_next_out[grave], version)
     loop.counters[CURSOR_ROW] = 0
     return max(fuel - (stop - position), np.int64(1))
 
@@ -113,13 +113,20 @@ def finish_cursor(graph, loop, parameters):
     run_cursor(graph, loop, parameters, np.int64(1) << 60)
 
 
+@nb.njit(cache=True)
+def is_enough(loop):
+    """Whether the residuals have come down to the goal."""
+    totals = loop.totals
+    return totals[ABSOLUTE] + abs(totals[SIGNED]) <= totals[GOAL]
+
+
 @nb.njit(cache=True, nogil=True)
 def announce(graph, loop, parameters, fuel):
     """Let queued vertices announce; returns the fuel left, 0 where it was used up or an outbox is to be emptied first."""
     totals, counters = loop.totals, loop.counters
     while True:
         fuel = run_cursor(graph, loop, parameters, fuel)
-        if counters[CURSOR_ROW] == 0 and counters[QUEUE_LENGTH] == 0:
+        if counters[CURSOR_ROW] == 0 and (counters[QUEUE_LENGTH] == 0 or is_enough(loop)):
             return max(fuel, np.int64(1))
         if fuel <= 0 or outbox_is_full(loop):
             return np.int64(0)
@@ -193,7 +200,7 @@ def hear_edges(graph, loop, parameters):
         producer = np.int64(graph.delta_producer[i])
         if loop.flags[producer] & SUBSCRIBED and graph.out_length[producer] == 0:
             loop.flags[producer] &= ~np.uint8(SUBSCRIBED)
-            loop.share[producer] = 0.0
+            set_share(loop, producer, 0.0)
             send(loop, np.int64(graph.owner[producer]), UNSUBSCRIBE, graph.ids[producer], 0.0, 0)
     tell_owners(graph, loop)
 
@@ -232,7 +239,7 @@ def receive_one(graph, loop, parameters, sender, kind, identifier, value, number
     if kind == UPDATE:
         if loop.flags[row] & SUBSCRIBED:
             change = value - loop.share[row]
-            loop.share[row] = value
+            set_share(loop, row, value)
             if not loop.counters[PULLS]:
                 begin_scatter(loop, row, change)
     elif kind == DEGREE:

@@ -40,12 +40,7 @@ class RestorableMain(AccumulativeMain):
         StoreCorrupt
             When a vertex is there twice, or values are not of the type that the loop has.
         """
-        if self.graph.rows != len(ids):  # no other loop of the stream has made them known
-            self.stream.mention(ids)
-        if self.graph.rows != len(ids):
-            raise StoreCorrupt(
-                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
-            )
+        self._make_known(ids)
         if columns is None:
             return
         _require_values(columns)
@@ -80,6 +75,8 @@ class RestorableMain(AccumulativeMain):
 
     def _begin_placing(self, values: NDArray[np.float64]) -> None:
         self.finish_cursor()
+        if self._is_stale:  # what is announced changes, so there is nothing to be measured yet
+            self._pulls, self._row = True, None
         self.holds = True
         self._placing, self._following_placed = values, 0
         self._placings += 1
@@ -102,8 +99,8 @@ class RestorableMain(AccumulativeMain):
                     self._send(target, SumBundle(self.worker, notices=(notice,), mass=self._mass()))
         if self._placings and self._placed.min() >= self._placings:
             self.holds = False
-            self._add_up()
-            self._find_active()
+            if not self._is_stale:
+                self._end_announcing()
             self.operator.activate()
 
     def _take_notices(self, bundle: SumBundle) -> None:

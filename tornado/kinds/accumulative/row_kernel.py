@@ -23,11 +23,13 @@ from .loop_columns import (
     MASS,
     OUTBOX,
     OWN,
+    PULLS,
     QUEUE_FIRST,
     QUEUE_LENGTH,
     QUEUED,
     ROWS_SEEN,
     SIGNED,
+    SPLIT,
     THETA,
     TOUCHED,
     TOUCHED_ROWS,
@@ -86,6 +88,13 @@ def own_target(loop, row):
 
 
 @nb.njit(cache=True)
+def worth_unheard(loop, row):
+    """What a vertex without out-edges is worth: its target, but of a sum that lost its digits and is negative by that nothing counts."""
+    heard = max(loop.heard[row], 0.0)
+    return loop.totals[BASE] * base_of(loop, row) + loop.totals[FACTOR] * heard
+
+
+@nb.njit(cache=True)
 def announced(loop, parameters, row):
     """What a vertex with out-edges is worth, by what it has announced."""
     return loop.share[row] * divisor(loop.weight[row], *parameters)
@@ -100,6 +109,14 @@ def share_of(loop, parameters, row, worth):
     most = most_worth(base_of(loop, row), loop.counters[IS_BRANCH])
     sound = min(worth, most) if worth > 0.0 else 0.0
     return sound / divisor(loop.weight[row], *parameters)
+
+
+@nb.njit(cache=True)
+def set_share(loop, row, share):
+    """A vertex announces, or was heard to announce."""
+    loop.share[row] = share
+    if loop.counters[PULLS]:
+        loop.packed[row] = share
 
 
 @nb.njit(cache=True)
@@ -142,15 +159,40 @@ def hear(loop, parameters, row, delta):
 
 
 @nb.njit(cache=True)
-def add_weight(loop, row, change, low):
-    """Add to an out-weight as exactly as two float64 can: else 1e20 + 1 - 1e20 would leave edges without weight."""
-    weight = loop.weight[row]
-    total = weight + change
-    back = total - weight
-    rest = (weight - (total - back)) + (change - back)
-    rest += loop.weight_low[row] + low
-    loop.weight[row] = total + rest
-    loop.weight_low[row] = rest - (loop.weight[row] - total)
+def added(a, b):
+    """Add two numbers: their sum as it is rounded, and what it lost (Knuth's two-sum)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
+@nb.njit(cache=True)
+def add_weight(loop, row, change):
+    """Add to an out-weight as exactly as three float64 can, of which each begins where the one before it ends.
+
+    All are needed: of weights from 1e-12 to 1e12 a sum has more digits than two of them, and where those of 1e12 went, an
+    out-weight of 1e-12 would be wrong in its ninth digit, and all that is announced by it.
+    """
+    weight, rest = added(loop.weight[row], change)
+    if rest == 0.0 and loop.counters[SPLIT] == 0:
+        loop.weight[row] = weight
+        return
+    loop.counters[SPLIT] = 1
+    low, least = added(loop.weight_low[row], rest)
+    least += loop.weight_least[row]
+    weight, low = added(weight, low)
+    low, least = added(low, least)
+    loop.weight[row], loop.weight_low[row] = added(weight, low)
+    loop.weight_least[row] = least
+
+
+@nb.njit(cache=True)
+def forget_weight(loop, row):
+    """There are no edges."""
+    loop.weight[row] = 0.0
+    if loop.counters[SPLIT]:
+        loop.weight_low[row] = 0.0
+        loop.weight_least[row] = 0.0
 
 
 @nb.njit(cache=True)
@@ -160,7 +202,7 @@ def touch_ghost(loop, row, change, edges):
         loop.flags[row] |= TOUCHED
         loop.touched[loop.counters[TOUCHED_ROWS]] = row
         loop.counters[TOUCHED_ROWS] += 1
-    add_weight(loop, row, change, 0.0)
+    add_weight(loop, row, change)
     loop.degree[row] += edges
 
 
@@ -172,10 +214,11 @@ def tell_owners(graph, loop):
         owner = np.int64(graph.owner[row])
         if loop.degree[row] != 0 or loop.weight[row] != 0.0:
             send(loop, owner, DEGREE, graph.ids[row], loop.weight[row], np.int64(loop.degree[row]))
-            if loop.weight_low[row] != 0.0:
-                send(loop, owner, DEGREE, graph.ids[row], loop.weight_low[row], 0)
-        loop.weight[row] = 0.0
-        loop.weight_low[row] = 0.0
+            if loop.counters[SPLIT]:
+                for part in (loop.weight_low[row], loop.weight_least[row]):
+                    if part != 0.0:
+                        send(loop, owner, DEGREE, graph.ids[row], part, 0)
+        forget_weight(loop, row)
         loop.degree[row] = 0
         loop.flags[row] &= ~np.uint8(TOUCHED)
     loop.counters[TOUCHED_ROWS] = 0
@@ -192,9 +235,9 @@ def touch_producer(graph, loop, parameters, row, change, edges):
         if edges == 0:
             return  # the low part of a weight that is gone
         loop.counters[DEGREES] += edges
-        add_weight(loop, row, change, 0.0)
+        add_weight(loop, row, change)
         loop.degree[row] = edges
-        loop.share[row] = share_of(loop, parameters, row, own_target(loop, row))
+        set_share(loop, row, share_of(loop, parameters, row, own_target(loop, row)))
         tell_subscribers(graph, loop, row)
         return
     target = own_target(loop, row)
@@ -206,12 +249,11 @@ def touch_producer(graph, loop, parameters, row, change, edges):
         totals[ABSOLUTE] -= abs(old)
         totals[SIGNED] -= old
         totals[MASS] += old
-        loop.weight[row] = 0.0
-        loop.weight_low[row] = 0.0
-        loop.share[row] = 0.0
+        forget_weight(loop, row)
+        set_share(loop, row, 0.0)
         tell_subscribers(graph, loop, row)
         return
-    add_weight(loop, row, change, 0.0)
+    add_weight(loop, row, change)
     now = announced(loop, parameters, row)
     new = target - now
     totals[ABSOLUTE] += abs(new) - abs(old)
@@ -225,9 +267,8 @@ def admit_rows(graph, loop, parameters):
     """Initialise the columns of rows that are new in the graph: without edges a vertex is worth its base."""
     for row in range(loop.counters[ROWS_SEEN], graph.counters[ROWS]):
         loop.heard[row] = 0.0
-        loop.share[row] = 0.0
-        loop.weight[row] = 0.0
-        loop.weight_low[row] = 0.0
+        set_share(loop, row, 0.0)
+        loop.weight[row] = 0.0  # with what is split off, which is fresh memory
         loop.degree[row] = 0
         loop.flags[row] = 0
         loop.subscribers[row] = np.uint64(0)

@@ -8,10 +8,14 @@ the length of a list.
 An edge that the branch must see costs a look at its birth, and maybe at graves, only where a list has changed since the lease.
 """
 
+import math
+
 import numba as nb
 import numpy as np
 
-from ...graph.graph_columns import ANY_VERSION, BURIED_FIRST, DELTAS, GRAVE_MASK
+from ...columns import prefetch
+from ...graph.graph_columns import ANY_VERSION, DELTAS
+from ...graph.graves_kernel import grave_at
 from .loop_columns import (
     ABSOLUTE,
     ACTIVE,
@@ -24,6 +28,7 @@ from .loop_columns import (
     EDGES_VISITED,
     FACTOR,
     FLOW,
+    GOAL,
     IN_LIST,
     IS_BRANCH,
     LARGEST,
@@ -38,6 +43,9 @@ from .loop_columns import (
     QUEUED,
     ROWS_SEEN,
     SIGNED,
+    SPLIT,
+    SWEPT_MASS,
+    THETA,
     UNREST,
     UPDATES,
     VERSION,
@@ -52,24 +60,25 @@ from .row_kernel import (
     is_due,
     outbox_is_full,
     own_target,
+    set_share,
     share_of,
     tell_subscribers,
+    worth_unheard,
 )
 from .stand_in import base, factor, joined, most_worth, scaled
 
+_ROWS_AHEAD = 8  # whose lists memory is asked for before their turn
+_LEVELS = 1024  # powers of two, as many above 1 as below
 MOST_SURE = 1.0 - 1e-10  # what a quotient must come to before it counts as 1
 _MEASURED = 4.0  # roundings of a sum that is compensated, in units of epsilon and of the sum
 
 
 @nb.njit(cache=True)
 def compensated(total, low, term):
-    """Add a term to a sum and to what it lost so far."""
+    """Add a term to a sum and to what it lost so far (Knuth's two-sum: no branch, whichever of both is greater)."""
     added = total + term
-    if abs(total) >= abs(term):
-        low += (total - added) + term
-    else:
-        low += (term - added) + total
-    return added, low
+    back = added - total
+    return added, low + ((total - (added - back)) + (term - back))
 
 
 @nb.njit(cache=True)
@@ -81,16 +90,13 @@ def pull_visible(graph, loop, row, total, low):
         producer = np.int64(graph.in_producer[back_slot])
         slot = graph.out_start[producer] + graph.in_position[back_slot]
         if graph.edge_born[slot] <= version:
-            total, low = compensated(total, low, graph.edge_weight[slot] * loop.share[producer])
-    grave_number = graph.buried_in[row] - 1
-    while grave_number >= graph.counters[BURIED_FIRST]:
-        grave = grave_number & graph.counters[GRAVE_MASK]
-        if graph.grave_died[grave] <= version:
-            break
+            total, low = compensated(total, low, graph.edge_weight[slot] * loop.packed[producer])
+    grave = grave_at(graph, graph.buried_in[row], version)
+    while grave >= 0:
         if graph.grave_born[grave] <= version:
             producer = np.int64(graph.grave_producer[grave])
-            total, low = compensated(total, low, graph.grave_weight[grave] * loop.share[producer])
-        grave_number = graph.grave_next_in[grave] - 1
+            total, low = compensated(total, low, graph.grave_weight[grave] * loop.packed[producer])
+        grave = grave_at(graph, graph.grave_next_in[grave], version)
     return total + low
 
 
@@ -110,17 +116,19 @@ def pull(graph, loop, row, measures, fuel):
         total, low = totals[PULL_TOTAL], totals[PULL_LOW]
     stop = min(length, position + fuel)
     first = graph.in_start[row]
-    if counters[WEIGHTED]:
+    if counters[WEIGHTED] and measures:
         for back_slot in range(first + position, first + stop):
-            producer = np.int64(graph.in_producer[back_slot])
-            slot = graph.out_start[producer] + graph.in_position[back_slot]
-            total, low = compensated(total, low, graph.edge_weight[slot] * loop.share[producer])
+            share = loop.packed[np.int64(graph.in_producer[back_slot])]
+            total, low = compensated(total, low, graph.in_weight[back_slot] * share)
+    elif counters[WEIGHTED]:
+        for back_slot in range(first + position, first + stop):
+            total += graph.in_weight[back_slot] * loop.packed[np.int64(graph.in_producer[back_slot])]
     elif measures:
         for back_slot in range(first + position, first + stop):
-            total, low = compensated(total, low, loop.share[np.int64(graph.in_producer[back_slot])])
+            total, low = compensated(total, low, loop.packed[np.int64(graph.in_producer[back_slot])])
     else:
         for back_slot in range(first + position, first + stop):
-            total += loop.share[np.int64(graph.in_producer[back_slot])]
+            total += loop.packed[np.int64(graph.in_producer[back_slot])]
     counters[EDGES_VISITED] += stop - position
     if stop < length:
         counters[PULL_POSITION] = stop
@@ -132,21 +140,21 @@ def pull(graph, loop, row, measures, fuel):
 
 
 @nb.njit(cache=True, nogil=True)
-def sweep(graph, loop, parameters, first, fuel):
-    """Pull the sums of rows from `first` on and let each vertex announce; returns the first row that was not finished.
+def sweep(graph, loop, parameters, first, stop, fuel):
+    """Pull the sums of rows ``first .. stop`` and let each vertex announce; returns the first row that was not finished.
 
-    What the values moved by, and what they come to, is added to the totals CHANGE, FLOW and MASS, of which the caller
+    What the values moved by, and what they come to, is added to the totals CHANGE, FLOW and SWEPT_MASS, of which the caller
     makes a beginning.
     """
     totals, counters = loop.totals, loop.counters
-    rows = counters[ROWS_SEEN]
     change, flow, mass = 0.0, 0.0, 0.0
     several = counters[WORKERS] > 1
     row = first
-    while row < rows and fuel > 0:
+    while row < stop and fuel > 0:
         if several and outbox_is_full(loop):
             break
         fuel -= 1
+        prefetch(graph.in_producer, graph.in_start[min(row + _ROWS_AHEAD, stop - 1)])
         if loop.flags[row] & OWN:
             fuel = pull(graph, loop, row, False, max(fuel, np.int64(1)))
             if counters[PULL_POSITION] > 0:
@@ -160,28 +168,28 @@ def sweep(graph, loop, parameters, first, fuel):
                 change = joined(change, scaled(moved, own))
                 flow += target
                 before = loop.share[row]
-                loop.share[row] = share_of(loop, parameters, row, target)
+                set_share(loop, row, share_of(loop, parameters, row, target))
                 if several and loop.share[row] != before:
                     tell_subscribers(graph, loop, row)
                 counters[UPDATES] += 1
         row += 1
     totals[CHANGE] = joined(totals[CHANGE], change)
     totals[FLOW] += flow
-    totals[MASS] += mass
+    totals[SWEPT_MASS] += mass
     return row
 
 
 @nb.njit(cache=True, nogil=True)
-def measure(graph, loop, first, fuel):
-    """Pull the sums of rows from `first` on, where nobody announces; returns the first row that was not finished."""
+def measure(graph, loop, first, stop, fuel):
+    """Pull the sums of rows ``first .. stop``, where nobody announces; returns the first row that was not finished."""
     counters = loop.counters
-    rows = counters[ROWS_SEEN]
     if first == 0 and counters[PULL_POSITION] == 0:
         loop.totals[DRIFT] = 0.0
     drift = 0.0
     row = first
-    while row < rows and fuel > 0:
+    while row < stop and fuel > 0:
         fuel -= 1
+        prefetch(graph.in_producer, graph.in_start[min(row + _ROWS_AHEAD, stop - 1)])
         if loop.flags[row] & OWN:
             fuel = pull(graph, loop, row, True, max(fuel, np.int64(1)))
             if counters[PULL_POSITION] > 0:
@@ -217,7 +225,7 @@ def add_up(loop, parameters):
         target = own_target(loop, row)
         largest = joined(largest, scaled(abs(target), own))
         if loop.degree[row] == 0:
-            mass, mass_low = compensated(mass, mass_low, target)
+            mass, mass_low = compensated(mass, mass_low, worth_unheard(loop, row))
             continue
         announcing += own
         degrees += np.int64(loop.degree[row])
@@ -250,7 +258,7 @@ def put_shares(graph, loop, shares, first):
     row = first
     while row < shares.size and not outbox_is_full(loop):
         if loop.flags[row] & OWN and loop.degree[row] != 0 and loop.share[row] != shares[row]:
-            loop.share[row] = shares[row]
+            set_share(loop, row, shares[row])
             tell_subscribers(graph, loop, row)
         row += 1
     return row
@@ -294,6 +302,32 @@ def find_active(loop, parameters):
 
 
 @nb.njit(cache=True, nogil=True)
+def choose_threshold(loop, parameters):
+    """Set the threshold as high as it may be so that the goal is met by those above it; count the edges that begin there.
+
+    What is announced comes back in part, so it has to be twice what is too much. Thresholds are powers of two.
+    """
+    totals = loop.totals
+    residuals, degrees = np.zeros(_LEVELS), np.zeros(_LEVELS, np.int64)
+    for row in range(loop.counters[ROWS_SEEN]):
+        if loop.degree[row] == 0 or loop.flags[row] & OWN == 0:
+            continue
+        residual = abs(own_target(loop, row) - announced(loop, parameters, row))
+        if residual > 0.0:
+            level = min(max(math.frexp(residual / loop.degree[row])[1] + _LEVELS // 2, 0), _LEVELS - 1)
+            residuals[level] += residual
+            degrees[level] += np.int64(loop.degree[row])
+    too_much = 2.0 * (totals[ABSOLUTE] + abs(totals[SIGNED]) - totals[GOAL])
+    level, above, active = _LEVELS, 0.0, np.int64(0)
+    while level > 0 and above < too_much:
+        level -= 1
+        above += residuals[level]
+        active += degrees[level]
+    totals[THETA] = math.ldexp(1.0, level - _LEVELS // 2 - 1)
+    loop.counters[ACTIVE] = active
+
+
+@nb.njit(cache=True, nogil=True)
 def clear_queue(loop):
     """Let nobody wait to announce."""
     for place in range(loop.counters[QUEUE_LENGTH]):
@@ -303,27 +337,34 @@ def clear_queue(loop):
 
 
 @nb.njit(cache=True, nogil=True)
-def fork(graph, loop, branch):
-    """Copy the state that a branch starts from: nothing per edge. Its vertices are those that were seen by now."""
+def fork(graph, loop, branch, all_known):
+    """Copy what a branch starts from beside the records of rows: nothing per edge. Its vertices are those that were seen by now.
+
+    all_known
+        Whether all rows are of such vertices.
+    """
     rows = loop.counters[ROWS_SEEN]
+    for place in range(loop.counters[QUEUE_LENGTH]):
+        queued = np.int64(loop.queue[(loop.counters[QUEUE_FIRST] + place) & loop.queue_mask[0]])
+        branch.flags[queued] &= ~np.uint8(QUEUED)
     for row in range(rows):
-        branch.heard[row] = loop.heard[row]
-        branch.share[row] = loop.share[row]
-        branch.weight[row] = loop.weight[row]
-        branch.degree[row] = loop.degree[row]
-        flags = loop.flags[row] & ~np.uint8(QUEUED)
-        if flags & OWN and graph.known_as[row] == 0:
-            flags &= ~np.uint8(OWN)
-        branch.flags[row] = flags
-        branch.weight_low[row] = loop.weight_low[row]
         branch.changed[row] = 0
+    if loop.counters[SPLIT] or branch.counters[SPLIT]:
+        for row in range(rows):
+            branch.weight_low[row] = loop.weight_low[row]
+            branch.weight_least[row] = loop.weight_least[row]
     if loop.counters[WORKERS] > 1:
         for row in range(rows):
             branch.subscribers[row] = loop.subscribers[row]
+    if not all_known:
+        for row in range(rows):
+            if branch.flags[row] & OWN and graph.known_as[row] == 0:
+                branch.flags[row] &= ~np.uint8(OWN)
     branch.totals[DRIFT] = loop.totals[DRIFT]
     branch.totals[BASE] = loop.totals[BASE]
     branch.counters[ROWS_SEEN] = rows
     branch.counters[WEIGHTED] = loop.counters[WEIGHTED]
+    branch.counters[SPLIT] = loop.counters[SPLIT]
     branch.counters[IS_BRANCH] = 1
 
 
@@ -349,7 +390,7 @@ def find_greatest(loop, parameters, found):
     for row in range(loop.counters[ROWS_SEEN]):
         if loop.flags[row] & OWN == 0:
             continue
-        value = own_target(loop, row) if loop.degree[row] == 0 else announced(loop, parameters, row)
+        value = worth_unheard(loop, row) if loop.degree[row] == 0 else announced(loop, parameters, row)
         if count < room:
             place = count
             count += 1
@@ -377,6 +418,6 @@ def read_values(loop, parameters, rows, values):
     for i in range(rows.size):
         row = rows[i]
         if loop.degree[row] == 0:
-            values[i] = own_target(loop, row)
+            values[i] = worth_unheard(loop, row)
         else:
             values[i] = announced(loop, parameters, row)

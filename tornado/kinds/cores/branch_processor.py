@@ -10,17 +10,16 @@ from types import ModuleType
 
 from ...graph import EvolvingGraph
 from ...loops.loop_operator import NEVER
-from ..edge_reading import ReadsEdges
-from ..local_values import LocalValues
-from ..snapshot_pages import SnapshotPages
+from ..compiled_branch import CompiledBranch
+from ..edge_reading import ColumnsOf
 from . import loop_columns as names
 from .bundle import CoreBundle
 from .loop_columns import FINISH
 from .loop_state import CoreState
-from .processor import FUEL, ArrivedEstimates, CoreProcessor
+from .processor import FUEL, CoreProcessor
 
 
-class CoreBranch(ReadsEdges, CoreProcessor):
+class CoreBranch(CompiledBranch[CoreBundle, CoreState], CoreProcessor):
     """See the module.
 
     Parameters
@@ -55,22 +54,12 @@ class CoreBranch(ReadsEdges, CoreProcessor):
             rests=False,
         )
         self.number = number
-        self.lease: int | None = None
-        self.version = -1
-        self.vertices = 0  # of this worker that had been seen at the cut
-        self.first_iteration = 0
-        self.was_stopped = False
-        self.is_cancelled = False
-        self.is_recorded = False
-        self.is_started = False
         self._take_state = take_state
         self._fresh = fresh
         self._max_iterations = max_iterations
         self._cap = NEVER
-        self._kept: list[CoreBundle] = []
-        self._begins_at = 0  # the iteration of its token when it starts
+        self._kept = []
         self._awaits_limit = max_iterations is not None
-        self._has_cut = False
 
     # Recording
 
@@ -96,32 +85,9 @@ class CoreBranch(ReadsEdges, CoreProcessor):
         self.vertices = self.graph.vertices
         self.is_recorded = True
 
-    def keep(self, bundle: CoreBundle, iteration: int) -> None:
-        """Keep for the beginning what was under way when the snapshot was taken, stamped with an iteration."""
-        messages = bundle.messages
-        if self._fresh:
-            messages = messages.without_values()
-        else:
-            self._begins_at = min(self._begins_at, iteration)
-        if len(messages.kinds):
-            self._kept.append(CoreBundle(bundle.sender, messages))
-
-    def cut_is_complete(self, markers: tuple[CoreBundle, ...]) -> None:
-        """Begin, as all of the snapshot is here; with a cap on iterations only once `limit` has set it."""
-        del markers
-        self._has_cut = True
-        self._start_if_ready()
-
-    def _start_if_ready(self) -> None:
-        if self._has_cut and not self.is_started and (self.is_cancelled or not self._awaits_limit):
-            self._start()
-
-    def _start(self) -> None:
-        """Begin with what was kept; what workers that started earlier have sent already comes after it."""
-        self._arrived.extendleft(ArrivedEstimates(bundle, self._begins_at) for bundle in reversed(self._kept))
-        self._kept.clear()
-        self.is_started = True
-        self.operator.activate()
+    def _kept_of(self, bundle: CoreBundle) -> CoreBundle:
+        """See `CompiledBranch`."""
+        return bundle.without_values() if self._fresh else bundle
 
     # What its owner asks and tells
 
@@ -132,51 +98,16 @@ class CoreBranch(ReadsEdges, CoreProcessor):
 
     @property
     def findings(self) -> Mapping[str, float]:
-        """See `BranchPartView`: nothing; the values are exact or not."""
-        return {}
+        """See `BranchPartView`: how many vertices of this part may be too low; where none is of any part, none is too low at all."""
+        return {"may_be_low": float(self.state.waiting_to_rise + self.needs_all)}
 
-    @property
-    def reusable(self) -> CoreState:
-        """The columns, which another branch may use when this one is over."""
-        return self.state
+    def _stored(self) -> tuple[int, ColumnsOf]:
+        """See `ReadsEdges`."""
+        return self.state.rows_seen, self.state.stored_columns
 
-    def held_values(self) -> LocalValues:
-        """Return the values of this worker's vertices; the branch must be over."""
-        return LocalValues(self.graph, self.state, self.vertices)
-
-    def pages(self) -> SnapshotPages:
-        """Return vertices and, where they were read, edges by page; the branch must be over."""
-        if self._pages is None:
-            self._pages = SnapshotPages(
-                self.graph,
-                rows=self.state.rows_seen,
-                columns_of=self.state.stored_columns,
-                vertices=self.vertices,
-                reader=self.reader,
-            )
-        return self._pages
-
-    def free(self) -> None:
-        """See `CoreProcessor`; the edges that were read are gone at once, too."""
-        super().free()
-        self.drop_edges()
-
-    def limit(self, iteration: int) -> None:
-        """Begin no more than the iterations allowed above the snapshot's, and start if only that was missing."""
-        assert self._max_iterations is not None
-        self._cap = (0 if self._fresh else iteration) + self._max_iterations
-        self._awaits_limit = False
-        self._start_if_ready()
-
-    def cancel(self) -> None:
-        """Have it end, as soon as all of the snapshot is here."""
-        self.is_cancelled = True
-        self._start_if_ready()
-
-    def stop(self) -> None:
-        """Change nothing more; what is under way arrives, and then the values are as they are."""
-        self.was_stopped = True
-        self.operator.activate()
+    def _set_cap(self, iteration: int) -> None:
+        """See `CompiledBranch`."""
+        self._cap = iteration
 
     # Steps
 

@@ -113,3 +113,11 @@ class CoreBundle:
 
     def __len__(self) -> int:
         return len(self.messages.kinds)
+
+    def from_index(self, first: int) -> CoreBundle:
+        """See `MessageBundle`."""
+        return CoreBundle(self.sender, self.messages.from_index(first))
+
+    def without_values(self) -> CoreBundle:
+        """The messages that say who hears of whom, for a branch that begins without values."""
+        return CoreBundle(self.sender, self.messages.without_values())

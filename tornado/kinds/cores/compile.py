@@ -6,13 +6,17 @@ from functools import cache
 from types import ModuleType
 
 from ...columns import ValueLayout
-from ...graph import graph_columns, rows_kernel
+from ...graph import graph_columns, graves_kernel, rows_kernel
 from ...graph.graph_columns import GraphColumns
 from ...kernel_modules import load_module, module_text
+from .. import directions_kernel, list_kernel
 from . import loop_columns, queue_kernel, record_kernel, scan_kernel, step_kernel
 from .loop_columns import CoreColumns
 
-_PARTS = [graph_columns, loop_columns, rows_kernel, queue_kernel, scan_kernel, record_kernel, step_kernel]
+_PARTS = [
+    graph_columns, loop_columns, rows_kernel, graves_kernel, directions_kernel, queue_kernel, scan_kernel, list_kernel,
+    record_kernel, step_kernel,
+]  # fmt: skip
 _COLUMNS = {"graph": GraphColumns, "loop": CoreColumns, "branch": CoreColumns}
 LAYOUT = ValueLayout("int32", "int32/16", 16)
 """A row's record has 16 bytes; see `CoreColumns`."""
@@ -20,7 +24,7 @@ LAYOUT = ValueLayout("int32", "int32/16", 16)
 
 def generated_source() -> str:
     """The text of the module."""
-    return module_text("the program's loop", _PARTS, _COLUMNS, layout=LAYOUT)
+    return module_text("the program's loop", _PARTS, _COLUMNS, functions="BOTH_WAYS = True", layout=LAYOUT)
 
 
 @cache

@@ -138,9 +138,10 @@ class CoresKind:
     def judge(
         self, program: CoresProgram, findings: Sequence[Mapping[str, float]], *, is_converged: bool
     ) -> Certificate:
-        """See `ProgramKind`."""
-        del findings
-        return fixed_point(program.stopped_side, is_converged=is_converged)
+        """See `ProgramKind`: estimates are upper bounds where nobody anywhere may still have to rise."""
+        del program
+        is_upper = not any(found["may_be_low"] for found in findings)
+        return fixed_point("upper" if is_upper else None, is_converged=is_converged)
 
     def wire_types(self) -> Sequence[WireType]:
         """See `ProgramKind`."""

@@ -144,6 +144,11 @@ class CoreState:
         """How many vertices the next wave begins at, or more: some may be counted twice."""
         return int(self.counters[names.MARKS] + self.counters[names.RISEN])
 
+    @property
+    def waiting_to_rise(self) -> int:
+        """How many vertices a liftable set may be found at, or more (see `step_kernel`); 0 where estimates are not too low here."""
+        return self.marks + int(self.counters[names.WAVE_LENGTH])
+
     def size_bytes(self) -> int:
         """Bytes of the columns by row that are in use."""
         per_row = self._records.itemsize + _QUEUE_BYTES + 8 * int(self._workers > 1)

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from ...errors import StoreCorrupt
 from ...graph import PartitionMap
-from ...loops.forks import Forks
 from ...loops.loop_operator import NEVER
-from ...loops.part import BranchPart, Traffic
 from ...loops.stream_part import StreamPart
-from ...timely import Scope
+from ..compiled_main import CompiledMain
 from . import loop_columns as names
 from .branch_processor import CoreBranch
 from .bundle import CoreBundle
@@ -28,10 +26,8 @@ from .loop_columns import GREATEST_CORE, REST
 from .loop_state import CoreState
 from .processor import FUEL, CoreProcessor
 
-_SPARE_STATES = 4
 
-
-class CoreMain(CoreProcessor):
+class CoreMain(CompiledMain[CoreBranch, CoreBundle, CoreState], CoreProcessor):
     """See the module, `ReadingPart` and `StorableMain`.
 
     Parameters
@@ -46,13 +42,6 @@ class CoreMain(CoreProcessor):
         False: it keeps the graph, and who is marked, for the branch that reads it, and computes nothing itself.
     stream
         What it reads, where other loops read it already; None: a new one.
-
-    Attributes
-    ----------
-    stream
-        What it reads.
-    branches
-        Those that were recorded and are not over.
     """
 
     def __init__(
@@ -79,67 +68,16 @@ class CoreMain(CoreProcessor):
         )
         self.hears_back = hears_back
         self.state = CoreState(worker=worker, workers=workers, hears_back=hears_back > 0, most=most)
-        self.branches: list[CoreBranch] = []
         self._commits = commits
-        self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
-        self._forks = Forks(
-            self.operator, marker=lambda number: CoreBundle(worker, marker=number), deliver=self._accept
-        )
-        self._spare: list[CoreState] = []  # columns of branches that are over
-        self._failure: Exception | None = None
-        # The first row of the graph, as the loop finds it, that was not taken in yet; None where there is none.
-        self._following_row: int | None = 0 if self.graph.rows else None
-
-    def build(self, scope: Scope) -> None:
-        """Put it into a new dataflow, and have it hear of every change of the stream from now on."""
-        super().build(scope)
-        self.stream.join(self)
-
-    def command(self, branch: BranchPart) -> None:
-        """Record the state for a branch, when it is its turn in the sequence of the stream."""
-        self.stream.fork(self, partial(self.record, cast("CoreBranch", branch)))
-
-    @property
-    def has_branches(self) -> bool:
-        """See `ReadingPart`."""
-        return bool(self.branches)
-
-    def activate(self) -> None:
-        """Have `step` called soon."""
-        self.operator.activate()
-
-    def traffic(self) -> Traffic:
-        """See `MainPartView`."""
-        received = self.bundles_received  # first: a receipt that follows shows as one that is missing
-        return Traffic(not self._is_at_work, received, self.bundles_sent)
-
-    @property
-    def _is_at_work(self) -> bool:
-        return (
-            self._is_stepping
-            or self.stream.has_commands
-            or self._following_row is not None
-            or bool(self._arrived)
-            or self._forks.is_holding
-            or self.is_scanning()
-            or (self._commits and (self.state.pending > 0 or self._row is not None))
-        )
+        self._begin_reading(lambda number: CoreBundle(worker, marker=number))
 
     # Steps
 
-    def step(self) -> None:
-        """Take in messages, then go on in the stream, then let estimates fall or rise, each up to its fuel."""
-        self._is_stepping = True
-        try:
-            self._step()
-        except BaseException:
-            self.stream.leave(self)  # the others go on
-            raise
-        self._is_stepping = False
+    def _has_pending(self) -> bool:
+        """See `CompiledMain`."""
+        return self.is_scanning() or (self._commits and (self.state.pending > 0 or self._row is not None))
 
     def _step(self) -> None:
-        if self._failure is not None:
-            raise self._failure
         self.operator.pull(self._forks.take)
         self._receive()
         if self._following_row is not None:
@@ -162,28 +100,10 @@ class CoreMain(CoreProcessor):
 
     # The stream
 
-    def is_behind(self) -> bool:
-        """See `ReadingPart`: never, as a branch does what is left."""
-        return False
-
-    def is_catching_up(self) -> bool:
-        """Whether records should not wait for it: it takes in a graph that was there before; see `ReadingPart`."""
-        return self._following_row is not None
-
-    def stop_scans(self) -> None:
-        """Finish the scans under way in this loop and its branches: none may be while the graph changes."""
-        for processor in (self, *self.branches):
-            processor.finish_cursor()
-
     def hear(self) -> None:
         """Take in the rows and edges that the last records changed."""
         self.state.expect(self.graph.rows)
         self.kernel.hear_edges(*self._loop)
-
-    def fail(self, error: Exception) -> None:
-        """Raise this in the next step."""
-        self._failure = error
-        self.operator.activate()
 
     def _take_in_rows(self) -> None:
         """Take in some of the graph that was there before this loop: who of it is heard from other workers."""
@@ -199,15 +119,9 @@ class CoreMain(CoreProcessor):
             return False
         return bool(self.kernel.finish_scans(*self._loop, FUEL))
 
-    def record(self, branch: CoreBranch) -> None:
-        """Record this worker's state for a branch, and what was delivered and is not in the state yet."""
-        self._flush()
+    def _record_state(self, branch: CoreBranch) -> None:
+        """See `CompiledMain`."""
         branch.record(self.state, self.operator.timestamp, self.next_iteration, needs_all=self.needs_all)
-        self.branches.append(branch)
-        for arrived in self._arrived:
-            messages = arrived.bundle.messages.from_index(arrived.following)
-            branch.keep(CoreBundle(arrived.bundle.sender, messages), arrived.iteration)
-        self._forks.record(branch)
 
     def fork(
         self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
@@ -229,12 +143,10 @@ class CoreMain(CoreProcessor):
     def _take_state(self, most: int) -> CoreState:
         """Columns for a branch over the graph as it is now: used ones where they are large enough."""
         rows = self.graph.rows
-        for place, state in enumerate(self._spare):
-            if state.fits(rows):
-                del self._spare[place]
-                state.reset(most=most)
-                return state
-        self._spare.clear()
+        spare = self._take_spare(lambda state: state.fits(rows))
+        if spare is not None:
+            spare.reset(most=most)
+            return spare
         state = CoreState(
             worker=self.worker,
             workers=self.workers,
@@ -244,9 +156,6 @@ class CoreMain(CoreProcessor):
         )
         state.expect(rows)
         return state
-
-    def _held_least(self) -> int:
-        return min(super()._held_least(), self._forks.held_least())
 
     # Beginning with what is stored
 
@@ -260,12 +169,7 @@ class CoreMain(CoreProcessor):
         StoreCorrupt
             When a vertex is there twice, or values are not of the type that the loop has.
         """
-        if self.graph.rows != len(ids):  # no other loop of the stream has made them known
-            self.stream.mention(ids)
-        if self.graph.rows != len(ids):
-            raise StoreCorrupt(
-                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
-            )
+        self._make_known(ids)
         if columns is None:
             return
         values = columns["values"]
@@ -283,26 +187,3 @@ class CoreMain(CoreProcessor):
         """See `StorableMain`: all is there, and what comes from now on is news."""
         del ids, columns
         self.state.counters[names.RESTORING] = 0
-
-    # Leaving
-
-    def take_back(self, reusable: object) -> None:
-        """Keep the columns of a branch that is over, for the next ones."""
-        if len(self._spare) < _SPARE_STATES:
-            self._spare.append(cast("CoreState", reusable))
-
-    def free(self) -> None:
-        """Let go of what takes memory, when this is over and nobody reads it any more."""
-        self.stream.let_go(self)
-        super().free()
-        self._spare.clear()
-        self.__dict__.pop("stream")
-
-    def forget(self, branch: BranchPart) -> None:
-        """End the lease of a branch that is over."""
-        branch = cast("CoreBranch", branch)
-        if branch in self.branches:
-            self.branches.remove(branch)
-        if branch.lease is not None:
-            self.graph.release(branch.lease)
-            branch.lease = None

@@ -11,20 +11,12 @@ Which turns are for falling and which for rising says the coordinator (`coordina
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, replace
 from types import ModuleType
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...errors import InternalError
 from ...graph import EvolvingGraph
 from ...graph.graph_columns import EDGES
-from ...loops.loop_operator import NEVER, LoopOperator
-from ...loops.part import PartStatistics
-from ...timely import Scope
-from ..local_values import LocalValues
+from ...loops.loop_operator import NEVER
+from ..compiled_part import Arrived, CompiledPart
 from . import loop_columns as names
 from .bundle import CoreBundle, Notice, PhaseOrder, PhaseReport
 from .coordinator import PhaseCoordinator
@@ -35,16 +27,7 @@ FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
 _COORDINATOR = 0
 
 
-@dataclass(slots=True)
-class ArrivedEstimates:
-    """A bundle that is being worked off."""
-
-    bundle: CoreBundle
-    iteration: int  # of the bundle's timestamp
-    following: int = 0  # index of the first message that was not taken in
-
-
-class CoreProcessor:
+class CoreProcessor(CompiledPart[CoreBundle, CoreState]):
     """What main loops and branches have in common: messages in and out, turns, phases, statistics.
 
     Parameters
@@ -70,18 +53,10 @@ class CoreProcessor:
         workers: int,
         rests: bool,
     ) -> None:
-        self.kernel = kernel
-        self.graph = graph
+        super().__init__(kernel=kernel, graph=graph, worker=worker, workers=workers)
         self.delay_bound = delay_bound
-        self.worker = worker
-        self.workers = workers
-        self.operator: LoopOperator[CoreBundle] = LoopOperator(worker, workers)
-        self.bundles_sent = 0  # but for markers
-        self.bundles_received = 0
         self.next_iteration = 1
         self.needs_all = False
-        self.state: CoreState
-        self._arrived: deque[ArrivedEstimates] = deque()
         self._coordinator = PhaseCoordinator(workers=workers, rests=rests) if worker == _COORDINATOR else None
         self._instruction = PhaseCoordinator(workers=workers, rests=rests).instruction
         self._reported: PhaseReport | None = None  # the last report on that
@@ -89,43 +64,13 @@ class CoreProcessor:
         self._received = [0] * workers
         self._row: int | None = None  # the first that is to be raised next, where all are
 
-    def build(self, scope: Scope) -> None:
-        """Put the processor into a loop context of a new dataflow."""
-        self.operator.build(scope, self.step)
+    def _held(self) -> CoreState:
+        """What answers read."""
+        return self.state
 
-    def free(self) -> None:
-        """Let go of what takes memory, when this is over and nobody reads it any more."""
-        # The dataflow that steps this is part of a cycle, which lives until the next collection.
-        self.__dict__.pop("graph", None)
-        self.__dict__.pop("state", None)
-
-    def step(self) -> None:
-        """One activation; see the two kinds of loops."""
-        raise NotImplementedError
-
-    def progress(self) -> PartStatistics:
-        """How far it is."""
-        return self.state.progress()
-
-    def history(self) -> NDArray[np.float64]:
-        """What the last iterations did."""
-        return self.state.history()
-
-    def held_values(self) -> LocalValues:
-        """The values of this worker's vertices, as they are at the time."""
-        return LocalValues(self.graph, self.state)
-
-    def statistics(self) -> PartStatistics:
-        """The part of this worker in numbers."""
-        state, graph = self.state, self.graph.statistics()
-        return replace(
-            state.progress(),
-            pending=state.pending,
-            vertices=graph.vertices,
-            edges=graph.edges,
-            missing_removals=graph.missing_removals,
-            size_bytes=graph.size_bytes + state.size_bytes(),
-        )
+    def _pending(self) -> int:
+        """How many vertices."""
+        return self.state.pending
 
     # Receiving
 
@@ -134,7 +79,7 @@ class CoreProcessor:
         self.bundles_received += 1
         if len(bundle):
             self._received[bundle.sender] += 1
-        self._arrived.append(ArrivedEstimates(bundle, iteration))
+        self._arrived.append(Arrived(bundle, iteration))
 
     def _receive(self) -> None:
         """Give the kernel the messages that have arrived, as far as its fuel goes."""
@@ -148,24 +93,12 @@ class CoreProcessor:
                 arrived.following = self.kernel.receive(
                     *self._loop, bundle.sender, *bundle.messages, arrived.following, FUEL
                 )
-                self._require_possible(bundle.sender)
+                self._require_possible(bundle.sender, int(self.state.counters[names.IMPOSSIBLE]))
                 if arrived.following < len(bundle) or self.is_scanning():
                     self.operator.activate()
                     return
             self._arrived.popleft()
             self._take_notice(bundle)
-
-    def _require_possible(self, sender: int) -> None:
-        impossible = int(self.state.counters[names.IMPOSSIBLE])
-        if impossible:
-            raise InternalError(
-                f"worker {self.worker} got {impossible} messages from worker {sender} that no loop sends: its values are not to "
-                "be relied on"
-            )
-
-    def _held_least(self) -> int:
-        """The least iteration of the bundles that are here and not taken in."""
-        return min((arrived.iteration for arrived in self._arrived), default=NEVER)
 
     @property
     def _loop(self) -> tuple[object, object]:
@@ -177,7 +110,7 @@ class CoreProcessor:
         return bool(self.state.counters[names.CURSOR_KIND])
 
     def finish_cursor(self) -> None:
-        """Finish the scan that was cut short, so that the graph may change."""
+        """See `CompiledPart`."""
         if self.is_scanning():
             self.kernel.finish_cursor(*self._loop)
 

@@ -10,6 +10,8 @@ import numpy as np
 from ...columns import prefetch
 from ...graph.graph_columns import ANY_VERSION, DELTAS, ROWS, TABLE_MASK
 from ...graph.rows_kernel import find_row, reverse_of, row_of
+from ..directions_kernel import consumers_here
+from ..list_kernel import run_cursor
 from .loop_columns import (
     HEARS_BACK,
     IMPOSSIBLE,
@@ -29,7 +31,7 @@ from .loop_columns import (
     WORKER,
 )
 from .queue_kernel import lose_support, mark, outbox_is_full, send
-from .scan_kernel import consumers_here, run_cursor, set_cursor
+from .scan_kernel import set_cursor
 
 _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
 _RECORD_COST = 8  # fuel for a message, beside the edges it makes the loop visit

@@ -25,6 +25,7 @@ the next call before anything else, and the graph must not change until then.
 import numba as nb
 import numpy as np
 
+from ..list_kernel import run_cursor
 from .loop_columns import (
     CURSOR_KIND,
     DIRTY_FIRST,
@@ -58,7 +59,7 @@ from .queue_kernel import (
     take_dirty,
     take_waiting,
 )
-from .scan_kernel import begin_gather, most_neighbours, run_cursor
+from .scan_kernel import begin_gather, most_neighbours
 
 _STEP_COST = 8  # fuel for what a vertex costs beside its edges
 

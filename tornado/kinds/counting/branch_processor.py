@@ -23,9 +23,8 @@ from ...loops.loop_operator import NEVER, LoopOperator
 from ...loops.part import PartStatistics
 from ...timely import Scope
 from ..compiled_functions import compiled_arguments
-from ..edge_reading import ReadsEdges
+from ..edge_reading import ColumnsOf, ReadsEdges
 from ..local_values import LocalValues
-from ..snapshot_pages import SnapshotPages
 from .bundle import CountBundle, CountMessages, CountPhase, messages_of
 from .neighbourhoods import FROM, TO, Ids, Neighbourhoods, messages_to
 
@@ -89,9 +88,6 @@ class CountingBranch(ReadsEdges):
         self.worker = worker
         self.workers = workers
         self.operator: LoopOperator[CountBundle] = LoopOperator(worker, workers)
-        self.lease: int | None = None
-        self.version = -1
-        self.vertices = 0  # of this worker that had been seen at the cut
         self.first_iteration = 0
         self.is_recorded = False
         self.is_started = False
@@ -299,18 +295,10 @@ class CountingBranch(ReadsEdges):
         """The values of this worker's vertices; the branch must be over."""
         return LocalValues(self.graph, self._values, self.vertices)
 
-    def pages(self) -> SnapshotPages:
-        """Return vertices and, where they were read, edges by page; the branch must be over."""
-        if self._pages is None:
-            held = self._values
-            self._pages = SnapshotPages(
-                self.graph,
-                rows=held.rows_seen,
-                columns_of=lambda rows: {"values": held.values_of(rows)},
-                vertices=self.vertices,
-                reader=self.reader,
-            )
-        return self._pages
+    def _stored(self) -> tuple[int, ColumnsOf]:
+        """See `ReadsEdges`."""
+        held = self._values
+        return held.rows_seen, lambda rows: {"values": held.values_of(rows)}
 
     # Ending
 

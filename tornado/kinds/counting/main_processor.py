@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import StoreCorrupt
 from ...graph import EvolvingGraph, PartitionMap
 from ...graph.graph_columns import DELTAS
 from ...loops.forks import Forks
 from ...loops.loop_operator import LoopOperator
-from ...loops.part import BranchPart, PartStatistics, Traffic
+from ...loops.part import PartStatistics, Traffic
 from ...loops.stream_part import StreamPart
 from ...timely import Scope
 from ..local_values import LocalValues
+from ..stream_reading import ReadsStream
 from .branch_processor import CountingBranch
 from .bundle import CountBundle
 
@@ -43,7 +42,7 @@ class NothingCounted:
         return np.full(len(rows), self.worst)
 
 
-class CountingMain:
+class CountingMain(ReadsStream[CountingBranch]):
     """See the module, `ReadingPart` and `StorableMain`. An iteration is a chunk of records, an update an edge that came or went.
 
     Parameters
@@ -52,16 +51,7 @@ class CountingMain:
         Called with the number of records that were applied.
     stream
         What it reads, where other loops read it already; None: a new one.
-
-    Attributes
-    ----------
-    stream
-        What it reads.
-    branches
-        Those that were recorded and are not over.
     """
-
-    hears_back = 0
 
     def __init__(
         self,
@@ -80,13 +70,11 @@ class CountingMain:
         self.worker = worker
         self.workers = workers
         self.operator: LoopOperator[CountBundle] = LoopOperator(worker, workers)
-        self.branches: list[CountingBranch] = []
+        self.branches = []
         self._kernel = kernel
         self._arguments = arguments
         self._worst = worst
-        self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
         self._is_restoring = False
-        self._failure: Exception | None = None
         self._iteration = 0
         self._updates = 0
         self._history = np.zeros((_HISTORY, 4))
@@ -100,23 +88,7 @@ class CountingMain:
         self.operator.build(scope, self.step)
         self.stream.join(self)
 
-    def command(self, branch: BranchPart) -> None:
-        """Record a version for a branch, when it is its turn in the sequence of the stream."""
-        self.stream.fork(self, partial(self.record, cast("CountingBranch", branch)))
-
-    def step(self) -> None:
-        """Take in markers, and go on in the stream."""
-        self._is_stepping = True
-        try:
-            self._step()
-        except BaseException:
-            self.stream.leave(self)  # the others go on
-            raise
-        self._is_stepping = False
-
     def _step(self) -> None:
-        if self._failure is not None:
-            raise self._failure
         self.operator.pull(self._forks.take)
         # A stream that can do nothing now waits for another worker, and is called when that has come further.
         if self.stream.obey(self) and (self.workers == 1 or not self.stream.is_behind()):
@@ -154,22 +126,9 @@ class CountingMain:
 
     # The stream
 
-    @property
-    def has_branches(self) -> bool:
-        """See `ReadingPart`."""
-        return bool(self.branches)
-
     def activate(self) -> None:
         """Have `step` called soon."""
         self.operator.activate()
-
-    def is_behind(self) -> bool:
-        """See `ReadingPart`: never; there is nothing to propagate."""
-        return False
-
-    def is_catching_up(self) -> bool:
-        """See `ReadingPart`: never."""
-        return False
 
     def stop_scans(self) -> None:
         """See `ReadingPart`: branches read whole lists."""
@@ -181,15 +140,6 @@ class CountingMain:
             self._iteration += 1
             self._updates += changes
             self._history[self._iteration % _HISTORY] = self._iteration, changes, 0, 0
-
-    def fail(self, error: Exception) -> None:
-        """Raise this in the next step."""
-        self._failure = error
-        self.operator.activate()
-
-    def drain(self) -> bool:
-        """See `ReadingPart`: it can record at any time."""
-        return True
 
     # Branches
 
@@ -216,15 +166,6 @@ class CountingMain:
             max_iterations=max_iterations,
         )
 
-    def forget(self, branch: BranchPart) -> None:
-        """End the lease of a branch that is over."""
-        branch = cast("CountingBranch", branch)
-        if branch in self.branches:
-            self.branches.remove(branch)
-        if branch.lease is not None:
-            self.graph.release(branch.lease)
-            branch.lease = None
-
     def take_back(self, reusable: object) -> None:
         """See `MainPart`: a branch leaves nothing."""
 
@@ -238,12 +179,7 @@ class CountingMain:
         StoreCorrupt
             When a vertex is there twice.
         """
-        if self.graph.rows != len(ids):  # no other loop of the stream has made them known
-            self.stream.mention(ids)
-        if self.graph.rows != len(ids):
-            raise StoreCorrupt(
-                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
-            )
+        self._make_known(ids)
         self._is_restoring = columns is not None
 
     def place_behind_edges(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> None:

@@ -37,6 +37,11 @@ class CountingProgram(VertexProgram):
         """The parameters as the compiled function gets them."""
         return tuple(self.parameters().values())
 
+    def begins_cold(self, main: VertexProgram) -> bool:
+        """Always: a main loop has no values, and each branch counts."""
+        del main
+        return True
+
     @classmethod
     def functions(cls) -> dict[str, Callable[..., object]]:
         """Those that are compiled."""

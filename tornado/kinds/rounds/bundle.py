@@ -64,3 +64,11 @@ class RoundsBundle:
 
     def __len__(self) -> int:
         return len(self.messages.kinds)
+
+    def from_index(self, first: int) -> RoundsBundle:
+        """See `MessageBundle`."""
+        return RoundsBundle(self.sender, self.messages.from_index(first))
+
+    def without_values(self) -> RoundsBundle:
+        """The messages that say who hears of whom, for a branch that begins without values."""
+        return RoundsBundle(self.sender, self.messages.without_values())

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 
 from ...columns import ValueLayout
-from ...graph import graph_columns, rows_kernel
+from ...graph import graph_columns, graves_kernel, rows_kernel
 from ...graph.graph_columns import GraphColumns
 from ...kernel_modules import load_module, module_text
 from ...value_types import Worst, dtype_of
+from .. import directions_kernel, list_kernel
 from ..compiled_functions import program_source
 from . import loop_columns, queue_kernel, record_kernel, scan_kernel, step_kernel, sum_kernel, tally_kernel
 from .loop_columns import RoundsColumns
@@ -25,7 +26,8 @@ def generated_source(functions: _Functions, worst: Worst, *, both_ways: bool) ->
     own = "\n\n".join([f"BOTH_WAYS = {both_ways and not shares}", f"COUNTS_OUT = {shares}", *sources])
     hearing = sum_kernel if shares else tally_kernel
     parts = [
-        graph_columns, loop_columns, rows_kernel, queue_kernel, hearing, scan_kernel, record_kernel, step_kernel,
+        graph_columns, loop_columns, rows_kernel, graves_kernel, directions_kernel, queue_kernel, hearing, scan_kernel,
+        list_kernel, record_kernel, step_kernel,
     ]  # fmt: skip
     value_type = str(dtype_of(worst))
     layout = ValueLayout(value_type, value_type, 8)

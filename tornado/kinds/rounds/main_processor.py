@@ -12,9 +12,8 @@ thousand records of a large graph that is read in would have most of its cells c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +21,9 @@ from numpy.typing import NDArray
 from ...errors import GraphTooLarge, StoreCorrupt
 from ...graph import PartitionMap
 from ...graph.evolving_graph import MOST_ROWS
-from ...loops.forks import Forks
-from ...loops.part import BranchPart, Traffic
 from ...loops.stream_part import StreamPart
-from ...timely import Scope
 from ...value_types import Worst
+from ..compiled_main import CompiledMain
 from . import loop_columns as names
 from .branch_processor import RoundsBranch
 from .bundle import RoundsBundle
@@ -38,10 +35,9 @@ from .processor import FUEL, RoundsProcessor
 _PENDING_LIMIT = 1 << 12
 _PENDING_SHARE = 64  # one in so many of all cells may be dirty in any case
 _VISITS_A_RECORD = 16  # of edges, while records wait: about what applying one costs
-_SPARE_STATES = 4
 
 
-class RoundsMain(RoundsProcessor):
+class RoundsMain(CompiledMain[RoundsBranch, RoundsBundle, RoundsState], RoundsProcessor):
     """See the module, `ReadingPart` and `StorableMain`.
 
     Parameters
@@ -54,13 +50,6 @@ class RoundsMain(RoundsProcessor):
         What it reads, where other loops read it already; None: a new one.
     commits
         False: it keeps the graph, and who hears of whom, for the branch that reads it, and computes nothing itself.
-
-    Attributes
-    ----------
-    stream
-        What it reads.
-    branches
-        Those that were recorded and are not over.
     """
 
     def __init__(
@@ -90,71 +79,19 @@ class RoundsMain(RoundsProcessor):
             worst=worst,
             rows=min(MOST_ROWS, MOST_CELLS // (rounds + 1)),
         )
-        self.branches: list[RoundsBranch] = []
         self._worst = worst
         self._commits = commits
         if not commits:
             self.state.counters[names.CAP] = -1
-        self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
-        self._forks: Forks[RoundsBundle] = Forks(
-            self.operator, marker=lambda number: RoundsBundle(worker, marker=number), deliver=self._accept
-        )
-        self._spare: list[RoundsState] = []  # columns of branches that are over
-        self._failure: Exception | None = None
-        # The first row of the graph, as the loop finds it, that was not taken in yet; None where there is none.
-        self._following_row: int | None = 0 if self.graph.rows else None
+        self._begin_reading(lambda number: RoundsBundle(worker, marker=number))
         self._told_at = (0, 0, 0)  # records, vertices and updates when it was said what is kept
         self._rested_at = self.graph.sequence, 0  # records and visits of edges when nothing was dirty last
 
-    def build(self, scope: Scope) -> None:
-        """Put it into a new dataflow, and have it hear of every change of the stream from now on."""
-        super().build(scope)
-        self.stream.join(self)
-
-    def command(self, branch: BranchPart) -> None:
-        """Record the state for a branch, when it is its turn in the sequence of the stream."""
-        self.stream.fork(self, partial(self.record, cast("RoundsBranch", branch)))
-
-    @property
-    def has_branches(self) -> bool:
-        """See `ReadingPart`."""
-        return bool(self.branches)
-
-    def activate(self) -> None:
-        """Have `step` called soon."""
-        self.operator.activate()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is waiting or pending on this worker."""
-        return (
-            not self._is_stepping
-            and not self.stream.has_commands
-            and self._following_row is None
-            and not self._arrived
-            and not self._forks.is_holding
-            and self.state.counters[names.PENDING] == 0
-            and not self.is_scanning()
-        )
-
-    def traffic(self) -> Traffic:
-        """See `MainPartView`."""
-        received = self.bundles_received  # first: a receipt that follows shows as one that is missing
-        return Traffic(self.is_idle, received, self.bundles_sent)
-
-    def step(self) -> None:
-        """Take in messages, then go on in the stream, then compute what is dirty, each up to its fuel."""
-        self._is_stepping = True
-        try:
-            self._step()
-        except BaseException:
-            self.stream.leave(self)  # the others go on
-            raise
-        self._is_stepping = False
+    def _has_pending(self) -> bool:
+        """See `CompiledMain`."""
+        return bool(self.state.counters[names.PENDING]) or self.is_scanning()
 
     def _step(self) -> None:
-        if self._failure is not None:
-            raise self._failure
         self.operator.pull(self._forks.take)
         self._receive()
         if self._following_row is not None:
@@ -197,16 +134,6 @@ class RoundsMain(RoundsProcessor):
         visited = int(self.state.counters[names.EDGES_VISITED]) - visits
         return visited < _VISITS_A_RECORD * (self.graph.sequence - records)
 
-    def is_catching_up(self) -> bool:
-        """Whether records should not wait for it: it takes in a graph that was there before; see `ReadingPart`."""
-        return self._following_row is not None
-
-    def stop_scans(self) -> None:
-        """Finish the scans under way in this loop and its branches: none may be while the graph changes."""
-        for processor in (self, *self.branches):
-            if processor.is_scanning():
-                processor.finish_cursor()
-
     def hear(self) -> None:
         """Take in the rows and edges that the last records changed."""
         self._set_floor()
@@ -232,11 +159,6 @@ class RoundsMain(RoundsProcessor):
         self._require_room(self.graph.rows + sum(len(arrived.bundle) for arrived in self._arrived))
         super()._receive()
 
-    def fail(self, error: Exception) -> None:
-        """Raise this in the next step."""
-        self._failure = error
-        self.operator.activate()
-
     def _take_in_rows(self) -> None:
         """Take in some of the graph that was there before this loop: who of it is heard from other workers."""
         self._set_floor()
@@ -256,15 +178,9 @@ class RoundsMain(RoundsProcessor):
         self._set_floor()
         return bool(self.kernel.finish_scans(self.graph.addresses, self.state.addresses, FUEL))
 
-    def record(self, branch: RoundsBranch) -> None:
-        """Record this worker's state for a branch, and what was delivered and is not in the state yet."""
-        self._flush()
+    def _record_state(self, branch: RoundsBranch) -> None:
+        """See `CompiledMain`."""
         branch.record(self.graph, self.state, self.operator.timestamp)
-        self.branches.append(branch)
-        for arrived in self._arrived:
-            messages = arrived.bundle.messages.from_index(arrived.following)
-            branch.keep(RoundsBundle(arrived.bundle.sender, messages), arrived.iteration)
-        self._forks.record(branch)
 
     def fork(
         self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
@@ -285,12 +201,10 @@ class RoundsMain(RoundsProcessor):
     def _take_state(self) -> RoundsState:
         """Columns for a branch over the graph as it is now: used ones where they are large enough."""
         rows = self.graph.rows
-        for place, state in enumerate(self._spare):
-            if state.fits(rows):
-                del self._spare[place]
-                state.reset()
-                return state
-        self._spare.clear()
+        spare = self._take_spare(lambda state: state.fits(rows))
+        if spare is not None:
+            spare.reset()
+            return spare
         state = RoundsState(
             worker=self.worker,
             workers=self.workers,
@@ -301,9 +215,6 @@ class RoundsMain(RoundsProcessor):
         )
         state.expect(rows)
         return state
-
-    def _held_least(self) -> int:
-        return min(super()._held_least(), self._forks.held_least())
 
     # Beginning with what is stored
 
@@ -317,12 +228,7 @@ class RoundsMain(RoundsProcessor):
         StoreCorrupt
             When a vertex is there twice, or values are not of the type that the loop has.
         """
-        if self.graph.rows != len(ids):  # no other loop of the stream has made them known
-            self.stream.mention(ids)
-        if self.graph.rows != len(ids):
-            raise StoreCorrupt(
-                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
-            )
+        self._make_known(ids)
         if columns is None:
             return
         rounds, own = columns["rounds"], self.state.columns.value
@@ -338,26 +244,3 @@ class RoundsMain(RoundsProcessor):
         """See `StorableMain`: all is there, and what comes from now on is news."""
         del ids, columns
         self.state.counters[names.RESTORING] = 0
-
-    # Leaving
-
-    def take_back(self, reusable: object) -> None:
-        """Keep the columns of a branch that is over, for the next ones."""
-        if len(self._spare) < _SPARE_STATES:
-            self._spare.append(cast("RoundsState", reusable))
-
-    def free(self) -> None:
-        """Let go of what takes memory, when this is over and nobody reads it any more."""
-        self.stream.let_go(self)
-        super().free()
-        self._spare.clear()
-        self.__dict__.pop("stream")
-
-    def forget(self, branch: BranchPart) -> None:
-        """End the lease of a branch that is over."""
-        branch = cast("RoundsBranch", branch)
-        if branch in self.branches:
-            self.branches.remove(branch)
-        if branch.lease is not None:
-            self.graph.release(branch.lease)
-            branch.lease = None

@@ -5,20 +5,12 @@ A timestamp is an iteration: the token is at the least one at which this worker 
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, replace
 from types import ModuleType
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...errors import InternalError
 from ...graph import EvolvingGraph
-from ...loops.loop_operator import NEVER, LoopOperator
-from ...loops.part import PartStatistics
-from ...timely import Scope
+from ...loops.loop_operator import NEVER
 from ..compiled_functions import compiled_arguments
-from ..local_values import LocalValues
+from ..compiled_part import Arrived, CompiledPart
 from . import loop_columns as names
 from .bundle import RoundsBundle
 from .kept_sums import KeptSums
@@ -27,16 +19,7 @@ from .loop_state import RoundsState
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
 
 
-@dataclass(slots=True)
-class TakenBundle:
-    """A bundle that is being worked off."""
-
-    bundle: RoundsBundle
-    iteration: int  # of the bundle's timestamp
-    following: int = 0  # index of the first message that was not taken in
-
-
-class RoundsProcessor:
+class RoundsProcessor(CompiledPart[RoundsBundle, RoundsState]):
     """What main loops and branches have in common: messages in and out, and the rounds that are computed."""
 
     def __init__(
@@ -48,55 +31,17 @@ class RoundsProcessor:
         worker: int,
         workers: int,
     ) -> None:
-        self.kernel = kernel
-        self.graph = graph
+        super().__init__(kernel=kernel, graph=graph, worker=worker, workers=workers)
         self.arguments = compiled_arguments(arguments)
-        self.worker = worker
-        self.workers = workers
-        self.operator: LoopOperator[RoundsBundle] = LoopOperator(worker, workers)
-        self.bundles_sent = 0  # those with messages
-        self.bundles_received = 0
         self.kept = KeptSums(kernel, self.arguments, worker, workers)
-        self.state: RoundsState
-        self._arrived: deque[TakenBundle] = deque()
 
-    def build(self, scope: Scope) -> None:
-        """Put the processor into a loop context of a new dataflow."""
-        self.operator.build(scope, self.step)
+    def _held(self) -> RoundsState:
+        """What answers read."""
+        return self.state
 
-    def free(self) -> None:
-        """Let go of what takes memory, when this is over and nobody reads it any more."""
-        # The dataflow that steps this is part of a cycle, which lives until the next collection.
-        self.__dict__.pop("graph", None)
-        self.__dict__.pop("state", None)
-
-    def step(self) -> None:
-        """One activation; see the two kinds of loops."""
-        raise NotImplementedError
-
-    def progress(self) -> PartStatistics:
-        """How far it is."""
-        return self.state.progress()
-
-    def history(self) -> NDArray[np.float64]:
-        """What the last iterations did."""
-        return self.state.history()
-
-    def held_values(self) -> LocalValues:
-        """The values of this worker's vertices, as they are at the time."""
-        return LocalValues(self.graph, self.state)
-
-    def statistics(self) -> PartStatistics:
-        """The part of this worker in numbers; what is pending are cells."""
-        state, graph = self.state, self.graph.statistics()
-        return replace(
-            state.progress(),
-            pending=int(state.counters[names.PENDING]) + int(self.is_scanning()),
-            vertices=graph.vertices,
-            edges=graph.edges,
-            missing_removals=graph.missing_removals,
-            size_bytes=graph.size_bytes + state.size_bytes(),
-        )
+    def _pending(self) -> int:
+        """How many cells."""
+        return int(self.state.counters[names.PENDING]) + int(self.is_scanning())
 
     # Receiving
 
@@ -107,7 +52,7 @@ class RoundsProcessor:
             self.kept.hear(bundle.sender, bundle.kept, self.state)
         elif len(bundle):
             self.bundles_received += 1
-            self._arrived.append(TakenBundle(bundle, iteration))
+            self._arrived.append(Arrived(bundle, iteration))
 
     def _receive(self) -> None:
         """Give the kernel the messages that have arrived, as far as its fuel goes."""
@@ -121,23 +66,11 @@ class RoundsProcessor:
                 self.graph.addresses, self.state.addresses, self.arguments, bundle.sender, *bundle.messages,
                 arrived.following, FUEL,
             )  # fmt: skip
-            self._require_possible(bundle.sender)
+            self._require_possible(bundle.sender, int(self.state.counters[names.IMPOSSIBLE]))
             if arrived.following < len(bundle):
                 self.operator.activate()
                 return
             self._arrived.popleft()
-
-    def _require_possible(self, sender: int) -> None:
-        impossible = int(self.state.counters[names.IMPOSSIBLE])
-        if impossible:
-            raise InternalError(
-                f"worker {self.worker} got {impossible} messages from worker {sender} that no loop sends: its values are not to "
-                "be relied on"
-            )
-
-    def _held_least(self) -> int:
-        """The least iteration of the bundles that are here and not taken in."""
-        return min((arrived.iteration for arrived in self._arrived), default=NEVER)
 
     def _set_floor(self, iteration: int | None = None) -> None:
         """Have the kernel cause no work before an iteration for which this worker has a token."""
@@ -167,8 +100,9 @@ class RoundsProcessor:
         return bool(self.state.counters[names.CURSOR_KIND])
 
     def finish_cursor(self) -> None:
-        """Finish the scan that was cut short, so that the graph may change."""
-        self.kernel.finish_cursor(self.graph.addresses, self.state.addresses)
+        """See `CompiledPart`."""
+        if self.is_scanning():
+            self.kernel.finish_cursor(self.graph.addresses, self.state.addresses)
 
     # Sending
 

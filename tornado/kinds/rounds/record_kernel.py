@@ -6,6 +6,8 @@ import numpy as np
 from ...columns import prefetch
 from ...graph.graph_columns import ANY_VERSION, DELTAS, ROWS, TABLE_MASK
 from ...graph.rows_kernel import find_row, reverse_of, row_of
+from ..directions_kernel import consumers_here, hears_back
+from ..list_kernel import run_cursor
 from .loop_columns import (
     CAPACITY,
     FLOOR,
@@ -25,7 +27,7 @@ from .loop_columns import (
     WORKER,
 )
 from .queue_kernel import mark_every_round, outbox_is_full, send
-from .scan_kernel import consumers_here, hears_back, run_cursor, set_cursor
+from .scan_kernel import set_cursor
 from .stand_in import COUNTS_OUT, initial
 
 _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn

@@ -7,7 +7,6 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-BOTH_WAYS = True  # whether a vertex hears of those that its edges end at, too
 COUNTS_OUT = False  # whether it shares what it has among those that its edges end at, and so counts them
 
 

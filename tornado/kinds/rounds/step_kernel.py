@@ -16,6 +16,7 @@ of this file and those it imports from.
 import numba as nb
 import numpy as np
 
+from ..list_kernel import run_cursor
 from .loop_columns import (
     CAP,
     CAPACITY,
@@ -32,7 +33,7 @@ from .loop_columns import (
 )
 from .queue_kernel import due, least_pending, least_round, mark_every_round, outbox_is_full, take_cell
 from .record_kernel import put_initial
-from .scan_kernel import begin_gather, run_cursor
+from .scan_kernel import begin_gather
 
 _STEP_COST = 8  # fuel for what a cell costs beside its edges
 

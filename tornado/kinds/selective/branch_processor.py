@@ -5,22 +5,21 @@ It has come to its fixed point when its dataflow is complete: no token and no me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from types import ModuleType
 
 from ...graph import EvolvingGraph
-from ..edge_reading import ReadsEdges
-from ..local_values import LocalValues
-from ..snapshot_pages import SnapshotPages
+from ..compiled_branch import CompiledBranch
+from ..edge_reading import ColumnsOf
 from . import loop_columns as names
-from .bundle import Bundle, Messages
+from .bundle import Bundle
 from .loop_columns import NEVER
 from .loop_state import LoopState
-from .processor import Arrived, SelectiveProcessor, concatenated
+from .processor import SelectiveProcessor, concatenated
 
 
-class BranchProcessor(ReadsEdges, SelectiveProcessor):
+class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
     """See the module.
 
     Parameters
@@ -48,21 +47,10 @@ class BranchProcessor(ReadsEdges, SelectiveProcessor):
     ) -> None:
         super().__init__(kernel=kernel, graph=graph, arguments=arguments, worker=worker, workers=workers)
         self.number = number
-        self.lease: int | None = None
-        self.version = -1
-        self.vertices = 0  # of this worker that had been seen at the cut
-        self.first_iteration = 0
-        self.was_stopped = False
-        self.is_cancelled = False
-        self.is_recorded = False
         self._take_state = take_state
         self._fresh = fresh
         self._max_iterations = max_iterations
-        self._kept: list[list[Messages]] = [[] for _ in range(workers)]
-        self._begins_at = 0  # the iteration of its token when it starts
-        self._awaits_limit = False
-        self._has_cut = False
-        self.is_started = False
+        self._kept = []
 
     @property
     def is_converged(self) -> bool:
@@ -95,87 +83,36 @@ class BranchProcessor(ReadsEdges, SelectiveProcessor):
         self.vertices = graph.vertices
         self.is_recorded = True
 
-    def keep(self, bundle: Bundle, iteration: int) -> None:
-        """Keep for the beginning what was under way when the snapshot was taken, stamped with an iteration."""
-        if not self._fresh:
-            self._begins_at = min(self._begins_at, iteration)
-        kept = bundle.messages.for_snapshot()
-        if len(kept.kinds):
-            self._kept[bundle.sender].append(kept.in_first_wave())
+    def _kept_of(self, bundle: Bundle) -> Bundle:
+        """See `CompiledBranch`: nothing of sessions under way, and all in the first wave."""
+        return Bundle(bundle.sender, bundle.messages.for_snapshot().in_first_wave())
 
-    def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
-        """Begin, as all of the snapshot is here; with a cap on iterations only once `limit` has set it."""
-        del markers
-        self._has_cut = True
-        self._start_if_ready()
-
-    def _start_if_ready(self) -> None:
-        if self._has_cut and not self.is_started and (self.is_cancelled or not self._awaits_limit):
-            self._start()
-
-    def _start(self) -> None:
-        """Begin with what was kept; what workers that started earlier have sent already comes after it."""
-        for sender, parts in enumerate(self._kept):
+    def _first_bundles(self) -> list[Bundle]:
+        """See `CompiledBranch`: one of each worker."""
+        bundles = []
+        for sender in reversed(range(self.workers)):
+            parts = [bundle.messages for bundle in self._kept if bundle.sender == sender]
             if parts:
                 messages = concatenated(parts)
                 if self._fresh:
                     messages = messages.without_values(self.kernel.WORST)
-                self._arrived.appendleft(Arrived(Bundle(sender, messages), self._begins_at))
-        self._kept.clear()
-        self.is_started = True
-        self.operator.activate()
+                bundles.append(Bundle(sender, messages))
+        return bundles
 
-    @property
-    def findings(self) -> Mapping[str, float]:
-        """See `BranchPartView`: nothing; the values are exact or not."""
-        return {}
+    def _stored(self) -> tuple[int, ColumnsOf]:
+        """See `ReadsEdges`."""
+        return self.state.rows_seen, partial(self.state.stored_columns, ids=self.graph.columns.ids)
 
-    @property
-    def reusable(self) -> LoopState:
-        """The columns, which another branch may use when this one is over."""
-        return self.state
-
-    def held_values(self) -> LocalValues:
-        """Return the values of this worker's vertices; the branch must be over."""
-        return LocalValues(self.graph, self.state, self.vertices)
-
-    def pages(self) -> SnapshotPages:
-        """Return vertices and, where they were read, edges by page; the branch must be over."""
-        if self._pages is None:
-            self._pages = SnapshotPages(
-                self.graph,
-                rows=self.state.rows_seen,
-                columns_of=partial(self.state.stored_columns, ids=self.graph.columns.ids),
-                vertices=self.vertices,
-                reader=self.reader,
-            )
-        return self._pages
-
-    def free(self) -> None:
-        """See `SelectiveProcessor`; the edges that were read are gone at once, too."""
-        super().free()
-        self.drop_edges()
-
-    def limit(self, iteration: int) -> None:
-        """Commit no more than the iterations allowed above the snapshot's, and begin if only that was missing."""
-        assert self._max_iterations is not None
+    def _set_cap(self, iteration: int) -> None:
+        """See `CompiledBranch`; one that was stopped has a lower one."""
         counters = self.state.counters
-        cap = (0 if self._fresh else iteration) + self._max_iterations
-        counters[names.CAP] = min(int(counters[names.CAP]), cap)
-        self._awaits_limit = False
-        self._start_if_ready()
-
-    def cancel(self) -> None:
-        """Have it end, as soon as all of the snapshot is here."""
-        self.is_cancelled = True
-        self._start_if_ready()
+        counters[names.CAP] = min(int(counters[names.CAP]), iteration)
 
     def stop(self) -> None:
         """Commit nothing more; what is under way arrives, and then the values are a consistent cut."""
-        self.was_stopped = True
+        super().stop()
         if self.is_recorded:
             self.state.counters[names.CAP] = -1
-        self.operator.activate()
 
     def step(self) -> None:
         """Take in messages and work off what is pending; give the token up when there is nothing to come of this worker."""

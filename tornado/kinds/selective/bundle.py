@@ -81,3 +81,7 @@ class Bundle:
 
     def __len__(self) -> int:
         return len(self.messages.kinds)
+
+    def from_index(self, first: int) -> Bundle:
+        """See `MessageBundle`."""
+        return Bundle(self.sender, self.messages.from_index(first))

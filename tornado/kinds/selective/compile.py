@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ...graph import graph_columns, rows_kernel
+from ...graph import graph_columns, graves_kernel, rows_kernel
 from ...graph.graph_columns import GraphColumns
 from ...kernel_modules import load_module, module_text
 from ...protocol import session_kernel
 from ...protocol.session_kernel import SessionColumns
 from ...value_types import Worst, entry_of
+from .. import directions_kernel
 from ..compiled_functions import program_source
 from . import (
     loop_columns,
@@ -31,8 +32,8 @@ from .loop_columns import LoopColumns
 from .value_layout import layout_of
 
 _PARTS = [
-    graph_columns, loop_columns, session_kernel, rows_kernel, queue_kernel, vertex_kernel, scan_kernel, record_kernel,
-    step_kernel,
+    graph_columns, loop_columns, session_kernel, rows_kernel, graves_kernel, directions_kernel, queue_kernel, vertex_kernel,
+    scan_kernel, record_kernel, step_kernel,
 ]  # fmt: skip
 _COLUMNS = {
     "graph": GraphColumns, "session": SessionColumns, "loop": LoopColumns, "branch_session": SessionColumns,

@@ -7,17 +7,14 @@ others while there is nothing to do, so that an idle worker holds nobody back an
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from types import ModuleType
-from typing import cast
 
 import numpy as np
 
 from ...graph import PartitionMap
-from ...loops.forks import Forks
-from ...loops.part import BranchPart, Traffic
+from ...loops.forks import ForkedPart
 from ...loops.stream_part import StreamPart
-from ...timely import Scope
+from ..compiled_main import CompiledMain
 from . import loop_columns as names
 from .branch_processor import BranchProcessor
 from .bundle import Bundle, Messages
@@ -30,10 +27,9 @@ from .processor import FUEL, SelectiveProcessor
 _PENDING_LIMIT = 1 << 12
 _PENDING_SHARE = 64  # one in so many of all vertices may be dirty in any case
 _FAR_BEHIND = 16  # times that, from which records do not wait for a loop that has others beside it
-_SPARE_STATES = 4
 
 
-class MainProcessor(SelectiveProcessor):
+class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveProcessor):
     """See the module.
 
     Parameters
@@ -44,13 +40,6 @@ class MainProcessor(SelectiveProcessor):
         Which reverse lists of the graph its vertices hear along too, counted from 1; 0: along none.
     stream
         What it reads, where other loops read it already; None: a new one.
-
-    Attributes
-    ----------
-    stream
-        What it reads.
-    branches
-        Those that were recorded and are not over.
     """
 
     def __init__(
@@ -81,67 +70,15 @@ class MainProcessor(SelectiveProcessor):
             hears_back=hears_back > 0,
             worst=kernel.WORST,
         )
-        self.branches: list[BranchProcessor] = []
-        self._is_stepping = False  # what other threads see of the queues means nothing meanwhile
-        self._forks = Forks(
-            self.operator, marker=lambda number: Bundle(worker, marker=number), deliver=self._accept
-        )
-        self._spare: list[LoopState] = []  # columns of branches that are over
-        self._failure: Exception | None = None
-        # The first row of the graph, as the loop finds it, that was not taken in yet; None where there is none.
-        self._following_row: int | None = 0 if self.graph.rows else None
+        self._begin_reading(lambda number: Bundle(worker, marker=number))
 
-    def build(self, scope: Scope) -> None:
-        """Put it into a new dataflow, and have it hear of every change of the stream from now on."""
-        super().build(scope)
-        self.stream.join(self)
-
-    def command(self, branch: BranchPart) -> None:
-        """Record the state for a branch, when it is its turn in the sequence of the stream."""
-        self.stream.fork(self, partial(self.record, cast("BranchProcessor", branch)))
-
-    @property
-    def has_branches(self) -> bool:
-        """See `ReadingPart`."""
-        return bool(self.branches)
-
-    def activate(self) -> None:
-        """Have `step` called soon."""
-        self.operator.activate()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is waiting or pending on this worker."""
+    def _has_pending(self) -> bool:
+        """See `CompiledMain`."""
         counters = self.state.counters
-        return (
-            not self._is_stepping
-            and not self.stream.has_commands
-            and self._following_row is None
-            and not self._arrived
-            and not self._forks.is_holding
-            and counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND] == 0
-            and counters[names.MARKS] == 0
-            and self.is_drained()
-        )
-
-    def traffic(self) -> Traffic:
-        """See `MainPartView`."""
-        received = self.bundles_received  # first: a receipt that follows shows as one that is missing
-        return Traffic(self.is_idle, received, self.bundles_sent)
-
-    def step(self) -> None:
-        """Take in messages, then go on in the stream, then work off what is pending, each up to its fuel."""
-        self._is_stepping = True
-        try:
-            self._step()
-        except BaseException:
-            self.stream.leave(self)  # the others go on
-            raise
-        self._is_stepping = False
+        pending = counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]
+        return bool(pending) or bool(counters[names.MARKS]) or not self.is_drained()
 
     def _step(self) -> None:
-        if self._failure is not None:
-            raise self._failure
         self.operator.pull(self._forks.take)
         self._receive()
         if self._following_row is not None:
@@ -176,27 +113,15 @@ class MainProcessor(SelectiveProcessor):
         pending = counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]
         return bool(pending > times * limit and pending > times * (self.graph.rows // _PENDING_SHARE))
 
-    def stop_scans(self) -> None:
-        """Finish the scans under way in this loop and its branches: none may be while the graph changes."""
-        for processor in (self, *self.branches):
-            if processor.is_scanning():
-                processor.finish_cursor()
-
     def hear(self) -> None:
         """Take in the rows and edges that the last records changed."""
         self._set_floor()
         self.state.expect(self.graph.rows)
         self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, self.arguments)
 
-    def fail(self, error: Exception) -> None:
-        """Raise this in the next step."""
-        self._failure = error
-        self.operator.activate()
-
     def _take_in_rows(self) -> None:
         """Take in some of the graph that was there before this loop: who of it is heard from other workers."""
-        if self.is_scanning():
-            self.finish_cursor()
+        self.finish_cursor()
         self._set_floor()
         following = int(
             self.kernel.hear_rows(
@@ -216,18 +141,13 @@ class MainProcessor(SelectiveProcessor):
         self._flush()
         return bool(finished)
 
-    def record(self, branch: BranchProcessor) -> None:
-        """Record this worker's state for a branch, and what was delivered and is not in the state yet."""
-        self._flush()
+    def _record_state(self, branch: BranchProcessor) -> None:
+        """See `CompiledMain`."""
         branch.record(self.graph, self.state, self.operator.timestamp)
-        self.branches.append(branch)
-        for arrived in self._arrived:
-            messages = arrived.bundle.messages.from_index(arrived.following)
-            branch.keep(Bundle(arrived.bundle.sender, messages), arrived.iteration)
-        self._keep_held_subscriptions(branch)
-        self._forks.record(branch)
 
-    def _keep_held_subscriptions(self, branch: BranchProcessor) -> None:
+    def _keep_arrived(self, branch: ForkedPart[Bundle]) -> None:
+        """See `CompiledMain`; subscriptions that are not answered yet were delivered, too."""
+        super()._keep_arrived(branch)
         columns = self.state.columns
         held = int(self.state.counters[names.HELD])
         for row, sender in zip(columns.held_row[:held], columns.held_worker[:held], strict=True):
@@ -279,29 +199,3 @@ class MainProcessor(SelectiveProcessor):
         )
         state.expect(rows)
         return state
-
-    def _held_least(self) -> int:
-        return min(super()._held_least(), self._forks.held_least())
-
-    # Leaving
-
-    def take_back(self, reusable: object) -> None:
-        """Keep the columns of a branch that is over, for the next ones."""
-        if len(self._spare) < _SPARE_STATES:
-            self._spare.append(cast("LoopState", reusable))
-
-    def free(self) -> None:
-        """Let go of what takes memory, when this is over and nobody reads it any more."""
-        self.stream.let_go(self)
-        super().free()
-        self._spare.clear()
-        self.__dict__.pop("stream")
-
-    def forget(self, branch: BranchPart) -> None:
-        """End the lease of a branch that is over."""
-        branch = cast("BranchProcessor", branch)
-        if branch in self.branches:
-            self.branches.remove(branch)
-        if branch.lease is not None:
-            self.graph.release(branch.lease)
-            branch.lease = None

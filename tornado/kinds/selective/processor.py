@@ -6,19 +6,15 @@ A timestamp is an iteration: the token is at the least one at which this worker 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...errors import InternalError
 from ...graph import EvolvingGraph
-from ...loops.loop_operator import LoopOperator
 from ...loops.part import PartStatistics
-from ...timely import Scope
 from ..compiled_functions import compiled_arguments
-from ..local_values import LocalValues
+from ..compiled_part import Arrived, CompiledPart
 from . import loop_columns as names
 from .bundle import Bundle, Messages
 from .loop_columns import INVALIDATE, NEVER, UPDATE
@@ -28,16 +24,7 @@ from .waves import WaveProgress
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
 
 
-@dataclass(slots=True)
-class Arrived:
-    """A bundle that is being worked off."""
-
-    bundle: Bundle
-    iteration: int  # of the bundle's timestamp
-    following: int = 0  # index of the first message that was not taken in
-
-
-class SelectiveProcessor:
+class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
     """What main loops and branches have in common: messages in and out, sessions and waves."""
 
     def __init__(
@@ -49,60 +36,27 @@ class SelectiveProcessor:
         worker: int,
         workers: int,
     ) -> None:
-        self.kernel = kernel
-        self.graph = graph
+        super().__init__(kernel=kernel, graph=graph, worker=worker, workers=workers)
         self.arguments = compiled_arguments(arguments)
-        self.worker = worker
-        self.workers = workers
-        self.operator: LoopOperator[Bundle] = LoopOperator(worker, workers)
-        self.bundles_sent = 0  # those with messages
-        self.bundles_received = 0
         self.waves = WaveProgress(workers) if workers > 1 else None
-        self.state: LoopState
-        self._arrived: deque[Arrived] = deque()
         self._unfinished_waves: list[
             int
         ] = []  # of bundles taken in, whose invalidations are still being worked off
 
-    def build(self, scope: Scope) -> None:
-        """Put the processor into a loop context of a new dataflow."""
-        self.operator.build(scope, self.step)
+    def _held(self) -> LoopState:
+        """What answers read."""
+        return self.state
 
-    def free(self) -> None:
-        """Let go of what takes memory, when this is over and nobody reads it any more."""
-        # The dataflow that steps this is part of a cycle, which lives until the next collection.
-        self.__dict__.pop("graph", None)
-        self.__dict__.pop("state", None)
-
-    def step(self) -> None:
-        """One activation; see the two kinds of loops."""
-        raise NotImplementedError
-
-    def progress(self) -> PartStatistics:
-        """How far it is."""
-        return self.state.progress()
-
-    def history(self) -> NDArray[np.float64]:
-        """What the last iterations did."""
-        return self.state.history()
-
-    def held_values(self) -> LocalValues:
-        """The values of this worker's vertices, as they are at the time."""
-        return LocalValues(self.graph, self.state)
+    def _pending(self) -> int:
+        """How many vertices are dirty."""
+        counters = self.state.counters
+        return int(counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND])
 
     def statistics(self) -> PartStatistics:
         """The part of this worker in numbers."""
-        state, graph = self.state, self.graph.statistics()
-        counters = state.counters
+        counters = self.state.counters
         return replace(
-            state.progress(),
-            pending=int(counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]),
-            vertices=graph.vertices,
-            edges=graph.edges,
-            missing_removals=graph.missing_removals,
-            waves=int(counters[names.WAVES]),
-            overtaken=int(counters[names.OVERTAKEN]),
-            size_bytes=graph.size_bytes + state.size_bytes(),
+            super().statistics(), waves=int(counters[names.WAVES]), overtaken=int(counters[names.OVERTAKEN])
         )
 
     # Receiving
@@ -121,7 +75,7 @@ class SelectiveProcessor:
         A synchronous loop keeps updates of an iteration waiting until this worker has done its own round of it. They, and what
         the same sender sent after them, must not hold that round back, so they count for the iteration that they cause.
         """
-        waiting: deque[Arrived] = deque()
+        waiting: deque[Arrived[Bundle]] = deque()
         kept: dict[int, int] = {}  # sender -> iteration of what is kept waiting
         while self._arrived:
             arrived = self._arrived.popleft()
@@ -138,7 +92,7 @@ class SelectiveProcessor:
             arrived.following = self.kernel.receive(
                 self.graph.addresses, *self.state.addresses, self.arguments, sender, *messages, first, FUEL
             )
-            self._require_possible(sender)
+            self._require_possible(sender, int(self.state.counters[names.IMPOSSIBLE]))
             if arrived.following == len(messages.kinds):
                 if arrived.bundle.wave:
                     self._unfinished_waves.append(arrived.bundle.wave)
@@ -157,18 +111,6 @@ class SelectiveProcessor:
                 self.operator.activate()
         self._arrived = waiting
         return not waiting
-
-    def _require_possible(self, sender: int) -> None:
-        impossible = int(self.state.counters[names.IMPOSSIBLE])
-        if impossible:
-            raise InternalError(
-                f"worker {self.worker} got {impossible} messages from worker {sender} of a kind that no loop sends: its values "
-                "are not to be relied on"
-            )
-
-    def _held_least(self) -> int:
-        """The least iteration of the bundles that are here and not taken in."""
-        return min((arrived.iteration for arrived in self._arrived), default=NEVER)
 
     def _set_floor(self, iteration: int | None = None) -> None:
         """Have the kernel cause no work before an iteration for which this worker has a token."""
@@ -224,8 +166,9 @@ class SelectiveProcessor:
         return bool(self.state.counters[names.CURSOR_KIND])
 
     def finish_cursor(self) -> None:
-        """Finish the scan that was cut short, so that the graph may change."""
-        self.kernel.finish_cursor(self.graph.addresses, *self.state.addresses)
+        """See `CompiledPart`."""
+        if self.is_scanning():
+            self.kernel.finish_cursor(self.graph.addresses, *self.state.addresses)
 
     # Sending
 

@@ -7,6 +7,7 @@ from ...columns import prefetch
 from ...graph.graph_columns import ANY_VERSION, DELTAS, ROWS, SEQUENCE
 from ...graph.rows_kernel import reverse_of
 from ...protocol.session_kernel import CLOCK, OPEN_RECORDS, open_session, push_if_ready, withdraw
+from ..directions_kernel import consumers_here, hears_back
 from .loop_columns import (
     ACKNOWLEDGE,
     ASKED,
@@ -37,8 +38,6 @@ from .value_kernel import put_row_value, value_of_message
 from .vertex_kernel import (
     admit_rows,
     consider_input,
-    consumers_here,
-    hears_back,
     recheck,
     row_for,
     set_cursor,

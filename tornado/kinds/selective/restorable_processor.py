@@ -25,12 +25,7 @@ class RestorableProcessor(MainProcessor):
         StoreCorrupt
             When a vertex is there twice, or values are not of the type that the loop has.
         """
-        if self.graph.rows != len(ids):  # no other loop of the stream has made them known
-            self.stream.mention(ids)
-        if self.graph.rows != len(ids):
-            raise StoreCorrupt(
-                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
-            )
+        self._make_known(ids)
         if columns is None:
             return
         values, own = columns["values"], self.state.values

@@ -8,7 +8,8 @@ import numba as nb
 import numpy as np
 
 from ...columns import prefetch
-from ...graph.graph_columns import ANY_VERSION, BURIED_FIRST, GRAVE_MASK, SEQUENCE
+from ...graph.graph_columns import ANY_VERSION, SEQUENCE
+from ...graph.graves_kernel import grave_at
 from ...graph.rows_kernel import reverse_of
 from ...protocol.session_kernel import (
     CLOCK,
@@ -20,6 +21,7 @@ from ...protocol.session_kernel import (
     pop_pending,
     push_if_ready,
 )
+from ..directions_kernel import hears_back
 from .loop_columns import (
     ACKNOWLEDGE,
     BLOCKED,
@@ -71,7 +73,6 @@ from .vertex_kernel import (
     consider,
     consider_input,
     feasible_below,
-    hears_back,
     mark_clean,
     mark_dirty,
     raise_reached,
@@ -247,19 +248,15 @@ def scan_out_list(graph, session, loop, fuel):
     loop.counters[CURSOR_POSITION] = stop
     if stop < length:
         return np.int64(0)
-    if version != ANY_VERSION:
-        grave_number = graph.buried_out[producer] - 1
-        while grave_number >= graph.counters[BURIED_FIRST]:
-            grave = grave_number & graph.counters[GRAVE_MASK]
-            if graph.grave_died[grave] <= version:
-                break
-            if graph.grave_born[grave] <= version:
-                visit_out_edge(
-                    session, loop, kind, producer, entry, number, graph.grave_consumer[grave],
-                    graph.grave_weight[grave], graph.grave_born[grave],
-                )  # fmt: skip
-            fuel -= 1
-            grave_number = graph.grave_next_out[grave] - 1
+    grave = grave_at(graph, graph.buried_out[producer], version)
+    while grave >= 0:
+        if graph.grave_born[grave] <= version:
+            visit_out_edge(
+                session, loop, kind, producer, entry, number, graph.grave_consumer[grave],
+                graph.grave_weight[grave], graph.grave_born[grave],
+            )  # fmt: skip
+        fuel -= 1
+        grave = grave_at(graph, graph.grave_next_out[grave], version)
     loop.counters[CURSOR_POSITION] = -1  # finished
     return max(fuel, np.int64(1))
 
@@ -283,16 +280,12 @@ def scan_in_list(graph, loop, fuel):
     loop.counters[CURSOR_POSITION] = stop
     if stop < length:
         return np.int64(0)
-    if version != ANY_VERSION:
-        grave_number = graph.buried_in[row] - 1
-        while grave_number >= graph.counters[BURIED_FIRST]:
-            grave = grave_number & graph.counters[GRAVE_MASK]
-            if graph.grave_died[grave] <= version:
-                break
-            if graph.grave_born[grave] <= version:
-                visit_gather(loop, row, np.int64(graph.grave_producer[grave]), graph.grave_weight[grave])
-            fuel -= 1
-            grave_number = graph.grave_next_in[grave] - 1
+    grave = grave_at(graph, graph.buried_in[row], version)
+    while grave >= 0:
+        if graph.grave_born[grave] <= version:
+            visit_gather(loop, row, np.int64(graph.grave_producer[grave]), graph.grave_weight[grave])
+        fuel -= 1
+        grave = grave_at(graph, graph.grave_next_in[grave], version)
     loop.counters[CURSOR_POSITION] = -1
     return max(fuel, np.int64(1))
 

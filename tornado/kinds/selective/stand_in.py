@@ -7,7 +7,6 @@ import numba as nb
 import numpy as np
 
 WORST = np.inf
-BOTH_WAYS = False  # whether a vertex hears of those that its edges end at, too
 
 
 @nb.njit(cache=True)

@@ -21,6 +21,7 @@ import numpy as np
 from ...columns import prefetch
 from ...graph.graph_columns import SEQUENCE
 from ...protocol.session_kernel import OPEN_RECORDS, pop_ready, push_if_ready
+from ..directions_kernel import consumers_here
 from .loop_columns import (
     ALWAYS_PREPARES,
     ASKED,
@@ -69,7 +70,7 @@ from .scan_kernel import (
 )
 from .stand_in import WORST, better, initial, priority
 from .value_kernel import put_row_value, put_value, row_value_at, value_at
-from .vertex_kernel import consumers_here, mark_dirty, raise_reached, recheck, set_cursor, touch
+from .vertex_kernel import mark_dirty, raise_reached, recheck, set_cursor, touch
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
 _ROWS_AHEAD = 16  # rows that memory is asked for before their turn

@@ -4,7 +4,7 @@ import numba as nb
 import numpy as np
 
 from ...graph.graph_columns import ROWS
-from ...graph.rows_kernel import reverse_of, row_of
+from ...graph.rows_kernel import row_of
 from ...protocol.session_kernel import OPEN_RECORDS
 from .loop_columns import (
     CURSOR_BACK,
@@ -17,7 +17,6 @@ from .loop_columns import (
     EPOCH,
     FLOOR,
     HEAP,
-    HEARS_BACK,
     MARKED,
     NO_PARENT,
     OWN,
@@ -30,7 +29,7 @@ from .loop_columns import (
     WORKER,
 )
 from .queue_kernel import count_pending, discount_pending, push_heap
-from .stand_in import BOTH_WAYS, WORST, better, initial, offer, priority
+from .stand_in import WORST, better, initial, offer, priority
 from .value_kernel import put_row_value, row_value_at, value_at
 
 
@@ -172,18 +171,3 @@ def set_cursor(loop, kind, row, number):
     loop.counters[CURSOR_POSITION] = 0
     loop.counters[CURSOR_BACK] = 0
     loop.counters[CURSOR_NUMBER] = number
-
-
-@nb.njit(cache=True)
-def hears_back(loop):
-    """Whether the loop hears along the reverse lists as well."""
-    return BOTH_WAYS and loop.counters[HEARS_BACK] != 0
-
-
-@nb.njit(cache=True)
-def consumers_here(graph, loop, row):
-    """How many entries the lists of those have who hear of a vertex on this worker."""
-    count = np.int64(graph.out_length[row])
-    if hears_back(loop):
-        count += np.int64(reverse_of(graph).out_length[row])
-    return count

@@ -1,0 +1,135 @@
+"""What main loops that share a stream have in common, whatever else they do: steps that can fail, and branches and their leases."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Generic, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import StoreCorrupt
+from ..graph import EvolvingGraph
+from ..loops.part import BranchPart
+from ..loops.stream_part import StreamPart
+
+
+class LeasingBranch(BranchPart, Protocol):
+    """A branch that leases its version of the graph.
+
+    Attributes
+    ----------
+    lease
+        None: it has recorded nothing yet, or is over.
+    """
+
+    lease: int | None
+
+
+Branch = TypeVar("Branch", bound=LeasingBranch)
+
+
+class ReadsStream(Generic[Branch]):
+    """Of a main loop; see the module and `ReadingPart`.
+
+    Attributes
+    ----------
+    stream
+        What it reads.
+    hears_back
+        Which reverse lists of the graph it hears along, counted from 1; 0: along none.
+    branches
+        Those that were recorded and are not over.
+    """
+
+    graph: EvolvingGraph
+    stream: StreamPart
+    hears_back: int = 0
+    branches: list[Branch]
+    _is_stepping: bool = False  # what other threads see of the queues means nothing meanwhile
+    _failure: Exception | None = None
+
+    def command(self, branch: BranchPart) -> None:
+        """Record the state for a branch, when it is its turn in the sequence of the stream."""
+        self.stream.fork(self, partial(self.record, cast("Branch", branch)))
+
+    def record(self, branch: Branch) -> None:
+        """Record this worker's state for a branch, and what was delivered and is not in the state yet."""
+        raise NotImplementedError
+
+    @property
+    def has_branches(self) -> bool:
+        """See `ReadingPart`."""
+        return bool(self.branches)
+
+    def activate(self) -> None:
+        """Have `step` called soon."""
+        raise NotImplementedError
+
+    def step(self) -> None:
+        """Take in messages, then go on in the stream, then with what there is to do, each up to its fuel."""
+        self._is_stepping = True
+        try:
+            self._require_sound()
+            self._step()
+        except BaseException:
+            self.stream.leave(self)  # the others go on
+            raise
+        self._is_stepping = False
+
+    def _step(self) -> None:
+        raise NotImplementedError
+
+    def _require_sound(self) -> None:
+        """Raise what has failed outside of its steps."""
+        if self._failure is not None:
+            raise self._failure
+
+    def fail(self, error: Exception) -> None:
+        """Raise this in the next step."""
+        self._failure = error
+        self.activate()
+
+    def stop_scans(self) -> None:
+        """Finish the scans under way in this loop and its branches: none may be while the graph changes."""
+        raise NotImplementedError
+
+    def hear(self) -> None:
+        """Take in the rows and edges that the last records changed."""
+        raise NotImplementedError
+
+    def is_behind(self) -> bool:
+        """See `ReadingPart`: never, where a branch does what is left."""
+        return False
+
+    def is_catching_up(self) -> bool:
+        """See `ReadingPart`: never, where there is nothing to take in."""
+        return False
+
+    def drain(self) -> bool:
+        """See `ReadingPart`: it can record at any time."""
+        return True
+
+    def forget(self, branch: BranchPart) -> None:
+        """End the lease of a branch that is over."""
+        branch = cast("Branch", branch)
+        if branch in self.branches:
+            self.branches.remove(branch)
+        if branch.lease is not None:
+            self.graph.release(branch.lease)
+            branch.lease = None
+
+    def _make_known(self, ids: NDArray[np.int64]) -> None:
+        """Have the vertices of a stored snapshot be the rows of the graph.
+
+        Raises
+        ------
+        StoreCorrupt
+            When a vertex is there twice.
+        """
+        if self.graph.rows != len(ids):  # no other loop of the stream has made them known
+            self.stream.mention(ids)
+        if self.graph.rows != len(ids):
+            raise StoreCorrupt(
+                f"{len(ids)} vertices of a stored snapshot are only {self.graph.rows} different ones"
+            )
