@@ -12,11 +12,12 @@ import psutil
 import pytest
 
 from apps.sssp import ShortestPaths
-from tests.end_to_end.running import CHECKOUT, Service
+from tests.end_to_end.running import CHECKOUT, Service, run_here
 from tests.engine.places import PLACES, SOURCE, eventually, runs, stream
 from tests.loops.test_recovery import judge
 from tests.promised import within
 from tornado.loops import Master
+from tornado.loops.stored_snapshot import StoredSnapshots
 from tornado.storage import open_store
 
 REMOTE = [place for place in PLACES if place != "threads"]
@@ -110,3 +111,30 @@ def test_a_service_that_is_told_to_end_does_so_as_on_threads(place, tmp_path, co
             lambda: not any(runs(child.pid) for child in family),
             within(NOBODY_AFTER_S[place.partition(":")[0]]),
         )
+
+
+def test_a_worker_that_is_killed_while_a_run_stores_its_snapshot_does_not_end_the_run(tmp_path, monkeypatch):
+    path, url = tmp_path / "roads.csv", f"lmdb://{tmp_path}/store"
+    path.write_text("1,2,3\n2,3,1\n3,4,1\n")
+    write, killed = StoredSnapshots.write, []
+
+    def write_and_lose(self, loops):
+        if not killed:
+            [*_, victim] = [
+                child
+                for child in psutil.Process().children(recursive=True)
+                if "tornado.loops.remote_worker" in child.cmdline()
+            ]
+            killed.append(victim.pid)
+            victim.kill()
+            victim.wait()
+        write(self, loops)
+
+    monkeypatch.setattr(StoredSnapshots, "write", write_and_lose)
+    code, said = run_here(
+        tmp_path, "--edges", path, "--store", url, "--checkpoint-every", "off", "--engine", "processes"
+    )
+    assert (code, len(killed)) == (0, 1), said
+    monkeypatch.undo()
+    with open_store(url) as store, Master(store, 1) as master:
+        assert master.start(ShortestPaths(source=1), "sssp", 64).restored.snapshot.version == 1

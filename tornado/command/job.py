@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate import has_no_answer
-from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError
+from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError, WorkerLost
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
@@ -39,6 +39,7 @@ from .presentation import ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter, show_compiling
 
 _STOPPING_S = 60.0
+_LOSSES = 10  # of workers in a row, while one snapshot is stored
 
 
 def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] = ()) -> int:
@@ -440,7 +441,13 @@ class _Job:
 
     def _checkpoint(self) -> None:
         try:
-            self._deployment.checkpoint()
+            for loss in range(_LOSSES):
+                try:
+                    self._deployment.checkpoint()
+                    return
+                except WorkerLost:  # others take their place, and have the loops again
+                    if loss == _LOSSES - 1:
+                        raise
         except NotSupported:
             return  # the kind of program has no stored form
         except StoreError as error:
