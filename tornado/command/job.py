@@ -439,15 +439,17 @@ class _Job:
         self._checkpoint()
         self._interruption.check()
 
+    def _store_snapshot(self) -> None:
+        """Store one, also where workers are lost meanwhile: others take their place, and have the loops again."""
+        for _ in range(_LOSSES - 1):
+            with contextlib.suppress(WorkerLost):
+                self._deployment.checkpoint()
+                return
+        self._deployment.checkpoint()
+
     def _checkpoint(self) -> None:
         try:
-            for loss in range(_LOSSES):
-                try:
-                    self._deployment.checkpoint()
-                    return
-                except WorkerLost:  # others take their place, and have the loops again
-                    if loss == _LOSSES - 1:
-                        raise
+            self._store_snapshot()
         except NotSupported:
             return  # the kind of program has no stored form
         except StoreError as error:

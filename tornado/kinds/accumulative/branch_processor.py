@@ -14,12 +14,13 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import InternalError
 from ...graph import EvolvingGraph
 from ...loops.loop_operator import NEVER
 from ..compiled_branch import CompiledBranch
 from ..edge_reading import ColumnsOf
 from . import loop_columns as names
-from .bundle import NO_VALUES, Instruction, Notice, Phase, Report, Settled, SumBundle, Trial
+from .bundle import NO_VALUES, Instruction, Notice, Phase, Report, Settled, SumBundle, Swept, Trial
 from .coordinator import Coordinator
 from .loop_state import SumState
 from .norms import Norm
@@ -122,8 +123,7 @@ class AccumulativeBranch(CompiledBranch[SumBundle, SumState], AccumulativeProces
         self._edges_before = 0
         self._updates_before = 0
         self._next_base = 1.0
-        self._has_news = False  # another base than in the last sweep
-        self._received_before = 0  # bundles, when the last sweep began
+        self._has_news = False  # a sweep is to be made: the first, or all parts have made the last one
 
     # Recording
 
@@ -235,9 +235,13 @@ class AccumulativeBranch(CompiledBranch[SumBundle, SumState], AccumulativeProces
         return self.may_begin_turn()
 
     def _has_to_go(self) -> bool:
-        """Whether there is something to do: to announce, or to pull what is not known here yet."""
+        """Whether there is something to do: to announce, or to pull once all parts have pulled.
+
+        A part that pulled whenever it heard something would solve its rows for values that are about to change, and drown the
+        others in what it announces.
+        """
         if self._pulls:
-            return self._has_news or self._received_before != self.bundles_received
+            return self._has_news
         if self._has_to_announce():
             return True
         self._report_idle()
@@ -321,7 +325,7 @@ class AccumulativeBranch(CompiledBranch[SumBundle, SumState], AccumulativeProces
             self.operator.move_token(self.next_iteration, stays=True)
             totals[names.BASE] = self._next_base
             self._updates_before = int(counters[names.UPDATES])
-            self._has_news, self._received_before = False, self.bundles_received
+            self._has_news = False
         if not self._sweep_rows(FUEL):
             return True
         change = self._end_sweep()
@@ -497,5 +501,7 @@ class AccumulativeBranch(CompiledBranch[SumBundle, SumState], AccumulativeProces
             elif isinstance(notice, Report):
                 assert self._coordinator is not None
                 self._obey(self._coordinator.hear(bundle.sender, notice))
+            elif isinstance(notice, Swept):
+                raise InternalError(f"a main loop has told a branch of its sweep: {notice}")
             else:
                 assert_never(notice)

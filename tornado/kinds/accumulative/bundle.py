@@ -136,8 +136,32 @@ class Report(NamedTuple):
     lost: int = 0
 
 
-Notice = Settled | Instruction | Report
-NOTICES: tuple[type[Settled], type[Instruction], type[Report]] = (Settled, Instruction, Report)
+class Swept(NamedTuple):
+    """A part of a main loop tells the others of a sweep: what it announced in it stands before this on the channel.
+
+    Attributes
+    ----------
+    series, round
+        Which sweep it is; see `pull_rounds.py`.
+    change
+        How far it moved the values; for totals see `loop_columns`.
+    """
+
+    series: int
+    round: int
+    change: float
+    mass: float
+    flow: float
+    bases: float
+
+
+Notice = Settled | Instruction | Report | Swept
+NOTICES: tuple[type[Settled], type[Instruction], type[Report], type[Swept]] = (
+    Settled,
+    Instruction,
+    Report,
+    Swept,
+)
 """By the number that stands for each on the wire."""
 
 
@@ -152,7 +176,7 @@ class SumBundle:
     messages
         In the order in which they were made.
     notices
-        Behind the messages; between the parts of a branch.
+        Behind the messages.
     mass
         Of a main loop: what the values of the sender's vertices sum to.
     marker

@@ -7,7 +7,8 @@ wait for this loop: under load it is only less near.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import cast
 
@@ -21,11 +22,12 @@ from ...loops.stream_part import StreamPart
 from ..compiled_main import CompiledMain
 from . import loop_columns as names
 from .branch_processor import AccumulativeBranch
-from .bundle import SumBundle
+from .bundle import SumBundle, Swept
 from .loop_state import SumState
 from .norms import Norm
 from .part_values import NormalisedValues
 from .processor import DENSE_SHARE, FUEL, AccumulativeProcessor
+from .pull_rounds import PullRounds
 
 _MOST = 0.65  # of what may wait, when announcing begins: the rest is for records, so that a branch after them has nothing to do
 _GOAL = 0.58  # and when it ends
@@ -35,6 +37,7 @@ _LAST_CHANGE = 0.4  # of what may wait, that the last sweep may move values by
 _DRIFTED = 0.25  # of what may wait, that sums may have drifted before they are pulled anew
 _LEAST_DRIFT = 64.0  # values, that new sums have not come to
 _NEAR = 2.0  # times what may wait
+_UNSCALED = 0.05  # of what may wait, that residuals may sum to because of the base
 _SMALLER = 0.8  # times what a sweep moved values by, that the next one may, or it was the last
 _LOWERED = 0.8  # a threshold, when what is above it was too little
 _RAISED = 1.02  # and when it was enough
@@ -99,8 +102,10 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         self._added_up_at = 0
         self._begun_at: int | None = None  # edges visited, when announcing began; None: nobody has to
         self._pulls = False
+        self._rounds = PullRounds(worker, workers)
+        self._scale_row: int | None = None  # of the round in which values are scaled, in place of a sweep
         self._updates_before = 0
-        self._last_change = np.inf  # of the sweep before
+        self._last_change = np.inf  # of the sweep before, of all parts
         self._has_weights_in = False
         self._awaited: AccumulativeBranch | None = None  # that goes first, even where far too much waits here
         self._has_waited = False  # for one already, since announcing was last at its end
@@ -140,7 +145,8 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
             self.kernel.hear_rows(*self._loop, FUEL)
         more = self.stream.obey(self)
         self._aim()
-        is_waiting = self._has_to_announce and not self._is_held_back
+        self._join_rounds()
+        is_waiting = self._has_to_go()
         if is_waiting and self._may_go_on():
             self._flush()
             self.operator.move_token(self.next_iteration, stays=True)
@@ -155,11 +161,16 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
             self._add_up_sometimes()
         self._flush()
         self._tell_mass()
-        is_waiting = self._has_to_announce and not self._is_held_back
+        is_waiting = self._has_to_go()
         least = self.next_iteration if is_waiting else NEVER
         self.operator.move_token(min(least, self._held_least()), stays=True)
         if more or self._is_taking_in or (is_waiting and self._may_go_on()):
             self.operator.activate()
+
+    def _has_to_go(self) -> bool:
+        """Whether there is something to do that waits for no other part's sweep."""
+        waits_for_others = self._pulls and self._rounds.is_waiting
+        return self._has_to_announce and not self._is_held_back and not waits_for_others
 
     def _may_go_on(self) -> bool:
         """Whether the delay bound allows to announce; nothing is announced by measuring, and what has arrived waits for that."""
@@ -296,7 +307,14 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def _begin_pulling(self) -> None:
         super()._begin_pulling()
-        self._pulls = True
+        self._pulls, self._last_change = True, np.inf
+        self._rounds.open()
+
+    def _join_rounds(self) -> None:
+        """Pull with the others, where one of them has begun to; sums are measured to their end before."""
+        if self._rounds.is_called and not self._is_stale and not self.holds:
+            self._begun_at = int(self.state.counters[names.EDGES_VISITED])
+            self._begin_pulling()
 
     def _pull(self, fuel: int) -> None:
         """Some of a sweep, or of the measuring that is behind the last one."""
@@ -304,21 +322,89 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         if not self._pulls:
             if self._measure(fuel):
                 self._end_announcing()
+                self.operator.activate()  # for what has arrived meanwhile
+            return
+        if self._scale_row is not None:
+            self._announce_scaled()
             return
         if self._row is None:
             self._updates_before = int(self.state.counters[names.UPDATES])
         if not self._sweep_rows(fuel):
             return
         made = int(self.state.counters[names.UPDATES]) - self._updates_before
-        self.state.note(self.next_iteration, made, float(totals[names.CHANGE]))
+        change = float(totals[names.CHANGE])
+        self.state.note(self.next_iteration, made, change)
         self.next_iteration += 1
         self._add_up()
-        if self.workers == 1 and self._norm.is_normalised:
-            self._scale()
-        change, last = float(totals[names.CHANGE]), self._last_change
+        self._say_swept(change)
+
+    def _say_swept(self, change: float) -> None:
+        """Tell the others of a sweep, behind what it announced."""
+        totals = self.state.totals
+        mass, flow, bases = (float(totals[name]) for name in (names.SWEPT_MASS, names.FLOW, names.BASES))
+        swept = self._rounds.say(change, mass, flow, bases)
+        self._flush()
+        for target in range(self.workers):
+            if target != self.worker:
+                self._send(target, SumBundle(self.worker, notices=(swept,), mass=self._mass()))
+        self._weigh_round()
+
+    def _weigh_round(self) -> None:
+        """Decide by what all parts have swept whether all of them sweep again; they do so by the same numbers."""
+        swept = self._rounds.complete()
+        if swept is None:
+            return
+        self.operator.activate()
+        if self._scale_row is not None:
+            self._end_pulling()
+            return
+        norm = self._norm
+        mass = math.fsum(part.mass for part in swept)
+        change, last = norm.joined(part.change for part in swept), self._last_change
+        allowed = norm.allowed(self._accuracy, self._factor, mass)
+        off = self._aim_base(mass, swept) if norm.is_normalised else 0.0
         # Where it does not get smaller, records come as fast.
-        self._pulls = _LAST_CHANGE * self._allowed() < change < _SMALLER * last
-        self._last_change = change if self._pulls else np.inf
+        if _LAST_CHANGE * allowed < change < _SMALLER * last:
+            self._last_change = change
+            self._rounds.go_on()
+        elif off > _UNSCALED * allowed:
+            self._scale_row = 0
+            self._rounds.go_on()
+        else:
+            self._end_pulling()
+
+    def _end_pulling(self) -> None:
+        """All parts have swept enough: sums are measured now, at the base that every loop has."""
+        self._pulls, self._scale_row = False, None
+        self.state.totals[names.BASE] = 1.0
+        self._rounds.close()
+
+    def _aim_base(self, mass: float, swept: Sequence[Swept]) -> float:
+        """Sweep on at the base at which residuals sum to nothing; return what they sum to at that which every loop has.
+
+        A single part has its values scaled instead, which several could not do at the same place of a cut.
+        """
+        flow = self._factor * math.fsum(part.flow for part in swept)
+        bases = math.fsum(part.bases for part in swept)
+        if not (bases > 0.0 and mass > flow):
+            return 0.0
+        base = (mass - flow) / bases
+        if self.workers == 1:
+            self.state.scale(1.0 / base)
+            return 0.0
+        self.state.totals[names.BASE] = base
+        return abs(1.0 - base) * bases
+
+    def _announce_scaled(self) -> None:
+        """Some of the round in which all announce what they do at the base that every loop has."""
+        assert self._scale_row is not None
+        factor = 1.0 / float(self.state.totals[names.BASE])
+        self._scale_row = int(
+            self.kernel.announce_scaled(self.graph.addresses, self.state.addresses, factor, self._scale_row)
+        )
+        if self._scale_row == self.state.rows_seen:
+            self.next_iteration += 1
+            self._say_swept(0.0)
 
     def _go_on_weighing(self, fuel: int) -> bool:
         """Also for branches, none of which outlives this."""
@@ -326,14 +412,6 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
             self._has_weights_in = True
             self.graph.begin_weights_in()
         return self.graph.weigh_in_lists(fuel)
-
-    def _scale(self) -> None:
-        """Bring what is announced to the size at which residuals sum to nothing, at the base that there is."""
-        totals = self.state.totals
-        flow = self._factor * float(totals[names.FLOW])
-        mass = float(totals[names.SWEPT_MASS])
-        if totals[names.BASES] > 0.0 and mass > flow:
-            self.state.scale(float(totals[names.BASES] * totals[names.BASE]) / (mass - flow))
 
     def finish_cursor(self) -> None:
         """Finish the list that is being told, or pulled, so that the graph may change."""
@@ -358,6 +436,11 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def _take_notices(self, bundle: SumBundle) -> None:
         self._masses[bundle.sender] = bundle.mass
+        for notice in bundle.notices:
+            if isinstance(notice, Swept):
+                self._rounds.hear(bundle.sender, notice)
+                self._weigh_round()
+                self.operator.activate()
 
     def _send(self, target: int, bundle: SumBundle) -> None:
         super()._send(target, bundle)

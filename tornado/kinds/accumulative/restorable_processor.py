@@ -77,6 +77,7 @@ class RestorableMain(AccumulativeMain):
         self.finish_cursor()
         if self._is_stale:  # what is announced changes, so there is nothing to be measured yet
             self._pulls, self._row = True, None
+            self._rounds.open()
         self.holds = True
         self._placing, self._following_placed = values, 0
         self._placings += 1

@@ -265,6 +265,21 @@ def put_shares(graph, loop, shares, first):
 
 
 @nb.njit(cache=True, nogil=True)
+def announce_scaled(graph, loop, factor, first):
+    """Have vertices announce so many times as much, from row `first` on; returns the first row that was not begun.
+
+    Consumers do not hear of it: sums are older than that until they are measured.
+    """
+    row = first
+    while row < loop.counters[ROWS_SEEN] and not outbox_is_full(loop):
+        if loop.flags[row] & OWN and loop.degree[row] != 0:
+            set_share(loop, row, loop.share[row] * factor)
+            tell_subscribers(graph, loop, row)
+        row += 1
+    return row
+
+
+@nb.njit(cache=True, nogil=True)
 def compare_shares(loop, parameters, kept, mean):
     """Count vertices that announce something by whether as much comes back to them.
 

@@ -40,6 +40,7 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     kernel.measure(graph.addresses, state.addresses, 0, 1, 1000)
     kernel.choose_threshold(*loop[1:])
     kernel.put_shares(*loop[:2], np.zeros(1), 0)
+    kernel.announce_scaled(*loop[:2], 1.0, 0)
     kernel.compare_shares(*loop[1:], np.zeros(1), np.zeros(1))
     kernel.read_values(*loop[1:], np.zeros(1, np.int64), np.zeros(1))
     kernel.find_greatest(*loop[1:], np.zeros(1))
