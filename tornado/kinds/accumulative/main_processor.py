@@ -35,7 +35,10 @@ _LAST_CHANGE = 0.4  # of what may wait, that the last sweep may move values by
 _DRIFTED = 0.25  # of what may wait, that sums may have drifted before they are pulled anew
 _LEAST_DRIFT = 64.0  # values, that new sums have not come to
 _NEAR = 2.0  # times what may wait
-_SMALLER = 0.8  # times what a sweep moved values by, that the next one may, or it was the last
+_SMALLER = (
+    0.8  # times what a sweep moved values by, that the next one may, or it was the last, where records came
+)
+_SLOW_SWEEPS = 16  # that may get there together, where none came: near 1 a damping leaves that share of what a sweep moves
 _LOWERED = 0.8  # a threshold, when what is above it was too little
 _RAISED = 1.02  # and when it was enough
 _ADDED_UP_EVERY = 1 << 20  # announcements; what is only kept up gathers roundings
@@ -100,7 +103,9 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         self._begun_at: int | None = None  # edges visited, when announcing began; None: nobody has to
         self._pulls = False
         self._updates_before = 0
-        self._last_change = np.inf  # of the sweep before
+        self._last_change = np.inf  # of the sweep that those since are compared with
+        self._sweeps_since = 0
+        self._has_heard = False  # of records, since then
         self._has_weights_in = False
         self._awaited: AccumulativeBranch | None = None  # that goes first, even where far too much waits here
         self._has_waited = False  # for one already, since announcing was last at its end
@@ -247,18 +252,26 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         """
         totals, counters = self.state.totals, self.state.counters
         self._announce(fuel)
-        if self.is_telling:
+        if (
+            not self._is_enough and self._is_hopeless
+        ):  # also in the middle of a list, where fuel ends nearly always
+            self._begin_pulling()
+        elif self.is_telling:
             return
-        if not self._norm.is_normalised and not counters[names.QUEUE_LENGTH]:
-            self._begun_at = None
-        elif self._waits <= totals[names.GOAL]:  # never, where values are not normalised
-            if counters[names.QUEUE_LENGTH]:
+        elif self._is_enough:
+            if self._norm.is_normalised and counters[names.QUEUE_LENGTH]:
                 totals[names.THETA] *= _RAISED
             self._rest()
-        elif self._is_hopeless:
-            self._begin_pulling()
         elif not counters[names.QUEUE_LENGTH]:
             self._lower_threshold()
+
+    @property
+    def _is_enough(self) -> bool:
+        """Whether what waits has come to the goal; where values are not normalised, whether nobody is above the threshold."""
+        totals = self.state.totals
+        if not self._norm.is_normalised:
+            return not self.state.counters[names.QUEUE_LENGTH]
+        return bool(self._waits <= totals[names.GOAL])
 
     @property
     def _is_hopeless(self) -> bool:
@@ -315,10 +328,19 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         self._add_up()
         if self.workers == 1 and self._norm.is_normalised:
             self._scale()
-        change, last = float(totals[names.CHANGE]), self._last_change
-        # Where it does not get smaller, records come as fast.
-        self._pulls = _LAST_CHANGE * self._allowed() < change < _SMALLER * last
-        self._last_change = change if self._pulls else np.inf
+        change = float(totals[names.CHANGE])
+        self._pulls = change > _LAST_CHANGE * self._allowed() and self._gets_smaller(change)
+        if not self._pulls:
+            self._last_change, self._sweeps_since = np.inf, 0
+
+    def _gets_smaller(self, change: float) -> bool:
+        """Whether sweeps get anywhere: where what they move does not get smaller, records come as fast, or all is rounding."""
+        self._sweeps_since += 1
+        if not self._has_heard and np.isfinite(self._last_change) and self._sweeps_since < _SLOW_SWEEPS:
+            return True
+        is_smaller = change < _SMALLER * self._last_change
+        self._last_change, self._sweeps_since, self._has_heard = change, 0, False
+        return is_smaller
 
     def _go_on_weighing(self, fuel: int) -> bool:
         """Also for branches, none of which outlives this."""
@@ -377,6 +399,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
     def hear(self) -> None:
         """Take in the rows and edges that the last records changed, and have branches know which lists are not as they were."""
         self.state.expect(self.graph.rows)
+        self._has_heard = True
         self.kernel.hear_edges(*self._loop)
         for branch in self.branches:
             branch.note_changes()
