@@ -193,7 +193,7 @@ def test_a_branch_sees_the_edges_of_its_lease_whatever_comes_and_goes(weighted):
     lease, version = loop.graph.lease()
     branches = [SumState(worker=0, workers=1, rows=loop.graph.rows) for _ in range(2)]
     for branch in branches:
-        loop.state.copy_to(branch)
+        loop.state.copy_to(branch, bases=False)
         loop.kernel.fork(loop.graph.addresses, loop.state.addresses, branch.addresses, False)
         branch.counters[names.VERSION] = version
     expected = loop.expected()

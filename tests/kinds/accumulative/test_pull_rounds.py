@@ -53,7 +53,7 @@ def test_all_parts_weigh_every_round_by_the_same_numbers(workers, seed):
             weigh(other)
         else:
             swept[one] += 1
-            said = parts[one].say(float(swept[one]), float(one), 0.0, 1.0)
+            said = parts[one].say(float(swept[one]), float(one), 0.0, 1.0, has_heard=False)
             for target in range(workers):
                 if target != one:
                     channels[one, target].append(said)

@@ -136,13 +136,15 @@ class AccumulativeBranch(CompiledBranch[SumBundle, SumState], AccumulativeProces
         self.state = self._take_state()
         self.lease, self.version = self.graph.lease()
         self.first_iteration = main.iteration
-        main.copy_to(self.state)
+        # They depend on nothing but a vertex and the parameters, which are those of the main loop unless it is fresh.
+        has_its_bases = bool(self._has_bases and not self._fresh and main.counters[names.HAS_BASES])
+        main.copy_to(self.state, bases=has_its_bases)
         all_known = self.graph.vertices == main.rows_seen
         self.kernel.fork(self.graph.addresses, main.addresses, self.state.addresses, all_known)
         self.state.counters[names.VERSION] = self.version
         self.state.counters[names.HAS_BASES] = self._has_bases
         self.state.totals[names.FACTOR] = self._factor
-        if self._has_bases:
+        if self._has_bases and not has_its_bases:
             self.kernel.fill_bases(*self._loop)
         if is_stale or (self._fresh and not self._norm.is_normalised):  # else DRIFT is of other bases
             super()._begin_pulling()

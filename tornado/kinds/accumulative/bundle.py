@@ -145,6 +145,8 @@ class Swept(NamedTuple):
         Which sweep it is; see `pull_rounds.py`.
     change
         How far it moved the values; for totals see `loop_columns`.
+    has_heard
+        Whether records have come since the sweep before.
     """
 
     series: int
@@ -153,6 +155,7 @@ class Swept(NamedTuple):
     mass: float
     flow: float
     bases: float
+    has_heard: bool
 
 
 Notice = Settled | Instruction | Report | Swept

@@ -110,13 +110,15 @@ class SumState:
         self.columns.share[:seen] *= factor
         self.columns.packed[:seen] = self.columns.share[:seen]
 
-    def copy_to(self, branch: SumState) -> None:
-        """Copy what a branch begins with that is the same there."""
+    def copy_to(self, branch: SumState, *, bases: bool) -> None:
+        """Copy what a branch begins with that is the same there; `bases` too, if so."""
         seen = self.rows_seen
         words = self._records.itemsize // 8
         branch._records[:seen].view(np.uint64).reshape(seen, words)[:] = (
             self._records[:seen].view(np.uint64).reshape(seen, words)
         )
+        if bases:
+            branch.columns.own[:seen] = self.columns.own[:seen]
 
     def fits(self, rows: int) -> bool:
         """Whether a branch over so many rows has room here."""

@@ -38,7 +38,10 @@ _DRIFTED = 0.25  # of what may wait, that sums may have drifted before they are 
 _LEAST_DRIFT = 64.0  # values, that new sums have not come to
 _NEAR = 2.0  # times what may wait
 _UNSCALED = 0.05  # of what may wait, that residuals may sum to because of the base
-_SMALLER = 0.8  # times what a sweep moved values by, that the next one may, or it was the last
+_SMALLER = (
+    0.8  # times what a sweep moved values by, that the next one may, or it was the last, where records came
+)
+_SLOW_SWEEPS = 16  # that may get there together, where none came: near 1 a damping leaves that share of what a sweep moves
 _LOWERED = 0.8  # a threshold, when what is above it was too little
 _RAISED = 1.02  # and when it was enough
 _ADDED_UP_EVERY = 1 << 20  # announcements; what is only kept up gathers roundings
@@ -105,7 +108,10 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         self._rounds = PullRounds(worker, workers)
         self._scale_row: int | None = None  # of the round in which values are scaled, in place of a sweep
         self._updates_before = 0
-        self._last_change = np.inf  # of the sweep before, of all parts
+        self._last_change = np.inf  # of all parts, of the sweep that those since are compared with
+        self._sweeps_since = 0
+        self._are_news_since = False  # whether a part has heard of records since then
+        self._has_heard = False  # of records, since the last sweep
         self._has_weights_in = False
         self._awaited: AccumulativeBranch | None = None  # that goes first, even where far too much waits here
         self._has_waited = False  # for one already, since announcing was last at its end
@@ -258,18 +264,26 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         """
         totals, counters = self.state.totals, self.state.counters
         self._announce(fuel)
-        if self.is_telling:
+        if (
+            not self._is_enough and self._is_hopeless
+        ):  # also in the middle of a list, where fuel ends nearly always
+            self._begin_pulling()
+        elif self.is_telling:
             return
-        if not self._norm.is_normalised and not counters[names.QUEUE_LENGTH]:
-            self._begun_at = None
-        elif self._waits <= totals[names.GOAL]:  # never, where values are not normalised
-            if counters[names.QUEUE_LENGTH]:
+        elif self._is_enough:
+            if self._norm.is_normalised and counters[names.QUEUE_LENGTH]:
                 totals[names.THETA] *= _RAISED
             self._rest()
-        elif self._is_hopeless:
-            self._begin_pulling()
         elif not counters[names.QUEUE_LENGTH]:
             self._lower_threshold()
+
+    @property
+    def _is_enough(self) -> bool:
+        """Whether what waits has come to the goal; where values are not normalised, whether nobody is above the threshold."""
+        totals = self.state.totals
+        if not self._norm.is_normalised:
+            return not self.state.counters[names.QUEUE_LENGTH]
+        return bool(self._waits <= totals[names.GOAL])
 
     @property
     def _is_hopeless(self) -> bool:
@@ -307,7 +321,8 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def _begin_pulling(self) -> None:
         super()._begin_pulling()
-        self._pulls, self._last_change = True, np.inf
+        self._pulls = True
+        self._last_change, self._sweeps_since, self._are_news_since = np.inf, 0, False
         self._rounds.open()
 
     def _join_rounds(self) -> None:
@@ -342,7 +357,8 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         """Tell the others of a sweep, behind what it announced."""
         totals = self.state.totals
         mass, flow, bases = (float(totals[name]) for name in (names.SWEPT_MASS, names.FLOW, names.BASES))
-        swept = self._rounds.say(change, mass, flow, bases)
+        swept = self._rounds.say(change, mass, flow, bases, has_heard=self._has_heard)
+        self._has_heard = False
         self._flush()
         for target in range(self.workers):
             if target != self.worker:
@@ -360,18 +376,26 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
             return
         norm = self._norm
         mass = math.fsum(part.mass for part in swept)
-        change, last = norm.joined(part.change for part in swept), self._last_change
+        change, has_heard = norm.joined(part.change for part in swept), any(part.has_heard for part in swept)
         allowed = norm.allowed(self._accuracy, self._factor, mass)
         off = self._aim_base(mass, swept) if norm.is_normalised else 0.0
-        # Where it does not get smaller, records come as fast.
-        if _LAST_CHANGE * allowed < change < _SMALLER * last:
-            self._last_change = change
+        if change > _LAST_CHANGE * allowed and self._gets_smaller(change, has_heard=has_heard):
             self._rounds.go_on()
         elif off > _UNSCALED * allowed:
             self._scale_row = 0
             self._rounds.go_on()
         else:
             self._end_pulling()
+
+    def _gets_smaller(self, change: float, *, has_heard: bool) -> bool:
+        """Whether sweeps get anywhere: where what they move does not get smaller, records come as fast, or all is rounding."""
+        self._sweeps_since += 1
+        self._are_news_since |= has_heard
+        if not self._are_news_since and np.isfinite(self._last_change) and self._sweeps_since < _SLOW_SWEEPS:
+            return True
+        is_smaller = change < _SMALLER * self._last_change
+        self._last_change, self._sweeps_since, self._are_news_since = change, 0, False
+        return is_smaller
 
     def _end_pulling(self) -> None:
         """All parts have swept enough: sums are measured now, at the base that every loop has."""
@@ -460,6 +484,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
     def hear(self) -> None:
         """Take in the rows and edges that the last records changed, and have branches know which lists are not as they were."""
         self.state.expect(self.graph.rows)
+        self._has_heard = True
         self.kernel.hear_edges(*self._loop)
         for branch in self.branches:
             branch.note_changes()

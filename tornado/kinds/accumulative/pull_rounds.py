@@ -46,9 +46,9 @@ class PullRounds:
         """Begin a series of rounds, or join that which another part began; nothing where one is under way."""
         self.is_open = True
 
-    def say(self, change: float, mass: float, flow: float, bases: float) -> Swept:
+    def say(self, change: float, mass: float, flow: float, bases: float, *, has_heard: bool) -> Swept:
         """Note a sweep of this part, and return what the others are to be told of it, behind what it announced."""
-        swept = Swept(self._series, self._round, change, mass, flow, bases)
+        swept = Swept(self._series, self._round, change, mass, flow, bases, has_heard)
         self.hear(self._worker, swept)
         return swept
 

@@ -1,0 +1,54 @@
+"""How much a main loop does: it goes over to pulling in time, and does not leave it where sweeps get somewhere slowly."""
+
+import numpy as np
+
+from apps.pagerank import PageRank
+from tornado.engine import SimulationEngine
+from tornado.kinds.accumulative import loop_columns as names
+from tornado.kinds.accumulative import main_processor
+from tornado.loops import Master
+from tornado.records.edge_batch import EdgeBatch
+from tornado.testing import rmat
+
+
+def counted(monkeypatch, kernel, name):
+    """A list that grows with each call of an entry point of a kernel that begins at the first row."""
+    calls, called = [], getattr(kernel, name)
+    first = {"sweep": 3, "measure": 2}[name]
+
+    def call(*arguments):
+        if arguments[first] == 0:
+            calls.append(name)
+        return called(*arguments)
+
+    monkeypatch.setattr(kernel, name, call)
+    return calls
+
+
+def test_it_pulls_when_announcing_has_cost_as_much_also_in_the_middle_of_a_list(monkeypatch):
+    monkeypatch.setattr(main_processor, "FUEL", 64)  # so that lists are cut short all the time
+    edges = rmat(10, seed=1).records()
+    half = len(edges) // 2
+    with Master(None, 1, SimulationEngine(1, seed=1)) as master:
+        loop = master.start(PageRank(personalisation=(1,), accuracy=1e-8), "ranks")
+        state = loop.parts()[0].state
+        loop.admit(edges.slice(0, half), "edges", half)
+        loop.admit(edges.slice(half, len(edges)), "edges", len(edges))
+        assert loop.wait_idle(60)
+        passes = state.counters[names.EDGES_VISITED] / state.counters[names.DEGREES]
+        assert passes < 30
+
+
+def test_slow_sweeps_are_not_measured_one_by_one(monkeypatch):
+    random, vertices = np.random.default_rng(1), 1 << 10
+    numbers = random.permutation(vertices)  # the order of rows is nobody's
+    first = np.repeat(np.arange(vertices), 2)
+    second = (first + random.integers(-5, 7, 2 * vertices)) % vertices
+    with Master(None, 1, SimulationEngine(1, seed=1)) as master:
+        loop = master.start(PageRank(damping=0.99, accuracy=1e-6), "ranks")
+        kernel = loop.parts()[0].kernel
+        sweeps, measures = (counted(monkeypatch, kernel, name) for name in ("sweep", "measure"))
+        loop.admit(EdgeBatch.of(numbers[first], numbers[second]), "edges", len(first))
+        assert loop.wait_idle(60)
+        assert len(sweeps) > 100
+        assert len(measures) * 8 < len(sweeps)
