@@ -80,7 +80,7 @@ OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel ha
 class SumColumns(NamedTuple):
     """Arrays of one loop.
 
-    The first five are fields of one record of 32 bytes a row; it is what a fork copies, with `subscribers`. Of a ghost `share` is
+    The first five are fields of one record of 32 bytes a row; it is what a fork copies, with `subscribers` and `own`. Of a ghost `share` is
     what was heard last, and `weight` and `degree` are what its owner was not told yet.
     """
 

@@ -31,12 +31,11 @@ from .pull_rounds import PullRounds
 
 _MOST = 0.65  # of what may wait, when announcing begins: the rest is for records, so that a branch after them has nothing to do
 _GOAL = 0.58  # and when it ends
-_FAR_TOO_MUCH = 8.0  # so many times what may wait, and it begins beside branches, too
+_FAR_TOO_MUCH = 8.0  # so many times what may wait, and it begins beside branches, too, and may be hopeless
 _ROUNDING = 16 * 2.0**-53  # of the values, that stays whatever is announced
 _LAST_CHANGE = 0.4  # of what may wait, that the last sweep may move values by
 _DRIFTED = 0.25  # of what may wait, that sums may have drifted before they are pulled anew
 _LEAST_DRIFT = 64.0  # values, that new sums have not come to
-_NEAR = 2.0  # times what may wait
 _UNSCALED = 0.05  # of what may wait, that residuals may sum to because of the base
 _SMALLER = (
     0.8  # times what a sweep moved values by, that the next one may, or it was the last, where records came
@@ -289,7 +288,8 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
     def _is_hopeless(self) -> bool:
         """Whether announcing has cost as much as pulling and is not near its goal, as it is where only records keep it from that."""
         counters = self.state.counters
-        is_near = self._norm.is_normalised and self._waits <= _NEAR * self._allowed()
+        # Nearer than that records are kept up with by announcing: pulled sums are older than what came since, by more than that.
+        is_near = self._norm.is_normalised and self._waits <= _FAR_TOO_MUCH * self._allowed()
         visited = int(counters[names.EDGES_VISITED]) - (self._begun_at or 0)
         return not is_near and visited > max(int(counters[names.DEGREES]), FUEL)
 

@@ -60,7 +60,9 @@ from .row_kernel import (
 )
 
 _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
-_EDGES_AHEAD = 8
+_EDGES_AHEAD = 16
+_QUEUED_AHEAD = 4  # in the queue, what there is of them
+_LISTS_AHEAD = 2  # and the beginnings of their lists
 _IDS_AHEAD, _ROWS_AHEAD = 24, 12  # messages
 ROW_COST = 8  # fuel for a row or a message, beside the edges it makes the loop visit
 
@@ -89,6 +91,8 @@ def run_cursor(graph, loop, parameters, fuel):
     position = loop.counters[CURSOR_POSITION]
     length = np.int64(graph.out_length[row])
     stop = min(length, position + fuel)
+    for slot in range(first + position, first + min(stop, position + _EDGES_AHEAD)):
+        prefetch(loop.heard, np.int64(graph.edge_consumer[slot]))
     for slot in range(first + position, first + stop):
         # Behind the end of the list stands something else, which does no harm.
         prefetch(loop.heard, np.int64(graph.edge_consumer[slot + _EDGES_AHEAD]))
@@ -133,6 +137,14 @@ def announce(graph, loop, parameters, fuel):
         if fuel <= 0 or outbox_is_full(loop):
             return np.int64(0)
         row = np.int64(loop.queue[counters[QUEUE_FIRST] & loop.queue_mask[0]])
+        # Behind the end of the queue stand rows as well, that have announced.
+        ahead = np.int64(loop.queue[(counters[QUEUE_FIRST] + _QUEUED_AHEAD) & loop.queue_mask[0]])
+        prefetch(loop.heard, ahead)
+        prefetch(graph.out_start, ahead)
+        prefetch(graph.out_length, ahead)
+        ahead = np.int64(loop.queue[(counters[QUEUE_FIRST] + _LISTS_AHEAD) & loop.queue_mask[0]])
+        prefetch(graph.edge_consumer, graph.out_start[ahead])
+        prefetch(graph.edge_weight, graph.out_start[ahead])
         counters[QUEUE_FIRST] += 1
         counters[QUEUE_LENGTH] -= 1
         loop.flags[row] &= ~np.uint8(QUEUED)
