@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -177,6 +178,21 @@ class PageRankRounds(RoundsProgram):
     def checker(self) -> RankRoundsCheck:
         """By going through all rounds again."""
         return RankRoundsCheck(self.rounds, self.damping)
+
+    def roundings(self, terms: int, kept: int) -> Sequence[int]:
+        """How many `coefficients` makes: 1 + (rounds - j) (terms + kept + rounds + 4) + j for that of round j.
+
+        Let X = terms + kept + rounds + 4. Then c(i) has at most 1 + i X. Of c(0) that is its division. Otherwise it has three for 1 - d, the
+        addition and the division; or with those of c(i - 1 - j) and of what is kept after j rounds, 1 + j terms + kept, come j + 1
+        for d^j and two products, i - 1 for the sum, and three for d, the addition and the division. By induction these are
+
+            1 + (i - 1 - j) X + 1 + j terms + kept + i + j + 3 <= 1 + (i - 1 - j) X + j (terms + 1) + X <= 1 + i X,
+
+        as i is at most rounds. The coefficient of round j is c(rounds - j) times d^j, which adds j. Each c(i) is at least
+        (1 - d)/n, which is above 2^-100, as d is below 1 by 2^-53 or more.
+        """
+        of_a_round = terms + kept + self.rounds + 4
+        return [1 + (self.rounds - number) * of_a_round + number for number in range(self.rounds + 1)]
 
     @staticmethod
     def initial(vertex: int, damping: float) -> float:  # noqa: ARG004

@@ -87,7 +87,10 @@ def feed(loop, records=RECORDS, size=400):
 
 
 def check_certificate(certificate, edges, vertices=None):
-    if certificate["kind"] == "bound":
+    if "difference" in certificate.get("check", {}):  # ranks by rounds
+        assert (certificate["kind"], certificate["norm"]) == ("bound", "relative")
+        assert 0 <= certificate["check"]["difference"] <= certificate["check"]["rounding"] < 1e-10
+    elif certificate["kind"] == "bound":
         assert 0 < certificate["check"]["residual"] <= certificate["check"]["within"] <= certificate["bound"]
     else:
         assert certificate["kind"] == "exact"

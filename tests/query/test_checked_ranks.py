@@ -198,7 +198,12 @@ def test_ranks_after_rounds_are_accepted_or_refused(monkeypatch, workers, undire
             ranks.query(top=3, check=True).certificate,
             ranks.query(at=ranks.checkpoint(), check=True).certificate,
         ):
-            assert (certificate["kind"], certificate["checked"]) == ("exact", True)
+            assert (certificate["kind"], certificate["norm"], certificate["checked"]) == (
+                "bound",
+                "relative",
+                True,
+            )
+            assert 0 < certificate["bound"] < 1e-11
             assert 0 <= certificate["check"]["difference"] <= certificate["check"]["rounding"] < 1e-11
         for error in (1e-9, -1e-9):
             plant(monkeypatch, RoundsState, error)

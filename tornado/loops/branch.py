@@ -23,7 +23,7 @@ class Judge(Protocol):
     """What the values of a branch that is over are worth; see `ProgramKind.judge`."""
 
     def __call__(self, findings: Sequence[Mapping[str, float]], *, is_converged: bool) -> Certificate:
-        """The certificate, of what the parts have found; of none where the answer was stored."""
+        """The certificate, of what the parts have found; of none where the answer was stored without."""
         ...
 
 
@@ -211,10 +211,10 @@ class Branch:
         if self._is_stopping:
             self._on_stop(self)
 
-    def answer(self, values: Values) -> None:
-        """End it with values that were stored, as converged and without an iteration."""
+    def answer(self, values: Values, findings: Sequence[Mapping[str, float]]) -> None:
+        """End it with values that were stored, and what was found of their worth then, as converged and without an iteration."""
         self._values = values
-        self._certificate = self._judge((), is_converged=True)
+        self._certificate = self._judge(findings, is_converged=True)
         self._end(BranchState.CONVERGED, self._no_progress())
 
     def recorded(self, worker: int, processor: BranchPartView) -> None:

@@ -133,6 +133,7 @@ def _to_store(loop: ReadingLoop, branch: Branch) -> LoopToStore:
         app=loop.app,
         snapshot=branch.snapshot,
         parts=[cast("StorableView", part).pages() for _, part in branch.states()],
+        findings=[part.findings for _, part in branch.states()],
     )
 
 

@@ -174,7 +174,7 @@ class ProgramKind(Protocol[Program_contra]):
         Parameters
         ----------
         findings
-            Of its parts, by worker (`BranchPartView.findings`); none where the answer was stored.
+            Of its parts, by worker (`BranchPartView.findings`); none where the answer was stored without.
         is_converged
             Whether it came to its end, and was not stopped or capped before.
         """

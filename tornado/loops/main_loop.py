@@ -240,7 +240,7 @@ class MainLoop:
             vertices = stored.vertices(point)
         branch = self._branch(program, stored.snapshot_of(self.name))
         found = ColumnValues(vertices.ids, shown(vertices.values))
-        branch.answer(Values([found], rank=program.rank, worst=program.worst))
+        branch.answer(Values([found], rank=program.rank, worst=program.worst), point.findings)
         return branch
 
     def _branch(self, program: VertexProgram, snapshot: Snapshot) -> Branch:

@@ -99,6 +99,8 @@ class FixedPoint:
         The name of the app by which it was started on the running stream, or None.
     columns
         Of its pages; none where the pages of vertices have what it has.
+    findings
+        Of the branch that it was stored from, by worker, for `ProgramKind.judge`; none where it was stored without.
     """
 
     loop: str
@@ -107,6 +109,7 @@ class FixedPoint:
     described: str
     app: str | None
     columns: tuple[Column, ...]
+    findings: tuple[Mapping[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,7 @@ def loop_entry(
     identity: str,
     app: str | None,
     columns: Sequence[Column],
+    findings: Sequence[Mapping[str, float]] = (),
 ) -> dict[str, Any]:
     """What the metadata of a snapshot say of a loop, which ran a program of this identity."""
     return {
@@ -219,6 +223,7 @@ def loop_entry(
         "iteration": snapshot.iteration,
         "delay_bound": snapshot.delay_bound,
         "columns": [column.written() for column in columns],
+        "findings": [dict(found) for found in findings],
     }
 
 
@@ -276,4 +281,8 @@ def _fixed_point(entry: Mapping[str, Any], snapshot: Snapshot) -> FixedPoint:
         described=f"{program['class']}({parameters})",
         app=entry.get("app"),
         columns=_columns(entry["columns"]),
+        findings=tuple(
+            {str(name): float(number) for name, number in dict(found).items()}
+            for found in entry.get("findings", ())
+        ),
     )

@@ -12,7 +12,7 @@ import hashlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +83,8 @@ class LoopToStore:
         The cut, which is at the same version for all loops.
     parts
         Its fixed point there, by worker; those of the first loop have the edges too.
+    findings
+        What its branch has found of the worth of that, by worker.
     """
 
     name: str
@@ -90,6 +92,7 @@ class LoopToStore:
     app: str | None
     snapshot: Snapshot
     parts: Sequence[PagesView]
+    findings: Sequence[Mapping[str, float]] = ()
 
 
 class StoredSnapshot:
@@ -333,6 +336,7 @@ class StoredSnapshots:
                 identity=kind_of_program(loop.program).identity(loop.program),
                 app=loop.app,
                 columns=_columns_of(loop),
+                findings=loop.findings,
             )
             for loop in loops
         ]

@@ -108,8 +108,7 @@ class QueryHandle:
 
         One that was asked for with `check=True` is verified already. Of another one the version of the graph must be there
         still: nothing has come in since, or it is stored. Then the same is asked once more with a check, and compared. Where
-        values have a bound they may differ by both bounds, and where they are sums of floats by what rounding makes of these;
-        then it is not compared which of them are the best.
+        values have a bound they may differ by both bounds; then it is not compared which of them are the best.
 
         Raises
         ------
@@ -134,7 +133,7 @@ class QueryHandle:
         stored = any(one.version == snapshot.version for one in loop.snapshots())
         at = snapshot.version if stored else None
         asked = replace(request, mode=Mode.EXACT, check=True, at=at, min_offsets=None)
-        if "bound" in certificate or getattr(loop.program.checker(), "is_rounded", False):
+        if "bound" in certificate:
             asked = replace(asked, top=None)
         again = QueryHandle(self._service, self._service.submit(asked)).result()
         if again.snapshot is None or again.snapshot.version != snapshot.version:
@@ -509,9 +508,6 @@ def _contradicts(checked: QueryResult, result: QueryResult) -> bool:
 def _agree(result: QueryResult, checked: QueryResult) -> bool:
     """Whether two answers to one question at one version can both be right."""
     certificates = [one.certificate or {} for one in (result, checked)]
-    rounding = certificates[1].get("check", {}).get("rounding")
-    if rounding is not None:
-        return result.distance_to(checked) <= 2.0 * float(rounding)
     if not all("bound" in certificate for certificate in certificates):
         return result.equals(checked)
     own, others = (float(certificate["bound"]) for certificate in certificates)

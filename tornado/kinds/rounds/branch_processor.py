@@ -5,7 +5,7 @@ It has come to its fixed point when its dataflow is complete: no token and no me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 
 from ...graph import EvolvingGraph
@@ -53,11 +53,17 @@ class RoundsBranch(CompiledBranch[RoundsBundle, RoundsState], RoundsProcessor):
         self._max_iterations = max_iterations
         self._kept = []
         self._has_told = False
+        self._terms = 0  # the most that a cell is made of
 
     @property
     def is_converged(self) -> bool:
         """Whether this worker's part came to its end with nothing left to compute."""
         return self.pending_least() == NEVER
+
+    @property
+    def findings(self) -> Mapping[str, float]:
+        """See `BranchPartView`: of how many terms sums are made at most; they are rounded as often."""
+        return {"terms": self._terms, "kept": self.kept.terms} if self.kept.are_wanted else {}
 
     def record(self, graph: EvolvingGraph, main: RoundsState, iteration: int) -> None:
         """Copy the main loop's state, as it is after the last records applied, and lease that version of the graph.
@@ -80,6 +86,8 @@ class RoundsBranch(CompiledBranch[RoundsBundle, RoundsState], RoundsProcessor):
             self.kernel.fork(main.addresses, self.state.addresses)
             counters[names.ITERATION] = main.counters[names.ITERATION]
         self.vertices = graph.vertices
+        if self.kept.are_wanted:
+            self._terms = int(graph.columns.in_length[: graph.rows].max(initial=0))
         self.is_recorded = True
 
     def _kept_of(self, bundle: RoundsBundle) -> RoundsBundle:

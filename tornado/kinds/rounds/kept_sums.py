@@ -23,6 +23,11 @@ class KeptSums:
         Of the program.
     worker, workers
         Which worker, of how many.
+
+    Attributes
+    ----------
+    terms
+        How many the sums of this worker had when they were made last.
     """
 
     def __init__(self, kernel: ModuleType, arguments: tuple[object, ...], worker: int, workers: int) -> None:
@@ -31,6 +36,7 @@ class KeptSums:
         self._worker = worker
         self._workers = workers
         self._heard: dict[int, NDArray[np.float64]] = {}
+        self.terms = 0
 
     @property
     def are_wanted(self) -> bool:
@@ -40,7 +46,9 @@ class KeptSums:
     def sum_own(self, graph: EvolvingGraph, state: RoundsState, vertices: int) -> NDArray[np.float64]:
         """Sum over the first `vertices` of this worker that were seen; return what the others are to be told."""
         rows = graph.known_rows(vertices)
-        own = state.kept_by(rows[: np.searchsorted(rows, state.rows_seen)])
+        rows = rows[: np.searchsorted(rows, state.rows_seen)]
+        own = state.kept_by(rows)
+        self.terms = int(np.count_nonzero(state.columns.degree[rows] == 0))
         self.hear(self._worker, own, state)
         return own
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from ...certificate import Certificate, fixed_point
+from ...certificate import NONE, Certificate, fixed_point
 from ...engine import WireType
 from ...graph import PartitionMap
 from ...kernel_modules import load_module
@@ -21,6 +22,7 @@ from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
 from ...value_types import Worst
 from ..compiled_functions import program_source
+from .bound import kept_roundings, relative_bound_of
 from .bundle import RoundsBundle, RoundsMessages
 from .main_processor import RoundsMain
 from .program import RoundsProgram
@@ -145,9 +147,16 @@ class RoundsKind:
     def judge(
         self, program: RoundsProgram, findings: Sequence[Mapping[str, float]], *, is_converged: bool
     ) -> Certificate:
-        """See `ProgramKind`."""
-        del findings
-        return fixed_point(program.stopped_side, is_converged=is_converged)
+        """See `ProgramKind`: exact, but for sums of floats, which have a bound.
+
+        Without findings, as of a snapshot that was stored without them, nothing is known of sums.
+        """
+        if program.gather == "mode" or not is_converged:
+            return fixed_point(program.stopped_side, is_converged=is_converged)
+        terms = max((int(found["terms"]) for found in findings), default=0)
+        roundings = program.roundings(terms, kept_roundings(findings)) if findings else None
+        bound = math.inf if roundings is None else relative_bound_of(roundings, terms)
+        return {"kind": "bound", "norm": "relative", "bound": bound} if math.isfinite(bound) else NONE
 
     def wire_types(self) -> Sequence[WireType]:
         """See `ProgramKind`."""

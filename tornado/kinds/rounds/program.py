@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, ClassVar, Literal
 
@@ -59,6 +59,27 @@ class RoundsProgram(VertexProgram):
             How many there are, at least one.
         """
         raise NotImplementedError
+
+    def roundings(self, terms: int, kept: int) -> Sequence[int] | None:
+        """How many roundings each coefficient has been through at most, where `gather` is ``"sum"``.
+
+        Answers are sums of floats then. A program that knows this has answers with a bound (`bound`), and one that does not has
+        answers whose certificate is none. Initial values must be exact, neither they nor coefficients may be below 0, and the
+        coefficient of round 0 times the least initial value must be at least 2^-100.
+
+        Parameters
+        ----------
+        terms
+            The most that a sum of shares has. What vertices keep at round j has been through ``1 + j * terms`` roundings.
+        kept
+            How many the sum of these over all vertices adds, at most.
+
+        Returns
+        -------
+        Of rounds 0, 1 and so on, ``rounds + 1`` numbers; None: that is not known.
+        """
+        del terms, kept
+        return None
 
     def check_parameters(self) -> None:
         """Refuse parameters that are not what their fields are declared to be.
