@@ -5,6 +5,7 @@ import numpy as np
 
 from .point_columns import (
     BLOCK_CLASSES,
+    CLASSES_SEARCHED,
     ENTRY_STRIDE,
     EXACT_CLASSES,
     ROW_STRIDE,
@@ -78,16 +79,35 @@ def class_above(length):
 
 
 @nb.njit(cache=True)
+def put_block(points, place, start, length):
+    """A block of entries is idle: it begins with the next one of its class + 1, and then its length where there is room for that."""
+    blocks = place * BLOCK_CLASSES + class_below(length)
+    entry = place * points.counters[ENTRY_STRIDE] + start
+    points.indices[entry] = points.idle_blocks[blocks]
+    if length > 1:
+        points.indices[entry + 1] = length
+    points.idle_blocks[blocks] = start + 1
+
+
+@nb.njit(cache=True)
 def take_entries(points, place, length):
-    """Where the entries of a point that comes begin: in an idle block of a fitting class, else behind all others."""
+    """Where the entries of a point that comes begin: in the least idle block with room for them, else behind all others.
+
+    What is left of a block is a block again.
+    """
     points.entries_used[place] += length
     if length == 0:
         return np.int64(0)
-    blocks = place * BLOCK_CLASSES + class_above(length)
-    start = points.idle_blocks[blocks] - 1
-    if start >= 0:
-        points.idle_blocks[blocks] = np.int64(points.indices[place * points.counters[ENTRY_STRIDE] + start])
-        return start
+    first = class_above(length)
+    for found in range(first, min(first + CLASSES_SEARCHED, BLOCK_CLASSES)):
+        start = points.idle_blocks[place * BLOCK_CLASSES + found] - 1
+        if start >= 0:
+            entry = place * points.counters[ENTRY_STRIDE] + start
+            points.idle_blocks[place * BLOCK_CLASSES + found] = np.int64(points.indices[entry])
+            size = np.int64(points.indices[entry + 1]) if found > 1 else np.int64(1)
+            if size > length:
+                put_block(points, place, start + length, size - length)
+            return start
     start = points.entries_end[place]
     points.entries_end[place] = start + length
     return start
@@ -97,11 +117,8 @@ def take_entries(points, place, length):
 def free_entries(points, place, start, length):
     """Give the entries of a point back."""
     points.entries_used[place] -= length
-    if length == 0:
-        return
-    blocks = place * BLOCK_CLASSES + class_below(length)
-    points.indices[place * points.counters[ENTRY_STRIDE] + start] = points.idle_blocks[blocks]
-    points.idle_blocks[blocks] = start + 1
+    if length > 0:
+        put_block(points, place, start, length)
 
 
 @nb.njit(cache=True)

@@ -28,6 +28,7 @@ AHEAD = (
     64  # records that are looked up before the first of them is applied, so that memory is waited for once
 )
 BLOCK_CLASSES = 512
+CLASSES_SEARCHED = 128  # above that of a length, before entries are put behind all others
 EXACT_CLASSES = 64  # idle blocks of up to so many entries are found by their very size
 ANY_VERSION = (1 << 63) - 1  # reads the newest state: every live point, no graves
 RADIX_BITS = 11
@@ -48,7 +49,7 @@ class PointColumns(NamedTuple):
     born: Int64s  # int64[cells], sequence number of the record that inserted it; negative: buried; 0: free
     entry_start: Int32s  # int32[cells], of sparse points: where its entries begin in those of the shard
     entry_length: Int32s  # int32[cells]
-    # Dense: [cells, WIDTH]. Sparse: by entry, where a block of entries that is idle begins with the next one of its class + 1.
+    # Dense: [cells, WIDTH]. Sparse: by entry, see `cell_kernel` for blocks that are idle.
     features: Values
     indices: Int32s  # int32[entries]
     # By place of a shard.
