@@ -186,7 +186,7 @@ def test_a_lease_that_is_not_heeded_is_seen(points, monkeypatch):
 @pytest.mark.parametrize("points", LAYOUTS[2:], ids=str)
 def test_entries_that_are_slid_under_a_reader_are_seen(points, monkeypatch):
     monkeypatch.setattr(evolving_points, "_LEAST_IDLE", 0)
-    slide = EvolvingPoints._slide
+    tidy = EvolvingPoints._tidy
 
     def careless(self):
         leases, self._leases = self._leases, {}
@@ -195,10 +195,10 @@ def test_entries_that_are_slid_under_a_reader_are_seen(points, monkeypatch):
             counters[BURIED_FIRST],
             counters[BURIED_NEXT],
         )  # as if nobody were buried
-        slide(self)
+        tidy(self)
         self._leases, counters[BURIED_FIRST] = leases, first
 
-    monkeypatch.setattr(EvolvingPoints, "_slide", careless)
+    monkeypatch.setattr(EvolvingPoints, "_tidy", careless)
     with pytest.raises(AssertionError):
         run_some(points)
 

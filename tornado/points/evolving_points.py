@@ -144,6 +144,7 @@ class EvolvingPoints:
         counters[names.OLDEST] = ANY_VERSION
         self._replace()
         self._scratch = _Scratch()
+        self._merged_end = np.zeros(places, np.int64)  # entries when blocks were last made larger
         self._leases: dict[int, int] = {}
         self._next_lease = 0
 
@@ -319,7 +320,7 @@ class EvolvingPoints:
         rows = int(columns.shard_rows.max()) + records
         entries = 0
         if isinstance(part, SparsePointBatch):
-            self._slide()
+            self._tidy()
             entries = int(columns.entries_end.max()) + len(part.indices)
         if rows >= self._row_stride or entries >= MOST_SHARD_ENTRIES:
             raise PointsTooLarge(
@@ -342,19 +343,24 @@ class EvolvingPoints:
         if ring != columns.grave_died.size:
             self._replace_graves(ring)
 
-    def _slide(self) -> None:
-        """Slide the entries of shards together of which many are idle, while nobody else reads them."""
+    def _tidy(self) -> None:
+        """Where many entries of a shard are idle: slide the others together if nobody reads them, else make blocks larger."""
         columns, counters = self.columns, self.columns.counters
+        idle, end = columns.entries_end - columns.entries_used, columns.entries_end
+        is_idle = (idle > _LEAST_IDLE) & (idle > end // 12)
         if self._leases or counters[names.BURIED_NEXT] != counters[names.BURIED_FIRST]:
-            return
-        idle = columns.entries_end - columns.entries_used
-        for place in np.flatnonzero((idle > _LEAST_IDLE) & (idle > columns.entries_end // 12)).tolist():
-            old_end = int(columns.entries_end[place])
+            # Not at each call: only where blocks are too small, so that entries were put behind all others.
+            places, kernel = is_idle & (end > self._merged_end + end // 32), self._kernel.merge_blocks
+        else:
+            places, kernel = is_idle, self._kernel.slide_entries
+        for place in np.flatnonzero(places).tolist():
+            old_end = int(end[place])
             scratch = self._scratch.room_for(int(columns.shard_rows[place]))
-            end = int(self._kernel.slide_entries(self.addresses, place, *scratch))
+            new_end = int(kernel(self.addresses, place, *scratch))
+            self._merged_end[place] = new_end
             first = place * MOST_SHARD_ENTRIES
             for column in (columns.indices, columns.features):
-                release_pages(column, first + end, first + old_end)
+                release_pages(column, first + new_end, first + old_end)
 
     def _note_oldest(self) -> None:
         self.columns.counters[names.OLDEST] = min(self._leases.values(), default=ANY_VERSION)

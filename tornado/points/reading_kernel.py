@@ -6,6 +6,7 @@ The order depends on the records alone, and not on which rows were free when: so
 import numba as nb
 import numpy as np
 
+from .cell_kernel import put_block
 from .point_columns import (
     ANY_VERSION,
     BLOCK_CLASSES,
@@ -99,6 +100,40 @@ def rows_at(points, place, version, keys, rows, other_keys, other_rows, starts):
     if not is_sorted:
         sort_rows(keys, rows, count, other_keys, other_rows, starts)
     return count
+
+
+@nb.njit(cache=True, nogil=True)
+def merge_blocks(points, place, keys, rows, other_keys, other_rows, starts):
+    """Make one block of idle entries of a shard of those that lie side by side; returns where its entries end. Nothing is moved.
+
+    Parameters
+    ----------
+    points : PointColumns
+        Written.
+    place : int
+        Of the shard.
+    keys, other_keys : int64[rows of the shard]
+        Used meanwhile, as the next ones are.
+    rows, other_rows : int32[rows of the shard]
+    starts : int64[RADIX + 1]
+    """
+    base = place * points.counters[ROW_STRIDE]
+    count = 0
+    for row in range(points.shard_rows[place]):
+        if points.born[base + row] != 0 and points.entry_length[base + row] > 0:
+            keys[count], rows[count] = np.int64(points.entry_start[base + row]), row
+            count += 1
+    if count > 0:
+        sort_rows(keys, rows, count, other_keys, other_rows, starts)
+    for block in range(BLOCK_CLASSES):
+        points.idle_blocks[place * BLOCK_CLASSES + block] = 0
+    end = np.int64(0)
+    for i in range(count):
+        if keys[i] > end:
+            put_block(points, place, end, keys[i] - end)
+        end = keys[i] + np.int64(points.entry_length[base + np.int64(rows[i])])
+    points.entries_end[place] = end
+    return end
 
 
 @nb.njit(cache=True, nogil=True)

@@ -31,4 +31,5 @@ def warm_points(value_type: str) -> None:
         kernel.fill_table(evolving.addresses, np.zeros(4, np.int32), len(evolving.shards))
         if sparse:
             keys, rows = np.empty(1, np.int64), np.empty(1, np.int32)
-            kernel.slide_entries(evolving.addresses, 0, keys, rows, keys, rows, np.empty(RADIX + 1, np.int64))
+            for tidy in (kernel.merge_blocks, kernel.slide_entries):
+                tidy(evolving.addresses, 0, keys, rows, keys, rows, np.empty(RADIX + 1, np.int64))
