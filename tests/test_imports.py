@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # A room imports only rooms with a smaller number: so rooms of one number never import each other.
 LAYERS = {
     "errors": 0,
+    "arena": 1,
     "config": 1,
     "certificate": 1,
     "clock": 1,
@@ -32,6 +33,7 @@ LAYERS = {
     "protocol": 2,
     "storage": 2,
     "graph": 3,
+    "points": 3,
     "differential": 3,
     "engine": 3,
     "ingest": 3,

@@ -30,6 +30,7 @@
     │   ├── StoreCorrupt                    what is stored cannot be read
     │   ├── StoreLocked                     not ours to open: used by another process, or no permission
     │   ├── GraphTooLarge                   one worker's part of a graph is larger than it may be
+    │   ├── PointsTooLarge                  a shard of points is larger than it may be
     │   └── AddressSpaceExhausted           the system refuses to reserve address space
     └── InternalError                       a bug of ours
         ├── ProtocolViolation               a session message that the legality table forbids
@@ -297,6 +298,12 @@ class GraphTooLarge(StoreError):
     """One worker's part of a graph has more vertices or edges than it has address space for."""
 
     code = "graph-too-large"
+
+
+class PointsTooLarge(StoreError):
+    """A shard has more points, or sparse ones more features, than it has address space for."""
+
+    code = "points-too-large"
 
 
 class AddressSpaceExhausted(StoreError):

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arena import advise_huge_pages, release_pages, reserve
 from ..columns import RECORD_BYTES, addresses_of
 from ..errors import GraphTooLarge
 from . import graph_columns as names
-from .arena import advise_huge_pages, release_pages, reserve
 from .graph_columns import (
     AHEAD,
     ANY_VERSION,

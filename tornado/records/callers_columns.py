@@ -17,18 +17,17 @@ from .weights import weight_faults
 
 _INT64_MAX: Final = 2**63 - 1
 _INT64_MIN: Final = -(2**63)
-_ID_RULE: Final = "a vertex id is an integer from -2^63 to 2^63-1"
 
 
-def vertex_ids(values: Any, *, name: str = "ids") -> NDArray[np.int64]:
-    """Check a caller's column of vertex ids and copy it.
+def vertex_ids(values: Any, *, name: str = "ids", what: str = "a vertex id") -> NDArray[np.int64]:
+    """Check a caller's column of ids of vertices, or of something else, and copy it.
 
     Parameters
     ----------
     values : sequence of int, NumPy array, Arrow array or pandas column
         The ids.
-    name : str
-        What messages call the column.
+    name, what : str
+        What messages call the column, and an entry of it.
 
     Returns
     -------
@@ -40,34 +39,35 @@ def vertex_ids(values: Any, *, name: str = "ids") -> NDArray[np.int64]:
     InvalidArgument
         An entry is not an integer, is missing, or is beyond int64; names the first one.
     """
-    column = _column(values, name)
+    rule = f"{what} is an integer from -2^63 to 2^63-1"
+    column = callers_column(values, name)
     if isinstance(column, np.ndarray):
         if column.dtype.kind == "u" and column.dtype.itemsize == 8:
             beyond = np.flatnonzero(column > np.uint64(_INT64_MAX))
             if len(beyond):
-                raise _bad_entry(name, int(beyond[0]), column[beyond[0]], _ID_RULE)
+                raise bad_entry(name, int(beyond[0]), column[beyond[0]], rule)
         if column.dtype.kind in "iu":
             return column.astype(np.int64)
         if column.dtype != object:
             if not len(column):
                 return np.empty(0, np.int64)
             if not hasattr(values, "to_list"):
-                raise _bad_entry(name, 0, column[0], f"{_ID_RULE} and the column has type {column.dtype}")
+                raise bad_entry(name, 0, column[0], f"{rule} and the column has type {column.dtype}")
             # NumPy has no integer that is missing: one gap makes floats of a data frame's whole column.
             column = values.to_list()
         else:
             column = column.tolist()
     # bool is a subclass of int and np.array would cut 2.5 down to 2: look at the types before the values.
     if not set(map(type, column)) <= {int}:
-        column = [_exact_int(entry, index, name) for index, entry in enumerate(column)]
+        column = [_exact_int(entry, index, name, rule) for index, entry in enumerate(column)]
     try:
         return np.array(column, dtype=np.int64)
     except OverflowError:
         index = next(i for i, entry in enumerate(column) if not _INT64_MIN <= entry <= _INT64_MAX)
-        raise _bad_entry(name, index, column[index], _ID_RULE) from None
+        raise bad_entry(name, index, column[index], rule) from None
 
 
-def operation_codes(op: Any, count: int) -> NDArray[np.int8]:
+def operation_codes(op: Any, count: int, *, beside: str = "src and dst have") -> NDArray[np.int8]:
     """Check a caller's operations and copy them.
 
     Parameters
@@ -76,6 +76,8 @@ def operation_codes(op: Any, count: int) -> NDArray[np.int8]:
         INSERT, REMOVE, REPLACE or how `OPERATIONS` writes them; one alone is that of every record.
     count : int
         How many records there are.
+    beside : str
+        Which columns say so, for messages.
 
     Returns
     -------
@@ -92,18 +94,18 @@ def operation_codes(op: Any, count: int) -> NDArray[np.int8]:
         if code is None:
             raise InvalidArgument(f"op is {op!r}, but {rule}")
         return np.full(count, code, np.int8)
-    column = _column(op, "op")
-    _same_length("op", len(column), count)
+    column = callers_column(op, "op")
+    same_length("op", len(column), count, beside=beside)
     if isinstance(column, np.ndarray) and column.dtype.kind == "i":
         bad = np.flatnonzero((column != INSERT) & (column != REMOVE) & (column != REPLACE))
         if len(bad):
-            raise _bad_entry("op", int(bad[0]), column[bad[0]], rule)
+            raise bad_entry("op", int(bad[0]), column[bad[0]], rule)
         return column.astype(np.int8)
     codes = np.empty(count, np.int8)
     for index, entry in enumerate(column):
         code = _code(entry)
         if code is None:
-            raise _bad_entry("op", index, entry, rule)
+            raise bad_entry("op", index, entry, rule)
         codes[index] = code
     return codes
 
@@ -130,22 +132,22 @@ def edge_weights(weight: Any, codes: NDArray[np.int8]) -> NDArray[np.float64]:
     if weight is None:
         return np.where(codes == REMOVE, np.nan, 1.0)
     if isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool):
-        weights = np.full(len(codes), _floats([weight])[0])
+        weights = np.full(len(codes), callers_floats([weight])[0])
     else:
-        column = _column(weight, "weight")
-        _same_length("weight", len(column), len(codes))
-        weights = _floats(column)
+        column = callers_column(weight, "weight")
+        same_length("weight", len(column), len(codes))
+        weights = callers_floats(column)
     bad = np.flatnonzero(_no_weights(weights, codes))
     if len(bad):
         kind = {INSERT: "an insertion", REMOVE: "a removal", REPLACE: "a replacement"}[int(codes[bad[0]])]
-        raise _bad_entry("weight", int(bad[0]), float(weights[bad[0]]), f"{kind} needs a finite number")
+        raise bad_entry("weight", int(bad[0]), float(weights[bad[0]]), f"{kind} needs a finite number")
     return weights
 
 
-def _exact_int(entry: Any, index: int, name: str) -> int:
+def _exact_int(entry: Any, index: int, name: str, rule: str) -> int:
     if isinstance(entry, np.integer) or (isinstance(entry, int) and not isinstance(entry, bool)):
         return int(entry)
-    raise _bad_entry(name, index, entry, _ID_RULE)
+    raise bad_entry(name, index, entry, rule)
 
 
 def _code(entry: Any) -> int | None:
@@ -163,13 +165,16 @@ def _no_weights(weight: NDArray[np.float64], codes: NDArray[np.int8]) -> NDArray
     return bad
 
 
-def _floats(column: NDArray[Any] | Sequence[Any]) -> NDArray[np.float64]:
-    rule = "a weight is a number"
+def callers_floats(
+    column: NDArray[Any] | Sequence[Any], *, name: str = "weight", what: str = "a weight"
+) -> NDArray[np.float64]:
+    """The numbers of a column of `callers_column`, NaN where one is missing; an `InvalidArgument` names what is none."""
+    rule = f"{what} is a number"
     if isinstance(column, np.ndarray) and column.dtype != object:
         if column.dtype.kind not in "iuf":
             if not len(column):
                 return np.empty(0, np.float64)
-            raise _bad_entry("weight", 0, column[0], f"{rule} and the column has type {column.dtype}")
+            raise bad_entry(name, 0, column[0], f"{rule} and the column has type {column.dtype}")
         return column.astype(np.float64)
     weights = np.empty(len(column), np.float64)
     for index, entry in enumerate(column):
@@ -180,14 +185,14 @@ def _floats(column: NDArray[Any] | Sequence[Any]) -> NDArray[np.float64]:
             try:
                 weights[index] = float(entry)
             except OverflowError:
-                raise _bad_entry("weight", index, entry, "a weight fits into a float64") from None
+                raise bad_entry(name, index, entry, f"{what} fits into a float64") from None
         else:
-            raise _bad_entry("weight", index, entry, rule)
+            raise bad_entry(name, index, entry, rule)
     return weights
 
 
-def _column(values: Any, name: str) -> NDArray[Any] | Sequence[Any]:
-    """The caller's column as a one-dimensional array, or as a list where the type of each entry must be looked at."""
+def callers_column(values: Any, name: str) -> NDArray[Any] | Sequence[Any]:
+    """A caller's column as a one-dimensional array, or as a list where the type of each entry must be looked at."""
     if isinstance(values, np.ma.MaskedArray):
         values = values.tolist()
     if isinstance(values, np.ndarray):
@@ -211,12 +216,14 @@ def _column(values: Any, name: str) -> NDArray[Any] | Sequence[Any]:
     return result
 
 
-def _same_length(name: str, length: int, count: int) -> None:
+def same_length(name: str, length: int, count: int, *, beside: str = "src and dst have") -> None:
+    """Refuse a column that has not as many entries as those that say how many records there are."""
     if length != count:
-        raise InvalidArgument(f"{name} has {length} entries, but src and dst have {count}")
+        raise InvalidArgument(f"{name} has {length} entries, but {beside} {count}")
 
 
-def _bad_entry(name: str, index: int, value: Any, rule: str) -> InvalidArgument:
+def bad_entry(name: str, index: int | str, value: Any, rule: str) -> InvalidArgument:
+    """The error that names one entry of a column by its index, its value, the rule, and what to do."""
     shown = value.item() if isinstance(value, np.generic) else value
     return InvalidArgument(
         f"{name}[{index}] is {shown!r}, but {rule}",

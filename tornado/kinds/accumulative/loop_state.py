@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arena import advise_huge_pages, reserve
 from ...columns import NUMBERS, addresses_of
-from ...graph.arena import advise_huge_pages, reserve
 from ...graph.evolving_graph import MOST_ROWS
 from ...graph.graph_columns import ANY_VERSION
 from ...loops.part import PartStatistics

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arena import advise_huge_pages, reserve
 from ...columns import addresses_of
-from ...graph.arena import advise_huge_pages, reserve
 from ...graph.evolving_graph import MOST_ROWS
 from ...graph.graph_columns import ANY_VERSION
 from ...loops.part import PartStatistics

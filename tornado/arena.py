@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..errors import AddressSpaceExhausted
+from .errors import AddressSpaceExhausted
 
 _RESERVE_WITHOUT_COMMIT = (
     0x4000 if sys.platform.startswith("linux") else 0
