@@ -144,7 +144,8 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def _step(self) -> None:
         self.operator.pull(self._forks.take)
-        if self._pulls or not self._is_stale:  # what is announced does not change while sums are measured
+        # What is announced does not change while sums are measured, which nobody begins to while values are placed.
+        if self._pulls or not self._is_stale or self.holds:
             self._receive()
         if self._is_taking_in:
             self.kernel.hear_rows(*self._loop, FUEL)
@@ -321,6 +322,10 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def _begin_pulling(self) -> None:
         super()._begin_pulling()
+        self._begin_series()
+
+    def _begin_series(self) -> None:
+        """Begin with rounds, or join them, and weigh them by no sweep of an earlier series, as others that join do."""
         self._pulls = True
         self._last_change, self._sweeps_since, self._are_news_since = np.inf, 0, False
         self._rounds.open()

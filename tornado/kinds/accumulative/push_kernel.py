@@ -301,7 +301,7 @@ def place_values(graph, loop, parameters, values, first, fuel):
             return row
         if loop.flags[row] & OWN and loop.degree[row] != 0:
             before = loop.share[row]
-            loop.share[row] = share_of(loop, parameters, row, values[row])
+            set_share(loop, row, share_of(loop, parameters, row, values[row]))
             tell_subscribers(graph, loop, row)
             begin_scatter(loop, row, loop.share[row] - before)
         fuel -= ROW_COST

@@ -76,8 +76,9 @@ class RestorableMain(AccumulativeMain):
     def _begin_placing(self, values: NDArray[np.float64]) -> None:
         self.finish_cursor()
         if self._is_stale:  # what is announced changes, so there is nothing to be measured yet
-            self._pulls, self._row = True, None
-            self._rounds.open()
+            self._row = None
+            if not self._pulls:
+                self._begin_series()
         self.holds = True
         self._placing, self._following_placed = values, 0
         self._placings += 1
