@@ -174,7 +174,8 @@ class VertexProgram:
             allowed = f"{greatest} only" if least == greatest else allowed
             raise InvalidArgument(
                 f"delay bound {delay_bound if delay_bound is not None else 'unbounded'} is not possible for "
-                f"{type(self).__name__}: it converges for {allowed}"
+                f"{type(self).__name__}: it converges for {allowed}",
+                hint=f"Leave it out, and it is {self.usual_delay_bound or 'unbounded'}.",
             )
 
 
