@@ -7,7 +7,7 @@ records come in, and when the loop is at rest.
 
 *Table 3*: so many per cent are added at once to what is there. The time is from before the first record until the answer. Plain
 recomputation is timed on the same edges: building its graph and computing, computing alone, and computing alone from the
-values that it had before.
+values that it had before. In both a power iteration has the vertices that are there numbered for it before the clock starts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What recomputes ranks: a power iteration as plain and as fast as one thread of Numba makes it, which knows nothing of loops.
 
 It pulls over compressed lists of in-edges, in 32 bits, with the reciprocal of each out-degree at hand; one pass over the edges is all
-that an iteration reads of them. Vertices have the numbers from 0, which nobody has to look up. The lists are made by a counting sort.
+that an iteration reads of them. Vertices have the numbers from 0, which nobody has to look up; where some ids have no edge and are no
+vertices, `joined_vertices` gives the others such numbers. The lists are made by a counting sort.
 
 *When it stops.* By its own bound: a step of L1 length s is at most d / (1 - d) * s away from the end, so it stops when that is at most
 the tolerance. It knows then what an answer of ours knows: a bound that holds. How many iterations would have done, if it could know
@@ -41,6 +42,29 @@ class InLists:
     start: NDArray[np.int32]
     producer: NDArray[np.int32]
     inverse: NDArray[np.float64]
+
+
+def joined_vertices(edges: EdgeList) -> tuple[NDArray[np.int64], EdgeList]:
+    """Leave out the ids that no edge names: the others, in their order, get the numbers from 0.
+
+    Parameters
+    ----------
+    edges : EdgeList
+        Its ids are below `edges.vertices`.
+
+    Returns
+    -------
+    ids : int64 array, shape (n,)
+        The id of each number, ascending.
+    joined : EdgeList
+        The same edges in the same order between numbers, int32, each at an end of some edge.
+    """
+    is_named = np.zeros(edges.vertices, np.bool_)
+    is_named[edges.src] = True
+    is_named[edges.dst] = True
+    ids = np.flatnonzero(is_named)
+    number = np.cumsum(is_named, dtype=np.int32) - np.int32(1)
+    return ids, EdgeList(number[edges.src], number[edges.dst], edges.weight, len(ids))
 
 
 def in_lists(edges: EdgeList) -> InLists:

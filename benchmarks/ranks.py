@@ -29,7 +29,7 @@ from tornado.testing import Churn, EdgeList, rmat
 from . import peers
 from .harness import Clock, Report, Settings, WrongAnswer, quantile, timed
 from .measuring import churn_of, load
-from .plain_ranks import exact_ranks, in_lists, iterations_needed, ranks
+from .plain_ranks import exact_ranks, in_lists, iterations_needed, joined_vertices, ranks
 from .system import LiveSystem
 
 _JUDGED_SCALES = (18, 20)
@@ -127,7 +127,8 @@ def measure(report: Report, settings: Settings, clock: Clock) -> None:
     ours_s = _measure_scratch(report, edges, FROM_SCRATCH, settings, clock, is_judged=True)
     if settings.scale == peers.PAGERANK_SCALE and not settings.smoke:
         _compare(report, ours_s, settings)
-    _measure_scratch(report, joined_vertices(edges), FROM_SCRATCH_JOINED, settings, clock, is_judged=False)
+    _, joined = joined_vertices(edges)
+    _measure_scratch(report, joined, FROM_SCRATCH_JOINED, settings, clock, is_judged=False)
     for loop in _LOOPS:
         _measure_loop(report, loop, edges, settings, clock)
     if settings.scale <= _HELD_SCALE:
@@ -139,13 +140,6 @@ def plain_graph(settings: Settings) -> EdgeList:
     """Return an R-MAT graph without weights, of 2**scale vertices; some have no edge."""
     edges = rmat(settings.scale, seed=settings.seed)
     return EdgeList(edges.src, edges.dst, np.ones(len(edges), np.int8), edges.vertices)
-
-
-def joined_vertices(edges: EdgeList) -> EdgeList:
-    """Return the same edges between vertices with the numbers from 0, each at an end of some edge."""
-    ids, numbers = np.unique(np.concatenate([edges.src, edges.dst]), return_inverse=True)
-    src, dst = numbers.astype(np.int32).reshape(2, -1)
-    return EdgeList(src, dst, edges.weight, len(ids))
 
 
 def plain_graph_facts(edges: EdgeList) -> dict[str, Any]:

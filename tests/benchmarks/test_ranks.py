@@ -13,9 +13,10 @@ from benchmarks import peers, rank_tables, ranks
 from benchmarks.catalogue import run_entry
 from benchmarks.harness import Kind, Report, Settings, WrongAnswer
 from benchmarks.measuring import churn_of
-from benchmarks.plain_ranks import exact_ranks, in_lists, iterations_needed
+from benchmarks.plain_ranks import exact_ranks, in_lists, iterations_needed, joined_vertices
 from benchmarks.plain_ranks import ranks as power_iteration
 from benchmarks.plain_structure import clustering, core_numbers, labels, neighbour_lists
+from tornado.testing import EdgeList, random_multigraph, rmat
 
 SMOKE = Settings(scale=8, workers=(1, 2), smoke=True, hold_s=0.4, limit_s=60.0)
 
@@ -59,6 +60,35 @@ def test_the_power_iteration_is_as_near_as_its_bound_says_and_not_much_nearer(gr
     again, more = power_iteration(lists, tolerance, found)
     assert np.abs(again - exact).sum() <= tolerance
     assert more == 1
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6])
+def test_the_power_iteration_is_as_near_as_its_bound_says_from_ranks_of_another_graph(tolerance):
+    edges = rmat(9)
+    lists = in_lists(edges)
+    exact = exact_ranks(lists)
+    before = exact_ranks(in_lists(edges[: len(edges) // 2]))
+    kept = before.copy()
+    found, iterations = power_iteration(lists, tolerance, before)
+    assert np.abs(found - exact).sum() <= tolerance
+    assert iterations > 1
+    assert np.array_equal(before, kept)
+
+
+def test_ids_that_no_edge_names_are_left_out_and_the_ranks_are_those_of_the_others():
+    edges = random_multigraph(60, 150, seed=3)
+    edges = EdgeList(edges.src.astype(np.int32), edges.dst.astype(np.int32), np.ones(150), 70)
+    ids, joined = joined_vertices(edges)
+    assert np.array_equal(ids, np.unique(np.concatenate([edges.src, edges.dst])))
+    assert joined.vertices == len(ids) < 60
+    assert np.array_equal(ids[joined.src], edges.src)
+    assert np.array_equal(ids[joined.dst], edges.dst)
+    graph = nx.MultiDiGraph()
+    graph.add_edges_from(zip(edges.src.tolist(), edges.dst.tolist(), strict=True))
+    expected = nx.pagerank(graph, tol=1e-15, max_iter=1_000)
+    found = dict(zip(ids.tolist(), exact_ranks(in_lists(joined)), strict=True))
+    assert found.keys() == expected.keys()
+    assert sum(abs(found[vertex] - rank) for vertex, rank in expected.items()) < 1e-12
 
 
 def test_peeling_finds_the_core_numbers_of_networkx(pairs):

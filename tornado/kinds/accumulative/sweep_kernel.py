@@ -54,6 +54,7 @@ from .loop_columns import (
     WORKERS,
 )
 from .row_kernel import (
+    added,
     announced,
     base_of,
     enqueue,
@@ -75,10 +76,9 @@ _MEASURED = 4.0  # roundings of a sum that is compensated, in units of epsilon a
 
 @nb.njit(cache=True)
 def compensated(total, low, term):
-    """Add a term to a sum and to what it lost so far (Knuth's two-sum: no branch, whichever of both is greater)."""
-    added = total + term
-    back = added - total
-    return added, low + ((total - (added - back)) + (term - back))
+    """Add a term to a sum and to what it lost so far, without a branch, whichever of both is greater."""
+    total, lost = added(total, term)
+    return total, low + lost
 
 
 @nb.njit(cache=True)
