@@ -28,6 +28,8 @@ from .point_columns import (
 )
 from .shard_kernel import SHARD_SHIFT, hash_point
 
+NO_POINT, FOREIGN = -1, -2  # in place of a cell: the record is a removal, or belongs to another worker
+
 
 @nb.njit(cache=True, nogil=True)
 def reclaim(points, fuel, sparse):
@@ -89,7 +91,7 @@ def bury(points, shard, place, cell):
 
 @nb.njit(cache=True)
 def settle(points, shard, place, identifier, hashed, operation):
-    """Take away what a record takes the place of, and return the cell of the point that comes; -1: none comes."""
+    """Take away what a record takes the place of, and return the cell of the point that comes, or `NO_POINT`."""
     points.counters[SEQUENCE] += 1
     slot = find_slot(points, identifier, hashed)
     if slot >= 0:
@@ -99,7 +101,7 @@ def settle(points, shard, place, identifier, hashed, operation):
             clear_slot(points, slot)
         else:
             points.counters[MISSING] += 1
-        return np.int64(-1)
+        return np.int64(NO_POINT)
     cell = take_cell(points, place)
     points.table[slot if slot >= 0 else -1 - slot] = cell + 1
     points.ids[cell] = identifier
@@ -107,6 +109,21 @@ def settle(points, shard, place, identifier, hashed, operation):
     points.counters[LIVE] += 1
     points.shard_live[place] += 1
     tell(points, 1, shard, cell - place * points.counters[ROW_STRIDE])
+    return cell
+
+
+@nb.njit(cache=True)
+def take_in(points, identifier, label, weight, operation):
+    """Apply a record but for its features, and return the cell that they go to; `NO_POINT` or `FOREIGN` where they go nowhere."""
+    hashed = hash_point(identifier)
+    shard = np.int64(hashed >> np.uint64(SHARD_SHIFT))
+    place = points.place_of[shard]
+    if place < 0:
+        return np.int64(FOREIGN)
+    cell = settle(points, shard, place, identifier, hashed, operation)
+    if cell >= 0:
+        points.label[cell] = label
+        points.weight[cell] = weight
     return cell
 
 
@@ -149,15 +166,10 @@ def apply_dense(points, identifiers, labels, weights, operations, features, firs
             return i
         if i == known:
             known = look_up(points, identifiers, i, stop)
-        hashed = hash_point(identifiers[i])
-        shard = np.int64(hashed >> np.uint64(SHARD_SHIFT))
-        place = points.place_of[shard]
-        if place < 0:
+        cell = take_in(points, identifiers[i], labels[i], weights[i], operations[i])
+        if cell == FOREIGN:
             return -1 - i
-        cell = settle(points, shard, place, identifiers[i], hashed, operations[i])
         if cell >= 0:
-            points.label[cell] = labels[i]
-            points.weight[cell] = weights[i]
             base = cell * width
             for feature in range(width):
                 points.features[base + feature] = features[i, feature]
@@ -188,16 +200,11 @@ def apply_sparse(points, identifiers, labels, weights, operations, starts, indic
             return i
         if i == known:
             known = look_up(points, identifiers, i, stop)
-        hashed = hash_point(identifiers[i])
-        shard = np.int64(hashed >> np.uint64(SHARD_SHIFT))
-        place = points.place_of[shard]
-        if place < 0:
+        cell = take_in(points, identifiers[i], labels[i], weights[i], operations[i])
+        if cell == FOREIGN:
             return -1 - i
-        cell = settle(points, shard, place, identifiers[i], hashed, operations[i])
         if cell >= 0:
-            points.label[cell] = labels[i]
-            points.weight[cell] = weights[i]
-            length = starts[i + 1] - starts[i]
+            place, length = cell // points.counters[ROW_STRIDE], starts[i + 1] - starts[i]
             start = take_entries(points, place, length)
             points.entry_start[cell] = start
             points.entry_length[cell] = length

@@ -38,7 +38,7 @@ _DRIFTED = 0.25  # of what may wait, that sums may have drifted before they are 
 _LEAST_DRIFT = 64.0  # values, that new sums have not come to
 _UNSCALED = 0.05  # of what may wait, that residuals may sum to because of the base
 _SMALLER = (
-    0.8  # times what a sweep moved values by, that the next one may, or it was the last, where records came
+    0.8  # times what a sweep moved values by, that the next one may where records came, or it was the last
 )
 _SLOW_SWEEPS = 16  # that may get there together, where none came: near 1 a damping leaves that share of what a sweep moves
 _LOWERED = 0.8  # a threshold, when what is above it was too little
@@ -264,9 +264,8 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         """
         totals, counters = self.state.totals, self.state.counters
         self._announce(fuel)
-        if (
-            not self._is_enough and self._is_hopeless
-        ):  # also in the middle of a list, where fuel ends nearly always
+        # Also in the middle of a list, where fuel ends nearly always.
+        if not self._is_enough and self._is_hopeless:
             self._begin_pulling()
         elif self.is_telling:
             return
