@@ -51,15 +51,15 @@ class JudgedStream:
             f"after {prefix} records {len(wrong)} of {len(ids)} are wrong, as vertex {ids[wrong[0]]}"
         )
 
-    def judge_branch(self, branch):
+    def judge_branch(self, branch, **how):
         assert branch.wait(TIMEOUT_S)
         assert branch.state is BranchState.CONVERGED, branch.error
-        self.judge(branch.values(), branch.snapshot.offsets.get("stream", 0))
+        self.judge(branch.values(), branch.snapshot.offsets.get("stream", 0), **how)
         branch.release()
 
-    def judge_main(self):
+    def judge_main(self, **how):
         assert self.loop.wait_idle(TIMEOUT_S)
-        self.judge(self.loop.approximation(), self.admitted)
+        self.judge(self.loop.approximation(), self.admitted, **how)
 
     def judge_while_it_runs(self, count):
         """Fork after each so many records, without waiting for what was forked before, and judge all in the end."""

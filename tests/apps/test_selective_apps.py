@@ -17,14 +17,14 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.reachability import Reachability
 from apps.widest_path import WidestPath
+from tests.apps.judged_stream import JudgedStream
 from tests.loops.streaming import TIMEOUT_S, bound_name
 from tests.shortened import in_soak
 from tornado import EdgeBatch, SelectiveProgram
 from tornado.kinds.selective.loop_columns import INVALIDATIONS
-from tornado.loops import BranchState, Master
+from tornado.loops import Master
 from tornado.storage import MemoryStore
 from tornado.testing import (
-    EdgeHistory,
     EdgeList,
     chain,
     concatenated,
@@ -123,31 +123,14 @@ everywhere = pytest.mark.parametrize(
 )
 
 
-class Stream:
-    """A main loop of an app and the records that go into it, judged at any prefix."""
+class Stream(JudgedStream):
+    """Judged by networkx where it is small, and else by arrays."""
 
     def __init__(self, app, records, workers, bound):
+        super().__init__(app.program, records, workers, None, delay_bound=bound)
         self.app = app
-        self.records = records
-        self.history = EdgeHistory.of(records)
-        self.admitted = 0
-        self.master = Master(workers=workers)
-        self.loop = self.master.start(app.program, "judged", bound)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.master.close()
-
-    def admit(self, count):
-        batch = self.records.slice(self.admitted, min(self.admitted + count, len(self.records)))
-        self.admitted += len(batch)
-        if len(batch):
-            self.loop.admit(batch, "stream", self.admitted)
-        return bool(len(batch))
-
-    def judge(self, values, prefix, *, small):
+    def judge(self, values, prefix, *, small=True):
         ids, found = values.arrays()
         seen = np.unique(np.concatenate([self.records.src[:prefix], self.records.dst[:prefix]]))
         assert np.array_equal(ids, seen)
@@ -167,16 +150,6 @@ class Stream:
             f"after {prefix} records {len(wrong)} of {len(ids)} are wrong: vertex {ids[wrong[0]]} has {found[wrong[0]]}, "
             f"not {expected[wrong[0]]}"
         )
-
-    def judge_branch(self, branch, *, small=True):
-        assert branch.wait(TIMEOUT_S)
-        assert branch.state is BranchState.CONVERGED, branch.error
-        self.judge(branch.values(), branch.snapshot.offsets.get("stream", 0), small=small)
-        branch.release()
-
-    def judge_main(self, *, small=True):
-        assert self.loop.wait_idle(TIMEOUT_S)
-        self.judge(self.loop.approximation(), self.admitted, small=small)
 
     def invalidations(self):
         assert self.loop.wait_idle(TIMEOUT_S)
