@@ -18,7 +18,7 @@ from tornado.loops import BranchState, Master, stored_snapshot
 from tornado.loops.branch import Branch
 from tornado.loops.new_loop import NewLoop
 from tornado.loops.stored_snapshot import StoredSnapshots
-from tornado.loops.stream import EdgeStream
+from tornado.loops.stream import RecordStream
 from tornado.storage import MemoryStore
 from tornado.testing import EdgeHistory, batches, mixed, random_multigraph
 
@@ -185,7 +185,7 @@ def test_a_loop_that_begins_goes_into_the_next_snapshot_though_nothing_came_in()
 
 
 def test_a_loop_that_is_about_to_begin_is_not_waited_for(monkeypatch):
-    join, taken = EdgeStream.join, []
+    join, taken = RecordStream.join, []
     with Master(workers=2) as master:
         paths = master.start(PATHS, NAME)
         paths.admit(EdgeBatch.of([1], [2]), "edges", 1)
@@ -197,7 +197,7 @@ def test_a_loop_that_is_about_to_begin_is_not_waited_for(monkeypatch):
             storing.start()
             storing.join(WAIT_S)
 
-        monkeypatch.setattr(EdgeStream, "join", joined)
+        monkeypatch.setattr(RecordStream, "join", joined)
         hops = master.start(HOPS, "hops", stream=NAME)
         assert taken == [1]
         assert hops.checkpoint() > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..errors import InvalidArgument
-from ..loop_views import EdgeStreamView
+from ..loop_views import RecordStreamView
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
 from ..value_types import Mask
@@ -23,7 +23,7 @@ def has_refused(
     )
 
 
-def admit_again(stream: EdgeStreamView, name: str, batch: EdgeBatch, source: str, offset: int) -> None:
+def admit_again(stream: RecordStreamView, name: str, batch: EdgeBatch, source: str, offset: int) -> None:
     """Admit a batch of the log, however long it takes; of an empty one the offset.
 
     Raises

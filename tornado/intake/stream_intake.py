@@ -28,7 +28,7 @@ from ..ingest.interner import Draft, Interner
 from ..ingest.parsed import REJECTED, ParsedBatch, Rejection, is_settled, settled
 from ..ingest.quarantine import Quarantine
 from ..ingest.source_names import SourceKind, kind_of
-from ..loop_views import EdgeStreamView
+from ..loop_views import RecordStreamView
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..value_types import Mask
@@ -99,7 +99,7 @@ class StreamIntake:
         self._log = log
         self._timeout_s = timeout_s
         self._is_undirected = is_undirected
-        self._stream: EdgeStreamView | None = None
+        self._stream: RecordStreamView | None = None
         self._guard = Lock()
         # An entry is made when records of the source come in, never when somebody asks for a name.
         self._sources: dict[str, _Source] = {}
@@ -154,7 +154,7 @@ class StreamIntake:
         """Whether what the log has waits for `release`."""
         return self._is_held
 
-    def begin(self, stream: EdgeStreamView) -> None:
+    def begin(self, stream: RecordStreamView) -> None:
         """Take into this stream from now on, which has begun; a second call changes nothing.
 
         Raises
@@ -371,7 +371,7 @@ class StreamIntake:
     # Looking
 
     @property
-    def stream(self) -> EdgeStreamView:
+    def stream(self) -> RecordStreamView:
         """What is taken into.
 
         Raises

@@ -12,6 +12,7 @@ from ..errors import StoreCorrupt
 from ..graph import EvolvingGraph
 from ..loops.part import BranchPart
 from ..loops.stream_part import StreamPart
+from ..records.point_schema import Points
 
 
 class LeasingBranch(BranchPart, Protocol):
@@ -45,6 +46,7 @@ class ReadsStream(Generic[Branch]):
     graph: EvolvingGraph
     stream: StreamPart
     hears_back: int = 0
+    declared_points: Points | None = None
     branches: list[Branch]
     _is_stepping: bool = False  # what other threads see of the queues means nothing meanwhile
     _failure: Exception | None = None

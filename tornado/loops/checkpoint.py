@@ -16,7 +16,7 @@ from .branch import Branch
 from .part import StorableView
 from .statistics import BranchState
 from .stored_snapshot import LoopToStore
-from .stream import Checkpointed, EdgeStream, ReadingLoop
+from .stream import Checkpointed, ReadingLoop, RecordStream
 
 
 class _Forked(NamedTuple):
@@ -26,7 +26,7 @@ class _Forked(NamedTuple):
     branch: Branch
 
 
-def store_checkpoint(stream: EdgeStream, *, before_write: Callable[[], None] | None = None) -> int:
+def store_checkpoint(stream: RecordStream, *, before_write: Callable[[], None] | None = None) -> int:
     """Write a snapshot of now to the store; see `MainLoop.checkpoint`.
 
     Where nothing came in since the newest one, and no loop began, there is none to write. Where only a loop began, the same
@@ -103,7 +103,7 @@ def not_stored(loop: ReadingLoop, branch: Branch | None) -> Exception:
     return InvalidArgument(f"loop {loop.name!r} was closed before its snapshot was stored")
 
 
-def _forked(stream: EdgeStream, loops: Sequence[ReadingLoop], *, instead_of: int | None) -> list[_Forked]:
+def _forked(stream: RecordStream, loops: Sequence[ReadingLoop], *, instead_of: int | None) -> list[_Forked]:
     """Fork all loops at one version, which is another than `instead_of`; those that are gone meanwhile are left out."""
     forked: list[_Forked] = []
     try:

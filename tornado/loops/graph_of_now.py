@@ -12,13 +12,13 @@ from .checkpoint import not_stored
 from .edge_shares import reverse_shares_of
 from .main_loop import MainLoop
 from .statistics import BranchState
-from .stream import BACKLOG_LIMIT_RECORDS, EdgeStream
+from .stream import BACKLOG_LIMIT_RECORDS, RecordStream
 from .vertex_program import VertexProgram, can_refuse, first_refused
 
 _Found = TypeVar("_Found")
 
 
-def through_keeper(stream: EdgeStream, look: Callable[[MainLoop], _Found]) -> _Found:
+def through_keeper(stream: RecordStream, look: Callable[[MainLoop], _Found]) -> _Found:
     """Return what `look` returns of the loop through which a graph is looked at, or of the next where that is removed or fails meanwhile.
 
     Raises

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
 from ..errors import TornadoError
-from ..records.edge_batch import EdgeBatch
+from ..records.record_batch import RecordBatch
 from .host import Fork
 from .share import Share, batch_of
 
@@ -53,7 +53,7 @@ class Journal:
             self.records -= _records(entry)
             self._forks -= isinstance(entry, Fork)
 
-    def share_again(self, shares_of: Callable[[EdgeBatch], list[Share]]) -> None:
+    def share_again(self, shares_of: Callable[[RecordBatch], list[Share]]) -> None:
         """Share the batches that are kept out in another way, along both directions; those that are so already stay."""
         self._entries = deque(
             (

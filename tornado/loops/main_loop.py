@@ -11,6 +11,7 @@ from ..errors import InvalidArgument, NotSupported, WorkerLost
 from ..graph import PartitionMap
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
+from ..records.record_batch import RecordBatch
 from ..value_types import shown
 from .adoption import Adoption
 from .branch import Branch
@@ -25,7 +26,7 @@ from .share import Share
 from .snapshot import Snapshot
 from .statistics import IterationStatistics, LoopStatistics
 from .stored_snapshot import StoredSnapshot
-from .stream import EdgeStream
+from .stream import RecordStream
 from .values import ColumnValues, Values
 from .vertex_program import VertexProgram
 
@@ -57,7 +58,7 @@ class MainLoop:
     stream
         What it reads.
     hears_back
-        Which reverse lists its vertices hear along, see `EdgeStream`; 0: along none.
+        Which reverse lists its vertices hear along, see `RecordStream`; 0: along none.
     app
         The name of the app by which it was started on the running stream, where it was.
     is_installed
@@ -79,7 +80,7 @@ class MainLoop:
         name: str,
         program: VertexProgram,
         delay_bound: int | None,
-        stream: EdgeStream,
+        stream: RecordStream,
         hosts: Sequence[LoopHost],
         engine: Engine,
         next_branch: Callable[[], int],
@@ -133,22 +134,22 @@ class MainLoop:
 
     def admit(
         self,
-        batch: EdgeBatch,
+        batch: RecordBatch,
         source: str,
         offset: int,
         timeout_s: float | None = None,
         *,
         checked: CheckedBy = (),
     ) -> int:
-        """Admit a batch to the stream; see `EdgeStream.admit`."""
+        """Admit a batch to the stream; see `RecordStream.admit`."""
         return self.stream.admit(batch, source, offset, timeout_s, checked=checked)
 
-    def check(self, batch: EdgeBatch) -> Checked:
-        """Which records a program on the stream cannot take, and why; see `EdgeStream.check`."""
+    def check(self, batch: RecordBatch) -> Checked:
+        """Which records a program on the stream cannot take, and why; see `RecordStream.check`."""
         return self.stream.check(batch)
 
     def advance(self, source: str, offset: int) -> int:
-        """Move the offset of a source; see `EdgeStream.advance`."""
+        """Move the offset of a source; see `RecordStream.advance`."""
         return self.stream.advance(source, offset)
 
     def wait_room(self, timeout_s: float | None = None) -> bool:

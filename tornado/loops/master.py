@@ -38,7 +38,7 @@ from .remote_host import RemoteHost
 from .restoration import Restoration
 from .stored_loop import StoredLoop
 from .stored_snapshot import StoredSnapshot
-from .stream import Checkpointed, EdgeStream, ReverseListsGone
+from .stream import Checkpointed, RecordStream, ReverseListsGone
 from .vertex_program import VertexProgram
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
@@ -130,7 +130,7 @@ class Master:
             nothing.
         is_undirected
             Whether every record of a stream of its own comes with the same one the other way round, which
-            `EdgeStream.is_undirected` then says of all that was ever in it.
+            `RecordStream.is_undirected` then says of all that was ever in it.
         app
             The name of the app by which it is started on a running stream, which its snapshots then have.
         beside
@@ -255,7 +255,7 @@ class Master:
             raise
         return loops
 
-    def _installed_first(self, stream: EdgeStream, wanted: NewLoop) -> MainLoop:
+    def _installed_first(self, stream: RecordStream, wanted: NewLoop) -> MainLoop:
         """Install a loop that begins with its stream, which has no edge yet that reverse lists would lack."""
         loop = self._installed(stream, wanted)
         try:
@@ -276,7 +276,7 @@ class Master:
                 other.refuse(refusals[other.name])
 
     def _begin_with(
-        self, stored: StoredSnapshot, stream: EdgeStream, loops: Sequence[MainLoop]
+        self, stored: StoredSnapshot, stream: RecordStream, loops: Sequence[MainLoop]
     ) -> dict[MainLoop, CallerError]:
         """Let a stream and its loops, which have nothing yet, begin where a stored snapshot ended.
 
@@ -309,7 +309,7 @@ class Master:
             loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
         }
 
-    def _start_beside(self, stream: EdgeStream, wanted: NewLoop) -> MainLoop:
+    def _start_beside(self, stream: RecordStream, wanted: NewLoop) -> MainLoop:
         keeper = stream.keeper()
         kinds = [
             kind_of_program(wanted.program),
@@ -334,7 +334,7 @@ class Master:
                 stream, lambda keeper: self._start_both_ways(stream, keeper, wanted)
             )
 
-    def _start_both_ways(self, stream: EdgeStream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
+    def _start_both_ways(self, stream: RecordStream, keeper: MainLoop, wanted: NewLoop) -> MainLoop:
         """Start a loop whose vertices hear along both directions where the graph has lists of one."""
         losses = self.engine.await_workers()
         with (
@@ -351,7 +351,7 @@ class Master:
                 raise
         return loop
 
-    def _installed(self, stream: EdgeStream, wanted: NewLoop) -> MainLoop:
+    def _installed(self, stream: RecordStream, wanted: NewLoop) -> MainLoop:
         """Make a loop and enter it among those that run; the workers have it once it is installed.
 
         Raises
@@ -453,7 +453,7 @@ class Master:
         for loop, refusal in refused.items():
             loop.fail(refusal)
 
-    def _put_back(self, stream: EdgeStream, refused: dict[MainLoop, Exception]) -> list[Branch]:
+    def _put_back(self, stream: RecordStream, refused: dict[MainLoop, Exception]) -> list[Branch]:
         """Put the loops of a stream on workers that have nothing, and have them go through its sequence again.
 
         Returns
@@ -521,8 +521,8 @@ class Master:
             "fork_stored": self._fork_stored,
         }
 
-    def _new_stream(self, name: str, store: VersionedStore) -> EdgeStream:
-        return EdgeStream(
+    def _new_stream(self, name: str, store: VersionedStore) -> RecordStream:
+        return RecordStream(
             number=next(self._stream_numbers),
             name=name,
             hosts=self._hosts,
@@ -532,7 +532,7 @@ class Master:
             store_checkpoint=store_checkpoint,
         )
 
-    def _stream_named(self, name: str) -> EdgeStream:
+    def _stream_named(self, name: str) -> RecordStream:
         for loop in list(self.loops.values()):
             if loop.stream.name == name:
                 return loop.stream
@@ -540,7 +540,7 @@ class Master:
         raise UnknownStream(f"no stream is called {name!r}; streams: {known}")
 
     @property
-    def _streams(self) -> list[EdgeStream]:
+    def _streams(self) -> list[RecordStream]:
         """Those that are read."""
         return list({loop.stream.number: loop.stream for loop in list(self._running.values())}.values())
 

@@ -11,7 +11,7 @@ from ..errors import InternalError, TornadoError, WorkerLost
 from .host import Command, LoopHost, StartLoop
 from .kind import PartPlan
 from .part import MainPartView
-from .stream import EdgeStream
+from .stream import RecordStream
 
 _RESTORED_WITHIN_S = 60.0
 _MOST_ASKED = 3
@@ -44,7 +44,7 @@ class Parts:
         number: int,
         name: str,
         plan: PartPlan,
-        stream: EdgeStream,
+        stream: RecordStream,
         hosts: Sequence[LoopHost],
         engine: Engine,
     ) -> None:

@@ -25,7 +25,7 @@ from .host import LoopHost, Place
 from .kind import kind_of_program
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshot
-from .stream import EdgeStream, ReadingLoop
+from .stream import ReadingLoop, RecordStream
 from .vertex_program import first_refused
 
 # Of the vertices of a stored fixed point, by name.
@@ -76,7 +76,7 @@ class Restoration:
     def __init__(
         self,
         stored: StoredSnapshot,
-        stream: EdgeStream,
+        stream: RecordStream,
         loops: Sequence[ReadingLoop],
         *,
         hosts: Sequence[LoopHost],

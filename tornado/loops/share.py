@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..records.edge_batch import EdgeBatch
+from ..records.record_batch import RecordBatch
 
 
 @dataclass(slots=True)
@@ -30,7 +31,7 @@ class Share:
     """
 
     version: int
-    batch: EdgeBatch
+    batch: RecordBatch
     mentioned: NDArray[np.int64]
     following: int = 0
     is_both_ways: bool = False
@@ -46,7 +47,9 @@ class Share:
         return self.following == len(self.batch)
 
 
-def batch_of(shares: Sequence[Share]) -> EdgeBatch:
-    """Return a batch that has these shares, of one direction; records with one target are in their order."""
-    mentioned = [EdgeBatch.mentions(share.mentioned) for share in shares]
-    return EdgeBatch.concat([*(share.batch for share in shares), *mentioned])
+def batch_of(shares: Sequence[Share]) -> RecordBatch:
+    """Return a batch that has these shares, of one direction; edges with one target, and records of a point, are in their order."""
+    first, *others = [share.batch for share in shares]
+    if isinstance(first, EdgeBatch):
+        others += [EdgeBatch.mentions(share.mentioned) for share in shares]
+    return first.concat([first, *others])

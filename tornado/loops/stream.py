@@ -1,5 +1,7 @@
 """A stream, as its owner holds it: batches are admitted to it in one sequence, and any number of main loops read it.
 
+It has edges, and points where a loop that reads them declares what they are.
+
 The sequencer gives every batch a number and every worker its share, under one lock; a fork is put into the same sequence. So
 "everything up to version v" means the same on every worker and in every loop, whatever each of them is doing (see
 ARCHITECTURE.md, Admission).
@@ -20,17 +22,20 @@ from ..errors import ConnectionLost, InvalidArgument, QueueFull
 from ..graph import PartitionMap
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
-from ..records.operations import MENTION
+from ..records.point_batch import PointBatch
+from ..records.point_schema import Points
+from ..records.record_batch import RecordBatch
 from ..storage import VersionedStore
 from .admission_order import AdmissionOrder
 from .branch import Branch
 from .host import Admit, Command, Fork, LoopHost
 from .journal import Journal
+from .point_shares import point_shares_of
 from .share import Share
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshots
 from .version_numbers import VersionNumbers
-from .vertex_program import VertexProgram, can_refuse, first_refused
+from .vertex_program import VertexProgram, can_refuse, first_refused, refused_by
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
 
@@ -120,7 +125,7 @@ class ReadingLoop(Protocol):
         ...
 
 
-class EdgeStream:
+class RecordStream:
     """See the module.
 
     Attributes
@@ -315,7 +320,7 @@ class EdgeStream:
 
     def admit(
         self,
-        batch: EdgeBatch,
+        batch: RecordBatch,
         source: str,
         offset: int,
         timeout_s: float | None = None,
@@ -359,7 +364,7 @@ class EdgeStream:
 
     def _post(
         self,
-        batch: EdgeBatch,
+        batch: RecordBatch,
         source: str,
         offset: int,
         checked: CheckedBy,
@@ -436,13 +441,12 @@ class EdgeStream:
         if _have_failed(loops):
             loops[0].raise_failure()
 
-    def check(self, batch: EdgeBatch) -> Checked:
+    def check(self, batch: RecordBatch) -> Checked:
         """Which records some program on the stream cannot take, and why; `admit` is told who has looked."""
         refused, reason = np.zeros(len(batch), np.bool_), ""
         programs = self._programs()
         for program in programs:
-            bad, why = program.check(batch)
-            bad = bad & (batch.op != MENTION)
+            bad, why = refused_by(program, batch)
             if bad.any():
                 refused, reason = refused | bad, reason or why
         return Checked(refused, reason, tuple(programs))
@@ -452,14 +456,15 @@ class EdgeStream:
         programs = [*self._expected, *(loop.program for loop in self.loops if loop.error is None)]
         return [program for program in programs if can_refuse(program)]
 
-    def refuse_impossible(self, batch: EdgeBatch, source: str, checked: CheckedBy) -> CheckedBy:
+    def refuse_impossible(self, batch: RecordBatch, source: str, checked: CheckedBy) -> CheckedBy:
         """Refuse a batch that a program cannot take which has not looked at it; return who has, then.
 
         Raises
         ------
         InvalidArgument
-            With the first record that it cannot take.
+            With the first record that it cannot take; or where the stream has no such points.
         """
+        self._require_declared(batch)
         programs = [program for program in self._programs() if program not in checked]
         for program in programs:
             found = first_refused(program, batch)
@@ -467,6 +472,19 @@ class EdgeStream:
                 first, record, reason = found
                 raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
         return [*checked, *programs] if programs else checked
+
+    @property
+    def declared_points(self) -> Points | None:
+        """What its points are declared to be, by the loops that read them; None: it has none."""
+        declared = (loop.program.declared_points for loop in self.loops)
+        return next((points for points in declared if points is not None), None)
+
+    def _require_declared(self, batch: RecordBatch) -> None:
+        if isinstance(batch, PointBatch) and batch.points != self.declared_points:
+            raise InvalidArgument(
+                f"stream {self.name} has {self.declared_points or 'no points'}, and the batch {batch.points}",
+                hint="Start a loop on it that reads such points, or send them to another stream.",
+            )
 
     # Forks, under the order
 
@@ -527,7 +545,7 @@ class EdgeStream:
 
     # Workers
 
-    def shares(self, batch: EdgeBatch) -> list[Share]:
+    def shares(self, batch: RecordBatch) -> list[Share]:
         """What each worker gets of a batch.
 
         Raises
@@ -535,6 +553,9 @@ class EdgeStream:
         ConnectionLost
             When the last loop has left.
         """
+        if isinstance(batch, PointBatch):
+            return point_shares_of(batch, self.workers)
+        assert isinstance(batch, EdgeBatch)
         for loop in self.loops:
             return loop.shares(batch)
         raise self._closed()

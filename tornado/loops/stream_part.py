@@ -1,6 +1,6 @@
-"""One worker's part of a stream: its part of the evolving graph, and the sequence that all main loops on the stream go through.
+"""One worker's part of a stream: its part of the evolving graph and points, and the sequence that all main loops on the stream go through.
 
-Records change the graph once; every loop hears of a chunk before the next one is applied, so all of them stand at one version
+Records change these once; every loop hears of a chunk before the next one is applied, so all of them stand at one version
 and differ only in how far each has propagated it. Forks stand in the same sequence, each for one loop.
 """
 
@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 
 from ..graph import EvolvingGraph, PartitionMap
 from ..graph.graph_columns import EDGES
+from ..points import EvolvingPoints
+from ..records.edge_batch import EdgeBatch
+from ..records.point_batch import PointBatch
+from ..records.point_schema import Points
 from .share import Share
 
 _RECORDS_ALONE = 1 << 13  # applied in one activation, some milliseconds
@@ -33,9 +37,12 @@ class ReadingPart(Protocol):
     ----------
     hears_back
         Which reverse lists it hears along, counted from 1; 0: along none.
+    declared_points
+        What the points that it hears of are declared to be; None: it hears of edges.
     """
 
     hears_back: int
+    declared_points: Points | None
 
     @property
     def has_branches(self) -> bool:
@@ -93,12 +100,14 @@ class StreamPart:
 
     Attributes
     ----------
-    graph
-        Read by all loops and branches, and changed here only.
+    graph, points
+        Read by all loops and branches, and changed here only. There are points where a loop has declared them.
     """
 
     def __init__(self, partition: PartitionMap, worker: int, on_applied: Callable[[int], None]) -> None:
         self.graph = EvolvingGraph(partition, worker)
+        self.points: EvolvingPoints | None = None
+        self._workers, self._worker = partition.workers, worker
         self._on_applied = on_applied
         self._readers: list[ReadingPart] = []
         self._commands: deque[Share | _Record] = deque()
@@ -116,6 +125,9 @@ class StreamPart:
                 RuntimeError("the reverse lists that it was to hear along have ended; start it again")
             )
             return
+        if reader.declared_points is not None and self.points is None:
+            declared, workers, worker = reader.declared_points, self._workers, self._worker
+            self.points = EvolvingPoints(declared, workers=workers, worker=worker)
         self._readers.append(reader)
 
     def leave(self, reader: ReadingPart) -> None:
@@ -208,27 +220,35 @@ class StreamPart:
 
     def _apply(self, share: Share, records: int) -> bool:
         """Apply up to so many records of a share; return whether all of them are applied."""
-        self._stop_scans()
         first, stop = share.following, min(share.following + records, len(share.batch))
         mentions = share.records - len(share.batch)
+        if isinstance(share.batch, PointBatch):
+            assert self.points is not None  # whoever declared them is here, or was
+            share.following = self.points.apply(share.batch, first, stop)
+            self._tell(of_points=True)
+        else:
+            assert isinstance(share.batch, EdgeBatch)
+            self._apply_edges(share, share.batch, first, stop)
+        self._on_applied(share.following - first + mentions)
+        return share.is_applied
+
+    def _apply_edges(self, share: Share, batch: EdgeBatch, first: int, stop: int) -> None:
+        self._stop_scans()
         if len(share.mentioned):
             self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
-        batch, is_both_ways = share.batch, share.is_both_ways
         columns = (batch.src, batch.dst, batch.weight, batch.op)
-        share.following = self.graph.apply(*columns, first, stop, is_both_ways=is_both_ways)
+        share.following = self.graph.apply(*columns, first, stop, is_both_ways=share.is_both_ways)
         self._tell()
-        self._on_applied(share.following - first + mentions)
-        return share.is_applied
 
     def _stop_scans(self) -> None:
         for reader in self._readers:
             reader.stop_scans()
 
-    def _tell(self) -> None:
-        several = len(self._readers) > 1
-        for reader in list(self._readers):
-            if not several:
+    def _tell(self, *, of_points: bool = False) -> None:
+        alone = len(self._readers) == 1
+        for reader in [one for one in self._readers if of_points == (one.declared_points is not None)]:
+            if alone:
                 reader.hear()
                 return
             try:

@@ -19,6 +19,9 @@ from ..config import DEFAULT_DELAY_BOUND
 from ..errors import InvalidArgument, UnknownField
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
+from ..records.point_batch import PointBatch
+from ..records.point_schema import Points
+from ..records.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from ..checking import Checker
@@ -63,6 +66,15 @@ class VertexProgram:
         number for the time being: equal where the strings are.
         """
         return np.zeros(len(batch), np.bool_), ""
+
+    def check_points(self, batch: PointBatch) -> tuple[NDArray[np.bool_], str]:
+        """As `check`, of points."""
+        return np.zeros(len(batch), np.bool_), ""
+
+    @property
+    def declared_points(self) -> Points | None:
+        """What the points that it reads are declared to be; None: it reads edges."""
+        return None
 
     @property
     def stopped_side(self) -> Side | None:
@@ -181,17 +193,26 @@ class VertexProgram:
 
 def can_refuse(program: VertexProgram) -> bool:
     """Whether there are records that a program cannot take."""
-    return type(program).check is not VertexProgram.check
+    kind = type(program)
+    return kind.check is not VertexProgram.check or kind.check_points is not VertexProgram.check_points
 
 
-def first_refused(program: VertexProgram, batch: EdgeBatch) -> tuple[int, str, str] | None:
-    """Return the first record that a program cannot take: its index, the record and the reason; None where there is none."""
+def refused_by(program: VertexProgram, batch: RecordBatch) -> tuple[NDArray[np.bool_], str]:
+    """Return which records of any kind a program cannot take, and why."""
+    if isinstance(batch, PointBatch):
+        return program.check_points(batch)
+    assert isinstance(batch, EdgeBatch)
     refused, reason = program.check(batch)
-    refused = refused & (batch.op != MENTION)  # what has no edge is nothing that a program could refuse
+    return refused & (batch.op != MENTION), reason  # what has no edge is nothing that a program could refuse
+
+
+def first_refused(program: VertexProgram, batch: RecordBatch) -> tuple[int, str, str] | None:
+    """Return the first record that a program cannot take: its index, the record and the reason; None where there is none."""
+    refused, reason = refused_by(program, batch)
     if not refused.any():
         return None
     first = int(np.flatnonzero(refused)[0])
-    return first, f"{batch.src[first]} -> {batch.dst[first]}, weight {batch.weight[first]}", reason
+    return first, batch.described(first), reason
 
 
 def _is_number(value: object) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .edge_batch import EdgeBatch
+from .record_batch import RecordBatch
 
 CheckedBy = Sequence[object]
 """Who has looked at all records of a batch and refuses none of them; what they are only the stream knows."""
@@ -36,5 +36,5 @@ class Checked(NamedTuple):
     by: tuple[object, ...] = ()
 
 
-Check = Callable[[EdgeBatch], Checked | tuple[NDArray[np.bool_], str]]
+Check = Callable[[RecordBatch], Checked | tuple[NDArray[np.bool_], str]]
 """Looks at a batch. Where it does not say who has looked, all are asked when the batch is admitted."""

@@ -102,6 +102,10 @@ repeat the call: none of it was taken.
         weights = edge_weights(weight, codes)
         return cls(src_ids, dst_ids, weights, codes)
 
+    def described(self, record: int) -> str:
+        """See `RecordBatch`."""
+        return f"{self.src[record]} -> {self.dst[record]}, weight {self.weight[record]}"
+
     @classmethod
     def insertions(cls, src: NDArray[np.int64], dst: NDArray[np.int64], weight: NDArray[np.float64]) -> Self:
         """Insertions of edges that were in a graph already: like the constructor, it trusts them."""

@@ -134,6 +134,10 @@ repeat the call: none of it was taken.
             columns["features"] = dense_features(features, points, removed)
         return _kind_of(points).of_columns(columns)
 
+    def described(self, record: int) -> str:
+        """See `RecordBatch`."""
+        return f"point {self.id[record]}, label {self.label[record]:g}"
+
     @classmethod
     def removals(cls, ids: NDArray[np.int64]) -> PointBatch:
         """Removals of the points of these ids: like the constructor, it trusts them."""

@@ -28,6 +28,8 @@ class RecordBatch:
 
     schema: ClassVar[Schema]
 
+    op: NDArray[np.int8]
+
     def __len__(self) -> int:
         return len(getattr(self, self.schema.columns[0].name))
 
@@ -107,6 +109,10 @@ class RecordBatch:
             np.array_equal(_bits(values), _bits(getattr(other, name)))
             for name, values in self.columns().items()
         )
+
+    def described(self, record: int) -> str:
+        """What a record says, for an error that refuses it."""
+        raise NotImplementedError
 
     def ids(self) -> NDArray[np.int64]:
         """The ids: all of a record in the order of its columns, one record after the other (a copy)."""

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from ...protocol.messages import Message, Send
 from ...protocol.resumption import RecordedState, ResumableSession, is_of_a_cut
+from ..session_processor import Letter
 from .edges import GeneralEdges
-from .processor import GeneralProcessor, Letter
+from .processor import GeneralProcessor
 from .program import GeneralProgram, LoopView
 from .vertices import GeneralVertices
 

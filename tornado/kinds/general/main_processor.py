@@ -15,9 +15,10 @@ from ...loops.forks import Forks
 from ...loops.part import BranchPart, PartStatistics, Traffic
 from ...loops.share import Share
 from ...protocol.messages import AddEdge, Input, RemoveEdge, Touch
+from ..session_processor import HOPS, Letter
 from .branch_processor import GeneralBranch
 from .edges import GeneralEdges
-from .processor import HOPS, GeneralProcessor, Letter
+from .processor import GeneralProcessor
 from .program import GeneralProgram, LoopView
 from .vertices import GeneralVertices, Named, TargetAdded, TargetRemoved
 

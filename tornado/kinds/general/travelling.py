@@ -16,7 +16,7 @@ from ...engine import ARRAY_TYPES, WireType
 from ...errors import NotSupported
 from ...protocol.clock import Stamp
 from ...protocol.messages import Acknowledge, Prepare, Subscribe, Subscribed, Unsubscribe, Update
-from .processor import Letter
+from ..session_processor import Letter
 from .vertices import Emission, Said
 
 _AS_THEY_ARE = frozenset((type(None), bool, float, str, bytes))
@@ -88,17 +88,13 @@ def _array_of(shape: tuple[int, ...] | None, flat: NDArray[Any]) -> Any:
     return flat[0] if shape is None else flat.reshape(shape).copy()
 
 
-def _fields_of(emission: Emission | None) -> tuple[Any, ...]:
-    if emission is None:
-        return ()
-    everyone, single = emission
+def _fields_of(emission: Emission) -> tuple[Any, ...]:
+    everyone, single = emission.everyone, emission.single
     said = {target: (one.since, travelling(one.value)) for target, one in single.items()}
     return everyone.since, travelling(everyone.value), said
 
 
-def _emission_of(fields: tuple[Any, ...]) -> Emission | None:
-    if not fields:
-        return None
+def _emission_of(fields: tuple[Any, ...]) -> Emission:
     since, value, single = fields
     said = {target: Said(at, one, to_one=True) for target, (at, one) in single.items()}
     return Emission(Said(since, value), said)
@@ -106,6 +102,7 @@ def _emission_of(fields: tuple[Any, ...]) -> Emission | None:
 
 LETTER_TYPES = (
     *VALUE_TYPES,
+    WireType(Emission, _fields_of, _emission_of),
     WireType(
         Letter,
         lambda letter: (letter.sender, letter.messages, letter.marker, letter.iteration),
@@ -125,8 +122,8 @@ LETTER_TYPES = (
     ),
     WireType(
         Update,
-        lambda message: (message.producer, message.iteration, *_fields_of(message.value)),
-        lambda fields: Update(fields[0], fields[1], _emission_of(fields[2:])),
+        lambda message: (message.producer, message.iteration, message.value),
+        lambda fields: Update(*fields),
     ),
     WireType(
         Subscribe,
@@ -141,8 +138,8 @@ LETTER_TYPES = (
     WireType(
         Subscribed,
         lambda message: (
-            message.producer, message.committed, message.iteration, *_fields_of(message.value),
+            message.producer, message.committed, message.value, message.iteration,
         ),
-        lambda fields: Subscribed(fields[0], fields[1], _emission_of(fields[3:]), fields[2]),
+        lambda fields: Subscribed(*fields),
     ),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from ...errors import InvalidArgument
@@ -58,7 +58,8 @@ class Said(NamedTuple):
 _NOTHING = Said(_NEVER, None)
 
 
-class Emission(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Emission:
     """What a vertex commits: all that it has said. Never changed once it is committed."""
 
     everyone: Said
@@ -149,7 +150,7 @@ class GeneralVertex:
                 hint="vertex.targets has the targets; emit() speaks to all of them.",
             )
         single = {**self._emission.single, target: Said(self.iteration, copy.deepcopy(value), to_one=True)}
-        self._emission = self._emission._replace(single=single)
+        self._emission = replace(self._emission, single=single)
 
     def _check_scattering(self) -> None:
         if not self._is_scattering:
@@ -174,7 +175,7 @@ class GeneralVertex:
         if target not in self._emission.single:
             return False
         single = {other: said for other, said in self._emission.single.items() if other != target}
-        self._emission = self._emission._replace(single=single)
+        self._emission = replace(self._emission, single=single)
         return True
 
     def scattered(self, program: GeneralProgram) -> Emission | None:
@@ -245,6 +246,11 @@ class GeneralVertices:
         self.vertices: dict[int, GeneralVertex] = {}
         self.values: dict[int, float] = {}
         self.residual = 0.0
+
+    @property
+    def title(self) -> str:
+        """What the program is called."""
+        return type(self.program).__name__
 
     def __iter__(self) -> Iterator[GeneralVertex]:
         return iter(self.vertices.values())
