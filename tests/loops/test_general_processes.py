@@ -27,8 +27,8 @@ from tests.shortened import in_soak
 from tornado.engine import Wire, cluster
 from tornado.errors import InvalidArgument, NotSupported
 from tornado.graph import PartitionMap
-from tornado.kinds.general.program_modules import import_file, reference_of
 from tornado.kinds.general.vertices import Emission, Said
+from tornado.kinds.program_modules import import_file, reference_of
 from tornado.kinds.session_processor import Letter
 from tornado.loops import BranchState, Master
 from tornado.loops.remote_worker import WIRE_TYPES

@@ -70,7 +70,7 @@ def load_program(app: str) -> ProgramEntry:
 
 def _import_app(app: str) -> ModuleType:
     # Imported late, here and below: `tornado --help` must not load the compiler.
-    from ..kinds.general.program_modules import import_module
+    from ..kinds.program_modules import import_module
 
     try:
         return import_module(f"apps.{app}")
@@ -97,7 +97,7 @@ def _import_file(path: Path) -> ModuleType:
         raise InvalidArgument(
             f"there is no file {path}", hint="APP is a name from apps/ or path/to/file.py:ClassName."
         )
-    from ..kinds.general.program_modules import import_file
+    from ..kinds.program_modules import import_file
 
     return import_file(path)
 

@@ -14,10 +14,12 @@ from ...loops.kind import Fields, PartPlan, PlanReader
 from ...loops.part import StreamView
 from ...loops.share import Share
 from ...records.edge_batch import EdgeBatch
+from ..letters import LETTER_TYPES
+from ..program_modules import Programs, reference_of
+from ..travelling import VALUE_TYPES
+from .emissions import EMISSION
 from .main_processor import GeneralMain
 from .program import GeneralProgram
-from .program_modules import Programs, reference_of
-from .travelling import LETTER_TYPES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +65,7 @@ class GeneralReader:
     """See `PlanReader`."""
 
     def __init__(self) -> None:
-        self._programs = Programs()
+        self._programs = Programs(GeneralProgram, "general program")
 
     def require(self, fields: Fields) -> None:
         """See `PlanReader`."""
@@ -140,7 +142,7 @@ class GeneralKind:
 
     def wire_types(self) -> Sequence[WireType]:
         """See `ProgramKind`."""
-        return LETTER_TYPES
+        return *VALUE_TYPES, EMISSION, *LETTER_TYPES
 
     def reader(self) -> PlanReader:
         """See `ProgramKind`."""

@@ -1,4 +1,4 @@
-"""How what general programs say is written for other processes: letters, the messages in them, the values of programs.
+"""How the values of programs are written for other processes.
 
 A value arrives as what it was: a list as a list, an array with its type and shape. So only types travel of which that is known,
 and nothing is pickled; a subclass (a named tuple, say) is another type.
@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine import ARRAY_TYPES, WireType
-from ...errors import NotSupported
-from ...protocol.clock import Stamp
-from ...protocol.messages import Acknowledge, Prepare, Subscribe, Subscribed, Unsubscribe, Update
-from ..session_processor import Letter
-from .vertices import Emission, Said
+from ..engine import ARRAY_TYPES, WireType
+from ..errors import NotSupported
+from ..records.point_schema import Points
 
-_AS_THEY_ARE = frozenset((type(None), bool, float, str, bytes))
+_AS_THEY_ARE = frozenset((type(None), bool, float, str, bytes, Points))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +45,11 @@ VALUE_TYPES = (
         _Array,
         lambda one: (one.array.shape if isinstance(one.array, np.ndarray) else None, np.ravel(one.array)),
         lambda fields: _array_of(*fields),
+    ),
+    WireType(
+        Points,
+        lambda one: (one.features, one.sparse, one.value_type.name, one.names),
+        lambda fields: Points(*fields),
     ),
 )
 
@@ -86,60 +88,3 @@ def travelling(value: Any) -> Any:
 def _array_of(shape: tuple[int, ...] | None, flat: NDArray[Any]) -> Any:
     # A copy: a view would keep the whole message in memory as long as the value is known.
     return flat[0] if shape is None else flat.reshape(shape).copy()
-
-
-def _fields_of(emission: Emission) -> tuple[Any, ...]:
-    everyone, single = emission.everyone, emission.single
-    said = {target: (one.since, travelling(one.value)) for target, one in single.items()}
-    return everyone.since, travelling(everyone.value), said
-
-
-def _emission_of(fields: tuple[Any, ...]) -> Emission:
-    since, value, single = fields
-    said = {target: Said(at, one, to_one=True) for target, (at, one) in single.items()}
-    return Emission(Said(since, value), said)
-
-
-LETTER_TYPES = (
-    *VALUE_TYPES,
-    WireType(Emission, _fields_of, _emission_of),
-    WireType(
-        Letter,
-        lambda letter: (letter.sender, letter.messages, letter.marker, letter.iteration),
-        lambda fields: Letter(*fields),
-    ),
-    WireType(
-        Prepare,
-        lambda message: (message.producer, message.stamp.clock, message.stamp.vertex),
-        lambda fields: Prepare(fields[0], Stamp(*fields[1:])),
-    ),
-    WireType(
-        Acknowledge,
-        lambda message: (
-            message.worker, message.producer, message.reached, message.stamp.clock, message.stamp.vertex,
-        ),
-        lambda fields: Acknowledge(fields[0], fields[1], Stamp(*fields[3:]), fields[2]),
-    ),
-    WireType(
-        Update,
-        lambda message: (message.producer, message.iteration, message.value),
-        lambda fields: Update(*fields),
-    ),
-    WireType(
-        Subscribe,
-        lambda message: (message.worker, message.producer, message.iteration),
-        lambda fields: Subscribe(*fields),
-    ),
-    WireType(
-        Unsubscribe,
-        lambda message: (message.worker, message.producer, message.iteration),
-        lambda fields: Unsubscribe(*fields),
-    ),
-    WireType(
-        Subscribed,
-        lambda message: (
-            message.producer, message.committed, message.value, message.iteration,
-        ),
-        lambda fields: Subscribed(*fields),
-    ),
-)  # fmt: skip

@@ -15,16 +15,19 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from ...config import HOME
-from ...engine import FENCE_BYTES, Wire
-from ...errors import InvalidArgument, NotSupported, TornadoError
-from .program import GeneralProgram
+from ..config import HOME
+from ..engine import FENCE_BYTES, Wire
+from ..errors import InvalidArgument, NotSupported, TornadoError
+from ..loops.vertex_program import VertexProgram
 from .travelling import VALUE_TYPES, travelling
 
 _PARAMETERS = Wire(bytes(FENCE_BYTES), VALUE_TYPES)  # inside of messages that have a fence
+
+
+Program = TypeVar("Program", bound=VertexProgram)
 
 
 class Origin(NamedTuple):
@@ -58,7 +61,7 @@ _origins: WeakKeyDictionary[type, Origin] = (
 )  # as they were when a class was first referred to
 
 
-def reference_of(program: GeneralProgram) -> ProgramReference:
+def reference_of(program: VertexProgram) -> ProgramReference:
     """Refer to a program.
 
     Raises
@@ -95,13 +98,23 @@ def _origin_of(kind: type) -> Origin:
     return Origin(kind.__module__, path, kind.__qualname__, _digest_of(module))
 
 
-class Programs:
-    """Programs of other processes; each module is imported once."""
+class Programs(Generic[Program]):
+    """Programs of other processes; each module is imported once.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    base
+        What their classes are derived from.
+    described
+        What one is called in a sentence: "general program".
+    """
+
+    def __init__(self, base: type[Program], described: str) -> None:
+        self._base = base
+        self._described = described
         self._modules: dict[tuple[str, str], tuple[ModuleType, str]] = {}
 
-    def program(self, reference: tuple[tuple[str, str, str, str], bytes]) -> GeneralProgram:
+    def program(self, reference: tuple[tuple[str, str, str, str], bytes]) -> Program:
         """The program of a `ProgramReference`, which has become plain tuples on its way.
 
         Raises
@@ -121,8 +134,8 @@ class Programs:
                 hint="It was edited meanwhile, or machines have different versions of it. Start again.",
             )
         kind = _found(module, origin.name)
-        if not inspect.isclass(kind) or not issubclass(kind, GeneralProgram):
-            raise InvalidArgument(f"{_file_of(module)} has no general program {origin.name!r}")
+        if not inspect.isclass(kind) or not issubclass(kind, self._base):
+            raise InvalidArgument(f"{_file_of(module)} has no {self._described} {origin.name!r}")
         fields = _PARAMETERS.read([parameters])
         try:
             return kind(**fields)
