@@ -13,6 +13,7 @@ KINDS: Final = {
     "accumulative": f"{__name__}.accumulative.kind",
     "rounds": f"{__name__}.rounds.kind",
     "counting": f"{__name__}.counting.kind",
+    "learning": f"{__name__}.learning.kind",
     "cores": f"{__name__}.cores.kind",
 }
 """Where the object `KIND` of each kind is, by the name that its programs say."""

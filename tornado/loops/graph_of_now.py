@@ -33,7 +33,8 @@ def through_keeper(stream: RecordStream, look: Callable[[MainLoop], _Found]) -> 
             if keeper.error is None or stream.keeper() is None:
                 raise
     raise InvalidArgument(
-        f"the loops on stream {stream.name!r} have failed or were removed", hint="Start a stream again."
+        f"no loop on stream {stream.name!r} keeps its edges: those that did have failed or were removed",
+        hint="Start it on a stream of its own.",
     )
 
 

@@ -89,7 +89,7 @@ class MainLoop:
     ) -> None:
         self.number = number
         self.name = name
-        self.program = program
+        self.program = program = program.reading(stream.points)
         self.kind = kind_of_program(program)
         self.delay_bound = delay_bound
         self.workers = len(hosts)

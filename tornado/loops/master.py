@@ -23,6 +23,7 @@ from ..errors import (
     UnknownStream,
     WorkerLost,
 )
+from ..records.point_schema import Points
 from ..storage import MemoryStore, VersionedStore
 from . import graph_of_now
 from .admission_order import AdmissionOrder
@@ -117,6 +118,7 @@ class Master:
         app: str | None = None,
         beside: Sequence[NewLoop] = (),
         new_stream: str | None = None,
+        points: Points | None = None,
     ) -> MainLoop:
         """Start a main loop.
 
@@ -137,6 +139,8 @@ class Master:
             Loops that begin with a stream of its own: each goes on from its fixed point too, where the snapshot has it.
         new_stream
             What a stream of its own is called in place of the loop's name.
+        points
+            What the points of a stream of its own are declared to be; None: as its program says.
 
         Raises
         ------
@@ -170,9 +174,9 @@ class Master:
                 else:
                     others.append(other)
             if stream is None:
-                loops = self._start(
-                    wanted, others, name if new_stream is None else new_stream, is_undirected=is_undirected
-                )
+                own = self._new_stream(name if new_stream is None else new_stream, self.store)
+                own.points = program.declared_points if points is None else points
+                loops = self._start(wanted, others, own, is_undirected=is_undirected)
             else:
                 loops = [self._start_beside(self._stream_named(stream), wanted)]
             self._enter(loops)
@@ -221,17 +225,16 @@ class Master:
                 self._starting.discard(name)
 
     def _start(
-        self, first: NewLoop, others: Sequence[NewLoop], stream_name: str, *, is_undirected: bool
+        self, first: NewLoop, others: Sequence[NewLoop], stream: RecordStream, *, is_undirected: bool
     ) -> list[MainLoop]:
         """Start loops on a stream of their own; the first one, and those of the others that were not refused."""
         kind_of_program(first.program)
-        if any(stream.name == stream_name for stream in self._streams):
+        if any(other.name == stream.name for other in self._streams):
             raise NameTaken(
-                f"loops read a stream named {stream_name!r} already",
+                f"loops read a stream named {stream.name!r} already",
                 hint="Start this one on it, or give it another name.",
             )
-        stream = self._new_stream(stream_name, self.store)
-        stream.is_undirected = stays_undirected(self.store, stream_name, wanted=is_undirected)
+        stream.is_undirected = stays_undirected(self.store, stream.name, wanted=is_undirected)
         stream.on_full_journal = stream.checkpoint
         stored = stream.stored.newest()
         early = [other for other in others if stored is not None and _has_fixed_point(stored, other)]

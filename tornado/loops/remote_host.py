@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from ..engine import ClusterEngine, error_of
 from ..errors import WorkerLost
+from ..records.point_batch import PointBatch
+from ..records.point_schema import Points
 from ..value_types import Ids, Mask, ValueArray, Worst
 from .host import Admit, Adopt, Cancel, Command, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop
 from .kind import PartPlan
@@ -238,8 +240,12 @@ class RemoteHost:
         """Send a command; from any thread, under the master's lock where order matters."""
         match command:
             case Admit(stream, share) if stream in self._applied:  # not one that could not be restored
-                columns = share.batch.columns().values()
-                self.send(("admit", stream, share.version, share.is_both_ways, share.mentioned, *columns))
+                batch = share.batch
+                points = _fields_of(batch.points) if isinstance(batch, PointBatch) else None
+                columns = batch.columns().values()
+                self.send(
+                    ("admit", stream, share.version, share.is_both_ways, share.mentioned, points, *columns)
+                )
             case Fork():
                 start = self._starts.get(command.loop)
                 if start is None:
@@ -311,3 +317,8 @@ class RemoteHost:
                 self._failures.append((loop, branch, error_of(error)))
             case ("idle",):
                 self._engine.notify()
+
+
+def _fields_of(points: Points) -> tuple[object, ...]:
+    """What a worker needs of a declaration; the names of features it does not."""
+    return points.features, points.sparse, points.value_type.name

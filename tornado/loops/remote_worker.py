@@ -5,13 +5,16 @@ Launchers know this module by its name: `serve` is a worker's life.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import Any, cast
 
 from ..engine import Member, MemberConfig, WireType, described
 from ..errors import InvalidArgument
 from ..records.edge_batch import EdgeBatch
+from ..records.point_batch import PointBatch
+from ..records.point_schema import Points
+from ..records.record_batch import RecordBatch
 from .host import Admit, Adopt, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
 from .kind import Fields, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
@@ -43,8 +46,8 @@ class RemoteWorker:
         """Take a command of `RemoteHost`; on the listener's thread."""
         post, report = self._worker_host.post, self._member.report
         match command:
-            case ("admit", stream, version, is_both_ways, mentioned, *columns):
-                share = Share(version, EdgeBatch(*columns), mentioned, is_both_ways=is_both_ways)
+            case ("admit", stream, version, is_both_ways, mentioned, points, *columns):
+                share = Share(version, _batch_of(points, columns), mentioned, is_both_ways=is_both_ways)
                 post(Admit(stream, share))
             case ("fork", loop, number, kind, fields, fresh, max_iterations, reads_edges):
                 post(
@@ -197,3 +200,11 @@ def serve(config: MemberConfig) -> None:
 def prepare(kind: str, *fields: object) -> None:
     """Load what workers that are forked of this process will need; see `PartPlan.preloaded`."""
     kind_named(kind).preload(*fields)
+
+
+def _batch_of(points: tuple[Any, ...] | None, columns: Sequence[Any]) -> RecordBatch:
+    """The batch that has these columns: of points that are so declared, or of edges."""
+    if points is None:
+        return EdgeBatch(*columns)
+    kind = PointBatch.kind_of(Points(*points))
+    return kind.of_columns(dict(zip(kind.schema.names, columns, strict=True)))

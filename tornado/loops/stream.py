@@ -1,6 +1,6 @@
 """A stream, as its owner holds it: batches are admitted to it in one sequence, and any number of main loops read it.
 
-It has edges, and points where a loop that reads them declares what they are.
+It has edges, and points where it is declared what these are.
 
 The sequencer gives every batch a number and every worker its share, under one lock; a fork is put into the same sequence. So
 "everything up to version v" means the same on every worker and in every loop, whatever each of them is doing (see
@@ -141,6 +141,8 @@ class RecordStream:
     order
         The master's: what must reach every worker in one sequence is posted under it. Held for as long as loops are being
         restored, so who only looks does without it.
+    points
+        What its points are declared to be; None: it has none.
     is_undirected
         Whether every record has come with the same one the other way round.
     reverse
@@ -177,6 +179,7 @@ class RecordStream:
         self.stored = StoredSnapshots(store, name)
         self.numbers = VersionNumbers(store, name)
         self.order = order
+        self.points: Points | None = None
         self.is_undirected = False
         self.reverse = 0
         self.is_both_ways = False
@@ -210,8 +213,8 @@ class RecordStream:
         return list(self._loops.values())
 
     def keeper(self) -> ReadingLoop | None:
-        """The first of its loops that has not failed: through it the graph is looked at."""
-        return next(iter(self.running), None)
+        """The first of its loops that has not failed and reads edges: through it the graph is looked at."""
+        return next((loop for loop in self.running if loop.program.declared_points is None), None)
 
     @property
     def running(self) -> list[ReadingLoop]:
@@ -464,7 +467,11 @@ class RecordStream:
         InvalidArgument
             With the first record that it cannot take; or where the stream has no such points.
         """
-        self._require_declared(batch)
+        if isinstance(batch, PointBatch) and batch.points != self.points:
+            raise InvalidArgument(
+                f"stream {self.name} has {self.points or 'no points'}, and {source} sends {batch.points}",
+                hint="Send them to a stream with that schema.",
+            )
         programs = [program for program in self._programs() if program not in checked]
         for program in programs:
             found = first_refused(program, batch)
@@ -472,19 +479,6 @@ class RecordStream:
                 first, record, reason = found
                 raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
         return [*checked, *programs] if programs else checked
-
-    @property
-    def declared_points(self) -> Points | None:
-        """What its points are declared to be, by the loops that read them; None: it has none."""
-        declared = (loop.program.declared_points for loop in self.loops)
-        return next((points for points in declared if points is not None), None)
-
-    def _require_declared(self, batch: RecordBatch) -> None:
-        if isinstance(batch, PointBatch) and batch.points != self.declared_points:
-            raise InvalidArgument(
-                f"stream {self.name} has {self.declared_points or 'no points'}, and the batch {batch.points}",
-                hint="Start a loop on it that reads such points, or send them to another stream.",
-            )
 
     # Forks, under the order
 

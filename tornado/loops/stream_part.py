@@ -101,7 +101,7 @@ class StreamPart:
     Attributes
     ----------
     graph, points
-        Read by all loops and branches, and changed here only. There are points where a loop has declared them.
+        Read by all loops and branches, and changed here only. There are points where `points_of` was asked for them.
     """
 
     def __init__(self, partition: PartitionMap, worker: int, on_applied: Callable[[int], None]) -> None:
@@ -125,9 +125,6 @@ class StreamPart:
                 RuntimeError("the reverse lists that it was to hear along have ended; start it again")
             )
             return
-        if reader.declared_points is not None and self.points is None:
-            declared, workers, worker = reader.declared_points, self._workers, self._worker
-            self.points = EvolvingPoints(declared, workers=workers, worker=worker)
         self._readers.append(reader)
 
     def leave(self, reader: ReadingPart) -> None:
@@ -140,6 +137,12 @@ class StreamPart:
             if not (isinstance(command, _Record) and command.reader is reader)
         )
         self._wake()
+
+    def points_of(self, declared: Points) -> EvolvingPoints:
+        """Its part of the points, from when somebody wants to read them or the first ones come."""
+        if self.points is None:
+            self.points = EvolvingPoints(declared, workers=self._workers, worker=self._worker)
+        return self.points
 
     def let_go(self, reader: ReadingPart) -> None:
         """Leave, and end the reverse lists if only this loop heard along them; none of its branches may be left."""
@@ -223,8 +226,7 @@ class StreamPart:
         first, stop = share.following, min(share.following + records, len(share.batch))
         mentions = share.records - len(share.batch)
         if isinstance(share.batch, PointBatch):
-            assert self.points is not None  # whoever declared them is here, or was
-            share.following = self.points.apply(share.batch, first, stop)
+            share.following = self.points_of(share.batch.points).apply(share.batch, first, stop)
             self._tell(of_points=True)
         else:
             assert isinstance(share.batch, EdgeBatch)

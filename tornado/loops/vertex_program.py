@@ -76,6 +76,17 @@ class VertexProgram:
         """What the points that it reads are declared to be; None: it reads edges."""
         return None
 
+    def reading(self, points: Points | None) -> Self:
+        """The program as it reads a stream whose points are declared to be these; None: it has no points.
+
+        Raises
+        ------
+        InvalidArgument
+            When it cannot.
+        """
+        del points
+        return self
+
     @property
     def stopped_side(self) -> Side | None:
         """On which side of the exact values those of a stopped branch are (see `certificate`); None: that is not known."""

@@ -10,7 +10,7 @@ there are nor on who is done first. The children of node (level, residue) are th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -82,8 +82,12 @@ class Partial(NamedTuple):
     total: NDArray[np.float64]
 
 
-def partial_sums(work: ShardWork, asked: Round, shards: Collection[int]) -> list[Partial]:
-    """Return the sums over some shards, by the largest subtrees that have no others.
+class Stopped(Exception):
+    """Thrown into a method where it waits for sums: it is to return at once, with the best that it has."""
+
+
+def summing(work: ShardWork, asked: Round, shards: Collection[int]) -> Iterator[list[Partial] | None]:
+    """Sum over some shards: None after each of them, and then the sums by the largest subtrees that have no others.
 
     Parameters
     ----------
@@ -93,25 +97,33 @@ def partial_sums(work: ShardWork, asked: Round, shards: Collection[int]) -> list
     width, owned = work.width(asked), frozenset(shards)
     found: list[Partial] = []
 
-    def total_of(level: int, residue: int) -> NDArray[np.float64]:
+    def total_of(level: int, residue: int) -> Generator[None, None, NDArray[np.float64]]:
         if level == _LEVELS:
             total = np.zeros(width)
             work.add(asked, residue, total)
+            yield
             return total
-        total = total_of(level + 1, residue)
-        total += total_of(level + 1, residue + (1 << level))
+        total = yield from total_of(level + 1, residue)
+        total += yield from total_of(level + 1, residue + (1 << level))
         return total
 
-    def go_down(level: int, residue: int) -> None:
+    def go_down(level: int, residue: int) -> Generator[None, None, None]:
         below = range(residue, SHARDS, 1 << level)
         if owned.issuperset(below):
-            found.append(Partial(level, residue, total_of(level, residue)))
+            total = yield from total_of(level, residue)
+            found.append(Partial(level, residue, total))
         elif not owned.isdisjoint(below):
-            go_down(level + 1, residue)
-            go_down(level + 1, residue + (1 << level))
+            yield from go_down(level + 1, residue)
+            yield from go_down(level + 1, residue + (1 << level))
 
-    go_down(0, 0)
-    return found
+    yield from go_down(0, 0)
+    yield found
+
+
+def partial_sums(work: ShardWork, asked: Round, shards: Collection[int]) -> list[Partial]:
+    """Return the sums over some shards, at once."""
+    found = [partials for partials in summing(work, asked, shards) if partials is not None]
+    return found[0]
 
 
 def joined(partials: Iterable[Partial]) -> NDArray[np.float64]:

@@ -1,0 +1,169 @@
+"""Loops that learn: exact answers for the points of their version, on any number of workers, engine and delay bound."""
+
+import numpy as np
+import pytest
+
+from tests.kinds.learning.programs import MeanOfFeatures
+from tests.query.conftest import eventually
+from tornado.errors import InvalidArgument, NotSupported
+from tornado.loops import Master
+from tornado.loops.statistics import BranchState
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.point_batch import PointBatch
+from tornado.records.point_schema import Points
+
+TIMEOUT_S = 60
+POINTS = Points(features=3)
+
+
+class Stream:
+    """Points that come, go and are replaced at random, and a plain model of them."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+        self.model = {}
+
+    def batch(self, size=200):
+        random = self.random
+        ids = random.integers(0, 500, size) * 7919
+        features, weights = random.normal(3.0, 1.0, (size, 3)), random.uniform(0.5, 2.0, size)
+        ops = random.choice(["+", "-", "="], size, p=[0.6, 0.3, 0.1]).tolist()
+        for row, (identity, op) in enumerate(zip(ids.tolist(), ops, strict=True)):
+            if op == "-":
+                self.model.pop(identity, None)
+            else:
+                self.model[identity] = (weights[row], features[row])
+        return PointBatch.of(POINTS, ids=ids, features=features, weights=weights, op=ops)
+
+    def mean(self):
+        weights = np.array([weight for weight, _ in self.model.values()])
+        return weights @ np.array([features for _, features in self.model.values()]) / weights.sum()
+
+
+@pytest.fixture(params=["threads", "processes"])
+def master_of(request):
+    opened = []
+
+    def make(workers):
+        opened.append(Master(workers=workers, engine=request.param))
+        return opened[-1]
+
+    yield make
+    for master in opened:
+        master.close()
+
+
+def answer(branch):
+    assert branch.wait(TIMEOUT_S)
+    assert branch.error is None
+    assert branch.state is BranchState.CONVERGED
+    assert branch.certificate == {"kind": "exact"}
+    ids, values = branch.values().arrays()
+    assert ids.tolist() == [0, 1, 2]
+    return values
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("delay_bound", [1, 4, None])
+def test_each_answer_is_of_the_points_of_its_version(master_of, workers, delay_bound):
+    master, stream = master_of(workers), Stream(seed=workers)
+    loop = master.start(MeanOfFeatures(points=POINTS), "mean", delay_bound)
+    branches = []
+    for number in range(12):
+        loop.admit(stream.batch(), "points", 200 * (number + 1))
+        branches.append((loop.fork(), stream.mean(), number + 1))
+    for branch, mean, version in branches:
+        assert answer(branch) == pytest.approx(mean, rel=1e-13)
+        assert branch.snapshot.version == version
+        branch.release()
+    assert loop.wait_idle(TIMEOUT_S)
+    found = loop.approximation().arrays()[1]
+    assert found == pytest.approx(stream.mean(), rel=0.3)
+    assert loop.statistics().vertices == len(stream.model)
+    assert loop.statistics().iteration > 0
+
+
+def test_an_answer_has_the_same_bits_on_any_number_of_workers(master_of):
+    found = set()
+    for workers in (1, 2, 3):
+        stream, loop = Stream(seed=5), master_of(workers).start(MeanOfFeatures(points=POINTS), "mean")
+        for number in range(4):
+            loop.admit(stream.batch(), "points", 200 * (number + 1))
+        found.add(answer(loop.fork()).tobytes())
+    assert len(found) == 1
+
+
+def test_a_branch_that_is_stopped_or_has_no_rounds_left_says_so(master_of):
+    loop = master_of(2).start(MeanOfFeatures(points=POINTS), "mean")
+    loop.admit(Stream(seed=1).batch(), "points", 200)
+    assert loop.wait_idle(TIMEOUT_S)
+    for most in (0, 1, 2):
+        branch = loop.fork(max_iterations=most)
+        assert branch.wait(TIMEOUT_S)
+        assert branch.state is BranchState.STOPPED
+        assert branch.certificate == {"kind": "none"}
+        if not most:
+            assert branch.values().arrays()[1].tobytes() == loop.approximation().arrays()[1].tobytes()
+    endless = loop.fork({"rounds": 1 << 40})
+    endless.stop()
+    assert endless.wait(TIMEOUT_S)
+    assert endless.state is BranchState.STOPPED
+    cancelled = loop.fork({"rounds": 1 << 40})
+    cancelled.cancel()
+    assert answer(loop.fork()) is not None
+
+
+def test_several_loops_learn_from_one_stream_which_may_have_edges_too(master_of):
+    from apps.bfs import BreadthFirstSearch
+
+    master, stream = master_of(2), Stream(seed=3)
+    hops = master.start(BreadthFirstSearch(source=1), "hops", points=POINTS)
+    hops.admit(EdgeBatch.of([1, 2], [2, 3]), "edges", 2)
+    hops.admit(stream.batch(), "points", 200)  # before anybody learns from them
+    first = master.start(MeanOfFeatures(), "first", stream="hops")
+    hops.admit(stream.batch(), "points", 400)
+    second = master.start(MeanOfFeatures(rounds=1), "second", 1, stream="hops")
+    for loop in (first, second):
+        assert answer(loop.fork()) == pytest.approx(stream.mean(), rel=1e-13)
+    branch = hops.fork()
+    assert branch.wait(TIMEOUT_S)
+    assert branch.values().arrays()[1].tolist() == [0, 1, 2]
+    master.remove("first")
+    hops.admit(stream.batch(), "points", 600)
+    assert answer(second.fork()) == pytest.approx(stream.mean(), rel=1e-13)
+    with pytest.raises(
+        NotSupported, match="runs MeanOfFeatures, a program that learns, of which no snapshots are stored"
+    ):
+        hops.checkpoint()
+
+
+def test_what_a_branch_has_found_is_adopted(master_of):
+    loop, stream = master_of(2).start(MeanOfFeatures(points=POINTS), "mean"), Stream(seed=2)
+    loop.admit(stream.batch(), "points", 200)
+    assert loop.wait_idle(TIMEOUT_S)
+    branch = loop.fork()
+    exact = answer(branch)
+    loop.adoption.adopt(branch)
+    eventually(lambda: np.abs(loop.approximation().arrays()[1] - exact).max() < 1e-12)
+    branch.release()
+
+
+def test_points_that_are_not_those_of_the_stream_are_refused():
+    with Master() as master:
+        with pytest.raises(InvalidArgument, match="its stream does not say what these are"):
+            master.start(MeanOfFeatures(), "mean")
+        loop = master.start(MeanOfFeatures(), "mean", points=POINTS)
+        for other in (
+            Points(features=4),
+            Points(features=3, sparse=True),
+            Points(features=3, dtype="float32"),
+        ):
+            with pytest.raises(InvalidArgument, match="stream mean has Points.features=3"):
+                loop.admit(PointBatch.of(other, ids=[1], op="-"), "points", 1)
+        with pytest.raises(InvalidArgument, match="is for Points.features=4"):
+            master.start(MeanOfFeatures(points=Points(features=4)), "other", stream="mean")
+        from apps.bfs import BreadthFirstSearch
+
+        hops = master.start(BreadthFirstSearch(source=1), "hops")
+        with pytest.raises(InvalidArgument, match="stream hops has no points, and points sends Points"):
+            hops.admit(Stream(seed=1).batch(), "points", 200)

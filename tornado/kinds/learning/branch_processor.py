@@ -1,0 +1,242 @@
+"""A branch of a program that learns, on one worker: the first one asks rounds, all answer for their shards at a version of the points.
+
+Between two rounds every worker waits for the coordinator, so nothing depends on who is faster, and the sums not on how many they are
+(`rounds.py`). A round is asked at timestamp 2n and answered at 2n + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...loops.loop_operator import NEVER, LoopOperator
+from ...loops.part import PartStatistics
+from ...loops.values import ColumnValues
+from ...points import EvolvingPoints
+from ...timely import Scope
+from ..session_processor import Letter
+from .program import LearningProgram, Parameters
+from .rounds import Finished, Method, Partial, Round, ShardWork, Stopped, joined, summing
+from .spoken import RoundLetter
+
+_COORDINATOR = 0
+
+
+class LearningBranch:
+    """See the module, `BranchPart` and `ForkedPart`.
+
+    Parameters
+    ----------
+    number
+        Of the fork.
+    program
+        With the parameters of the branch.
+    fresh
+        Begin with the parameters that every loop begins with.
+    max_iterations
+        How many rounds may be asked; of none it ends with what the main loop has.
+
+    Attributes
+    ----------
+    lease
+        Of its version of the points; None: it has none, or it is over.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        program: LearningProgram,
+        worker: int,
+        workers: int,
+        fresh: bool,
+        max_iterations: int | None,
+    ) -> None:
+        self.number = number
+        self.worker = worker
+        self.workers = workers
+        self.operator: LoopOperator[RoundLetter] = LoopOperator(worker, workers)
+        self.lease: int | None = None
+        self.first_iteration = 0
+        self.is_recorded = False
+        self.is_started = False
+        self.is_cancelled = False
+        self._program = program
+        self._fresh = fresh
+        self._rounds_left = max_iterations
+        self._rounds = 0
+        self._is_stopping = False
+        self._method: Method | None = None  # of the coordinator
+        self._work: ShardWork
+        self._points: EvolvingPoints
+        self._summing: Iterator[list[Partial] | None] | None = None  # what is left to do of a round
+        self._said: list[Partial] = []
+        self._speakers = 0
+        self._parameters: Parameters | None = None
+        self._finished: Finished | None = None
+
+    def build(self, scope: Scope) -> None:
+        """See `BranchPart`."""
+        self.operator.build(scope, self.step)
+
+    # The cut
+
+    def record(self, points: EvolvingPoints, parameters: Parameters | None, iteration: int) -> None:
+        """Lease the version of the points after the last records applied, and keep the parameters, where the main loop has them here."""
+        self.lease, version = points.lease()
+        self.first_iteration = iteration
+        self._points = points
+        self._work = self._program.work(points, version)
+        if parameters is not None:
+            self._parameters = self._program.begin() if self._fresh else parameters
+        self.is_recorded = True
+
+    def keep(self, letter: Letter, timestamp: int) -> None:
+        """See `ForkedPart`: a step that was under way is of no use to a method."""
+
+    def cut_is_complete(self, markers: tuple[Letter, ...]) -> None:
+        """See `ForkedPart`: the coordinator begins; others are asked."""
+        del markers
+        self.is_started = True
+        if self.worker == _COORDINATOR:
+            assert self._parameters is not None
+            self._method = self._program.method(self._parameters)
+        self.operator.activate()
+
+    # Working
+
+    def step(self) -> None:
+        """Take in what has come, and go on with the round; give the token up when nothing is to come of this worker."""
+        if not self.is_started:
+            return  # a round that was asked already waits in the inlet
+        self.operator.pull(self._take)
+        if self._method is not None and self._summing is None and not self._rounds:
+            self._ask(first=True)
+        if self._summing is not None:
+            said = next(self._summing)
+            if said is None:
+                self.operator.activate()
+                return
+            self._summing = None
+            self._answer(said)
+        if self._method is None and self._summing is None:
+            self.operator.move_token(NEVER, stays=False)
+
+    def _take(self, letter: RoundLetter, timestamp: int) -> None:
+        del timestamp
+        if letter.finished is not None:
+            self._end(letter.finished)
+        elif letter.asked is not None:
+            self._begin(letter.asked)
+        else:
+            self._hear(letter.partials)
+
+    def _begin(self, asked: Round) -> None:
+        self._rounds += 1
+        self._summing = summing(self._work, asked, self._points.shards)
+        self.operator.activate()
+
+    def _answer(self, said: list[Partial]) -> None:
+        if self.worker == _COORDINATOR:
+            self._hear(tuple(said))
+        else:
+            self.operator.send(_COORDINATOR, RoundLetter(self.worker, partials=tuple(said)))
+
+    def _hear(self, partials: tuple[Partial, ...]) -> None:
+        """Of the coordinator: take in the sums of a worker, and go on when it has those of all."""
+        self._said += partials
+        self._speakers += 1
+        if self._speakers == self.workers:
+            said, self._said, self._speakers = self._said, [], 0
+            self._ask(joined(said))
+
+    def _ask(self, total: NDArray[np.float64] | None = None, *, first: bool = False) -> None:
+        method = self._method
+        assert method is not None
+        is_over = self._is_stopping or self.is_cancelled or self._rounds_left == 0
+        try:
+            if first:
+                asked = next(method)
+                if is_over:
+                    asked = method.throw(Stopped())
+            else:
+                assert total is not None
+                asked = method.send(total)
+                if is_over:
+                    asked = method.throw(Stopped())
+        except StopIteration as ended:
+            finished: Finished = ended.value
+            self.operator.send_to_others(RoundLetter(self.worker, finished=replace(finished, parameters={})))
+            self._end(finished)
+            return
+        if self._rounds_left is not None:
+            self._rounds_left -= 1
+        self.operator.move_token(2 * self._rounds, stays=True)
+        self.operator.send_to_others(RoundLetter(self.worker, asked=asked))
+        self._begin(asked)
+
+    def _end(self, finished: Finished) -> None:
+        self._finished = finished
+        self._method = None
+        if self._parameters is not None:
+            self._parameters = finished.parameters
+
+    # What anybody may ask, from any thread
+
+    @property
+    def is_converged(self) -> bool:
+        """See `BranchPartView`."""
+        return self._finished is not None and self._finished.is_converged
+
+    @property
+    def findings(self) -> Mapping[str, float]:
+        """See `BranchPartView`: the coordinator's."""
+        if self._finished is None or self.worker != _COORDINATOR:
+            return {}
+        return self._finished.findings
+
+    @property
+    def reusable(self) -> Parameters | None:
+        """See `BranchPartView`: what the coordinator has found."""
+        return self._parameters
+
+    def progress(self) -> PartStatistics:
+        """See `PartView`: an iteration is a round."""
+        return PartStatistics(self.first_iteration + self._rounds, self._rounds, 0)
+
+    def statistics(self) -> PartStatistics:
+        """See `PartView`."""
+        return self.progress()
+
+    def history(self) -> NDArray[np.float64]:
+        """See `PartView`."""
+        done = self.progress()
+        return np.array([[done.iteration if done.updates else -1, done.updates, 0, 0]], np.float64)
+
+    def held_values(self) -> ColumnValues:
+        """See `PartView`: of the parameters, which the first worker has."""
+        if self._parameters is None:
+            return ColumnValues(np.empty(0, np.int64), np.empty(0))
+        return ColumnValues(*self._program.values(self._parameters))
+
+    # Ending
+
+    def limit(self, iteration: int) -> None:
+        """See `BranchPart`: it counts its rounds from the first one."""
+
+    def stop(self) -> None:
+        """See `BranchPart`: the method ends with the best that it has."""
+        self._is_stopping = True
+
+    def cancel(self) -> None:
+        """See `BranchPart`."""
+        self.is_cancelled = True
+
+    def free(self) -> None:
+        """Let go of what takes memory, when this is over and nobody reads it any more."""
+        for name in ("_points", "_work", "_method", "_summing"):
+            self.__dict__.pop(name, None)
+        self._said.clear()

@@ -1,0 +1,208 @@
+"""The main loop of a program that learns, on one worker: data shards and parameter block in plain sessions, beside others on a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from ...graph import PartitionMap
+from ...loops.forks import Forks
+from ...loops.part import BranchPart, PartStatistics, Traffic
+from ...loops.stream_part import StreamPart
+from ...loops.values import ColumnValues
+from ...protocol.messages import AddEdge, Input, Touch
+from ...timely import Scope
+from ..session_processor import HOPS, Letter, SessionProcessor
+from ..stream_reading import ReadsStream
+from .branch_processor import LearningBranch
+from .program import LearningProgram, Parameters
+from .spoken import Spoken
+from .vertices import LearningVertices, edges_of, owner_of
+
+_MOST_WAITING = 1 << 15  # points that no step has used; others wait until then
+_COORDINATOR = 0
+
+
+class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertices]):
+    """See the module, `ReadingPart` and `AdoptingMain`. An iteration is a step of the block, or what shards made of one.
+
+    Parameters
+    ----------
+    program
+        Which knows what its points are.
+    on_applied
+        Called with the number of records that were applied.
+    stream
+        What it reads, where other loops read it already; None: a new one.
+    """
+
+    def __init__(
+        self,
+        *,
+        program: LearningProgram,
+        delay_bound: int | None,
+        worker: int,
+        workers: int,
+        on_applied: Callable[[int], None],
+        stream: StreamPart | None,
+    ) -> None:
+        SessionProcessor.__init__(
+            self,
+            delay_bound=delay_bound,
+            worker=worker,
+            workers=workers,
+            owner=lambda vertex: owner_of(vertex, workers),
+        )
+        self.stream = StreamPart(PartitionMap.even(workers), worker, on_applied) if stream is None else stream
+        self.graph = self.stream.graph
+        self.points = self.stream.points_of(program.declared)
+        self.program = program
+        self.declared_points = program.declared
+        self.branches = []
+        self._forks = Forks(self.operator, marker=self._marker_of, deliver=self._accept)
+        self._shards = program.data_shards(self.points)
+        self._block = program.parameter_block() if worker == _COORDINATOR else None
+        begin = Spoken(0, is_asking=True, arrays=program.begin())
+        vertices = LearningVertices(
+            title=type(program).__name__,
+            worker=worker,
+            workers=workers,
+            shards=self._shards,
+            block=self._block,
+            begin=begin,
+        )
+        self._begin(vertices, 0)
+
+    def build(self, scope: Scope) -> None:
+        """Put it into a new dataflow, and have it hear of every change of the stream from now on."""
+        SessionProcessor.build(self, scope)
+        for producer, consumer in edges_of(self.workers):
+            if self.owns(consumer):
+                self._tell(Input(0, AddEdge(producer, consumer, None)))
+        self.stream.join(self)
+        self.operator.activate()
+
+    def _step(self) -> None:
+        self.operator.pull(self._forks.take)
+        more = self.stream.obey(self)
+        self._flush()
+        moved = self._move_token(stays=True)
+        self._inform()
+        started = self._start()
+        self._flush()
+        moved = self._move_token(stays=True) or moved
+        if started or moved or (more and not self.is_behind()):
+            self.operator.activate()
+
+    # The stream
+
+    def activate(self) -> None:
+        """Have `step` called soon."""
+        self.operator.activate()
+
+    def stop_scans(self) -> None:
+        """See `ReadingPart`: nothing of a graph is read."""
+
+    def hear(self) -> None:
+        """Note which points came and went, and have a step made of them."""
+        deltas = self.points.deltas()
+        if len(deltas):
+            self._shards.hear(deltas)
+            self._touch(self.worker)
+
+    def is_behind(self) -> bool:
+        """See `ReadingPart`."""
+        return self._shards.waiting > _MOST_WAITING
+
+    def _touch(self, vertex: int) -> None:
+        # The first iteration that begins at the token or later.
+        iteration = self.session.first_iteration - (-self.operator.timestamp // HOPS)
+        self._tell(Input(iteration, Touch(vertex, None)))
+        self.operator.activate()
+
+    # What anybody may ask, from any thread
+
+    def traffic(self) -> Traffic:
+        """See `MainPartView`."""
+        received = self.bundles_received  # first: a receipt that follows shows as one that is missing
+        is_idle = (
+            not self._is_stepping
+            and not self.stream.has_commands
+            and not self._forks.is_holding
+            and self.session.is_at_rest()
+        )
+        return Traffic(is_idle, received, self.bundles_sent)
+
+    def statistics(self) -> PartStatistics:
+        """See `PartView`: its vertices are points."""
+        points = self.points.statistics()
+        return replace(
+            self.progress(),
+            pending=self._shards.waiting,
+            vertices=points.points,
+            missing_removals=points.missing_removals,
+            size_bytes=points.size_bytes,
+        )
+
+    def held_values(self) -> ColumnValues:
+        """See `PartView`: of the parameters, which the first worker has."""
+        if self._block is None:
+            return ColumnValues(np.empty(0, np.int64), np.empty(0), is_final=False)
+        return ColumnValues(*self.program.values(self._block.parameters), is_final=False)
+
+    # Branches
+
+    def record(self, branch: LearningBranch) -> None:
+        """Record this worker's state for a branch: a version of the points, and on the first worker the parameters."""
+        self._flush()
+        parameters = None if self._block is None else self._block.parameters
+        branch.record(self.points, parameters, self.iteration)
+        self.branches.append(branch)
+        self._forks.record(branch)
+
+    def fork(
+        self, *, number: int, arguments: tuple[object, ...], fresh: bool, max_iterations: int | None
+    ) -> LearningBranch:
+        """See `MainPart`."""
+        (program,) = cast("tuple[LearningProgram]", arguments)
+        return LearningBranch(
+            number=number,
+            program=program,
+            worker=self.worker,
+            workers=self.workers,
+            fresh=fresh,
+            max_iterations=max_iterations,
+        )
+
+    def forget(self, branch: BranchPart) -> None:
+        """End the lease of a branch that is over."""
+        branch = cast("LearningBranch", branch)
+        if branch in self.branches:
+            self.branches.remove(branch)
+        if branch.lease is not None:
+            self.points.release(branch.lease)
+            branch.lease = None
+
+    def take_back(self, reusable: object) -> None:
+        """See `MainPart`: a branch leaves nothing that another could use."""
+
+    def adopt(self, found: object | None) -> None:
+        """See `AdoptingMain`: the block goes on from the parameters that a branch has found."""
+        if self._block is not None and found is not None:
+            self._block.take(cast("Parameters", found))
+            self._touch(self.workers)
+
+    def _marker_of(self, fork: int) -> Letter:
+        return Letter(self.worker, marker=fork, iteration=self.iteration)
+
+    # Leaving
+
+    def free(self) -> None:
+        """Let go of what takes memory, when this is over and nobody reads it any more."""
+        self.stream.let_go(self)
+        SessionProcessor.free(self)
+        for name in ("graph", "points", "stream", "_shards", "_block"):
+            self.__dict__.pop(name, None)
