@@ -16,6 +16,10 @@ HALF = np.uint64(32)
 ONE = np.uint64(1)
 PRODUCT_MASK = np.uint64((1 << 9) - 1)  # the bits of a product that are below what decides
 TENS = 10.0 ** np.arange(23)
+BIAS = 1023
+TWOS = np.ldexp(
+    1.0, np.arange(2 * BIAS + 1) - BIAS - 52
+)  # what the whole mantissa of a number is multiplied by
 
 
 @nb.njit(cache=True)
@@ -41,34 +45,32 @@ def leading_zeros(bits):
 
 
 @nb.njit(cache=True)
-def nearest(digits, exponent, powers, scratch):
+def nearest(digits, exponent, powers):
     """The float64 nearest to ``digits * 10**exponent``; -1 where it is not decided here: near the ends of the range.
 
     Parameters
     ----------
     digits : uint64
         Not 0.
-    powers : uint64[n, 2]
+    powers : uint64[2 n]
         See `powers_of_five`.
-    scratch : uint64[1]
-        Written.
     """
     if exponent < FIRST_POWER or exponent > LAST_POWER:
         return -1.0
     shift = leading_zeros(digits)
     digits <<= np.uint64(shift)
     row = exponent - FIRST_POWER
-    high, low = multiply(digits, powers[row, 0])
+    high, low = multiply(digits, powers[2 * row])
     if high & PRODUCT_MASK == PRODUCT_MASK:
-        more, _ = multiply(digits, powers[row, 1])
+        more, _ = multiply(digits, powers[2 * row + 1])
         low += more
         if more > low:
             high += ONE
     upper = np.int64(high >> np.uint64(63))
     cut = np.uint64(upper + 9)
     mantissa = high >> cut
-    power = (((152170 + 65536) * exponent) >> 16) + 63 + upper - shift + 1023
-    if power <= 0 or power >= 0x7FE:
+    power = (((152170 + 65536) * exponent) >> 16) + 63 + upper - shift + BIAS
+    if power <= 0 or power >= 2 * BIAS:
         return -1.0
     # Half way between two numbers: the even one.
     if low <= ONE and -4 <= exponent <= 23 and (mantissa & np.uint64(3)) == ONE and mantissa << cut == high:
@@ -77,12 +79,11 @@ def nearest(digits, exponent, powers, scratch):
     if mantissa >= np.uint64(1 << 53):
         mantissa = np.uint64(1 << 52)
         power += 1
-    scratch[0] = (mantissa & ~np.uint64(1 << 52)) | (np.uint64(power) << np.uint64(52))
-    return scratch.view(np.float64)[0]
+    return np.float64(np.int64(mantissa)) * TWOS[power]
 
 
 @nb.njit(cache=True)
-def read_number(data, at, stop, powers, scratch):
+def read_number(data, at, stop, powers):
     """The number that begins at a place: where it ends, and its value; -1 where only Python should look.
 
     Parameters
@@ -146,11 +147,11 @@ def read_number(data, at, stop, powers, scratch):
         exponent += -written if is_small else written
     value = 0.0
     if digits <= EXACT and -22 <= exponent <= 22:
-        value = np.float64(digits)
+        value = np.float64(np.int64(digits))
         value = value / TENS[-exponent] if exponent < 0 else value * TENS[exponent]
     elif digits != np.uint64(0):
-        value = nearest(digits, exponent, powers, scratch)
+        value = nearest(digits, exponent, powers)
         # What was cut off lies between these digits and the next.
-        if value < 0.0 or (is_cut and nearest(digits + ONE, exponent, powers, scratch) != value):
+        if value < 0.0 or (is_cut and nearest(digits + ONE, exponent, powers) != value):
             return -1, 0.0
     return at, -value if negative else value

@@ -30,7 +30,7 @@ from .parsed import ParsedPoints
 from .point_assembly import PointFields, assemble_points, most_records
 from .point_layout import PointFormat, PointLayout
 from .point_record import ParsedPoint, beyond_width, sparse_values
-from .point_tokenizer import OPERATION_CODES, OPERATION_WORDS, point_text_module, powers_of_five
+from .point_tokenizer import OPERATION_CODES, OPERATION_WORDS, point_text_module, text_columns
 from .text import MAX_RECORDS, LineParser, batches_of_lines
 from .tokenizer import find_lines
 
@@ -201,7 +201,7 @@ def libsvm_width(
     ):
         data = np.frombuffer(block, np.uint8)
         starts, stops, _, _ = find_lines(data, 1, max_line_bytes, True)
-        found = int(point_text_module().greatest_index(data, starts, stops, max_line_bytes))
+        found = int(point_text_module().greatest_index(text_columns(data), starts, stops, max_line_bytes))
         greatest = max(greatest, found)
     return greatest
 
@@ -212,7 +212,7 @@ def parse_point_lines(
     """Parse data lines of a CSV that were found already; see `csv_points`."""
     fields = PointFields.for_records(len(lines), layout.points, has_ids=layout.has_ids)
     point_text_module().parse_point_lines(
-        np.frombuffer(lines.block, np.uint8),
+        text_columns(np.frombuffer(lines.block, np.uint8)),
         lines.starts,
         lines.stops,
         layout.separator,
@@ -221,7 +221,6 @@ def parse_point_lines(
         OPERATION_WORDS,
         OPERATION_CODES,
         layout.max_line_bytes,
-        powers_of_five(),
         fields.ids,
         fields.label,
         fields.weight,
@@ -245,12 +244,11 @@ def parse_libsvm_lines(
     room = size_bytes // _ENTRY_BYTES + 1
     fields = PointFields.for_records(len(lines), points, has_ids=False, room=room)
     point_text_module().parse_libsvm_lines(
-        np.frombuffer(lines.block, np.uint8),
+        text_columns(np.frombuffer(lines.block, np.uint8)),
         lines.starts,
         lines.stops,
         points.features,
         lines.limit,
-        powers_of_five(),
         fields.label,
         fields.begins,
         fields.indices,

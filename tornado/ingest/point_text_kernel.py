@@ -1,8 +1,11 @@
 """Lines of points, parsed where the result is beyond doubt; a line that is not is left to the definition in Python."""
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
 
+from ..columns import Uint8s, Uint64s
 from .number_kernel import read_number
 from .tokenizer import _field, _has_more, _integer, _is_utf8, _operation
 
@@ -15,6 +18,21 @@ OPERATION = -3
 MOST_INDEX = (1 << 31) - 1
 
 
+class TextColumns(NamedTuple):
+    """What kernels read texts by.
+
+    Attributes
+    ----------
+    data
+        The text.
+    powers
+        See `powers_of_five`.
+    """
+
+    data: Uint8s
+    powers: Uint64s
+
+
 @nb.njit(cache=True)
 def is_blank(byte, separator):
     """Whether a byte is a blank that separates nothing."""
@@ -22,7 +40,7 @@ def is_blank(byte, separator):
 
 
 @nb.njit(cache=True)
-def read_field(data, at, stop, separator, powers, scratch):
+def read_field(data, at, stop, separator, powers):
     """A field that is a number: where the next one begins, and its value, which is NaN where the field is empty.
 
     The place is -1 where only Python should look at the line, and -2 - place where only at the field, which is no number.
@@ -30,7 +48,11 @@ def read_field(data, at, stop, separator, powers, scratch):
     begin = at
     while at < stop and is_blank(data[at], separator):
         at += 1
-    end, value = read_number(data, at, stop, powers, scratch)
+    is_quoted = separator != 0 and at < stop and data[at] == 34
+    at += 1 if is_quoted else 0
+    end, value = read_number(data, at, stop, powers)
+    if end >= 0 and is_quoted:
+        end = end + 1 if end < stop and data[end] == 34 else -1
     if end >= 0:
         if separator == 0:
             if end == stop or is_blank(data[end], 0):
@@ -43,23 +65,20 @@ def read_field(data, at, stop, separator, powers, scratch):
     low, high, after = _field(data, begin, stop, separator)
     if low < 0:
         return -1, 0.0
-    if low == high:
-        return after, np.nan
-    end, value = read_number(data, low, high, powers, scratch)
-    return (after if end == high else -2 - after), value
+    return (after if low == high else -2 - after), np.nan
 
 
 @nb.njit(cache=True, nogil=True)
 def parse_point_lines(
-    data, starts, stops, separator, roles, string_ids, words, codes, limit, powers,
+    text, starts, stops, separator, roles, string_ids, words, codes, limit,
     ids, label, weight, op, spans, features, status,
 ):  # fmt: skip
     """Parse lines of dense points.
 
     Parameters
     ----------
-    data : uint8[n]
-        A block.
+    text : TextColumns
+        A block, and what numbers are read by.
     starts, stops : int64[k]
         Where its data lines are.
     separator : int
@@ -72,8 +91,6 @@ def parse_point_lines(
         The words of operations, the first byte lowest, and what they mean.
     limit : int
         The longest line that is looked at.
-    powers : uint64[p, 2]
-        See `powers_of_five`.
     ids, label, weight, op : int64[k], float64[k], float64[k], int8[k]
         Written.
     spans : int64[k, 2]
@@ -83,7 +100,7 @@ def parse_point_lines(
     status : int8[k]
         Written: SURE or DOUBTFUL.
     """
-    scratch = np.empty(1, np.uint64)
+    data, powers = text.data, text.powers
     for line in range(starts.size):
         status[line] = DOUBTFUL
         at, stop = starts[line], stops[line]
@@ -106,7 +123,7 @@ def parse_point_lines(
                     break
                 continue
             if role >= WEIGHT:
-                at, value = read_field(data, at, stop, separator, powers, scratch)
+                at, value = read_field(data, at, stop, separator, powers)
                 if at == -1:
                     code = 0
                     break
@@ -156,12 +173,12 @@ def parse_point_lines(
 
 
 @nb.njit(cache=True, nogil=True)
-def parse_libsvm_lines(data, starts, stops, width, limit, powers, label, begins, indices, values, status):
+def parse_libsvm_lines(text, starts, stops, width, limit, label, begins, indices, values, status):
     """Parse lines of sparse points, ``label index:value …``.
 
     Parameters
     ----------
-    data, starts, stops, limit, powers, status
+    text, starts, stops, limit, status
         As in `parse_point_lines`.
     width : int
         The greatest index; the least is 1.
@@ -172,7 +189,7 @@ def parse_libsvm_lines(data, starts, stops, width, limit, powers, label, begins,
     indices, values : int32[room], float32[room] or float64[room]
         Written: indices from 0, and values. Room is a quarter of the bytes of the block, and one.
     """
-    scratch = np.empty(1, np.uint64)
+    data, powers = text.data, text.powers
     count = 0
     begins[0] = 0
     for line in range(starts.size):
@@ -183,7 +200,7 @@ def parse_libsvm_lines(data, starts, stops, width, limit, powers, label, begins,
             continue
         while at < stop and is_blank(data[at], 0):
             at += 1
-        at, value = read_number(data, at, stop, powers, scratch)
+        at, value = read_number(data, at, stop, powers)
         if at < 0 or (at < stop and not is_blank(data[at], 0) and data[at] != 35):
             continue
         label[line] = value
@@ -219,7 +236,7 @@ def parse_libsvm_lines(data, starts, stops, width, limit, powers, label, begins,
                 at += 1
             if at in (low, stop) or data[at] != 58 or index <= before or index > width:
                 break
-            at, value = read_number(data, at + 1, stop, powers, scratch)
+            at, value = read_number(data, at + 1, stop, powers)
             if at < 0 or (at < stop and not is_blank(data[at], 0) and data[at] != 35):
                 break
             values[found] = value
@@ -231,14 +248,15 @@ def parse_libsvm_lines(data, starts, stops, width, limit, powers, label, begins,
 
 
 @nb.njit(cache=True, nogil=True)
-def greatest_index(data, starts, stops, limit):
+def greatest_index(text, starts, stops, limit):
     """The greatest index of lines ``label index:value …``, 0 where there is none: digits before a colon, outside comments.
 
     Parameters
     ----------
-    data, starts, stops, limit
+    text, starts, stops, limit
         As in `parse_point_lines`; longer lines are left out, as they are rejected.
     """
+    data = text.data
     greatest = 0
     for line in range(starts.size):
         at, stop = starts[line], stops[line]

@@ -11,9 +11,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..columns import addresses_of
 from ..kernel_modules import load_module, module_text
 from ..records.operations import OPERATIONS
 from . import number_kernel, point_text_kernel, tokenizer
+from .point_text_kernel import TextColumns
 
 _SHARED: Final = frozenset({"_field", "_has_more", "_integer", "_is_utf8", "_operation"})
 _PARTS: Final = [number_kernel, point_text_kernel]
@@ -26,7 +28,14 @@ OPERATION_CODES: Final = np.array(list(OPERATIONS.values()), np.int8)
 @cache
 def point_text_module() -> ModuleType:
     """The kernels, from disk where they were compiled before."""
-    return load_module(module_text("the tokenizer of points", _PARTS, {}, functions=_shared_text()))
+    return load_module(
+        module_text("the tokenizer of points", _PARTS, {"text": TextColumns}, functions=_shared_text())
+    )
+
+
+def text_columns(data: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """What kernels read a text by: addresses of `TextColumns`, while the caller keeps the text alive."""
+    return addresses_of(TextColumns(data, powers_of_five()))
 
 
 @cache
@@ -35,10 +44,10 @@ def powers_of_five() -> NDArray[np.uint64]:
 
     Returns
     -------
-    uint64[n, 2]
-        The upper and the lower half of each; row 0 has the power `number_kernel.FIRST_POWER`.
+    uint64[2 n]
+        The upper and the lower half of each; the first two are of the power `number_kernel.FIRST_POWER`.
     """
-    rows: list[tuple[int, int]] = []
+    rows: list[int] = []
     for power in range(number_kernel.FIRST_POWER, number_kernel.LAST_POWER + 1):
         five = 5 ** abs(power)
         if power >= 0:
@@ -47,7 +56,7 @@ def powers_of_five() -> NDArray[np.uint64]:
             # 128 bits of the quotient and one more than it: never less than the power itself.
             bits = (1 << (127 + (five - 1).bit_length())) // five + 1
         assert bits.bit_length() == 128
-        rows.append((bits >> 64, bits & (2**64 - 1)))
+        rows += [bits >> 64, bits & (2**64 - 1)]
     return np.array(rows, np.uint64)
 
 
