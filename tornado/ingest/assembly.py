@@ -127,7 +127,7 @@ def assemble(
     if interner is not None:
         src, dst = _intern(lines.block + names, columns.spans[keep], interner)
     spans = columns.spans[keep]
-    keys = _texts(lines.block + names, spans[:, 6], spans[:, 7]) if keyed else None
+    keys = texts_at(lines.block + names, spans[:, 6], spans[:, 7]) if keyed else None
     last = int(lines.positions[-1]) if len(lines) else 0
     batch = EdgeBatch(src, dst, weight, op)
     parsed = ParsedBatch(
@@ -239,7 +239,7 @@ def _read_slow_weights(block: bytes, columns: KernelColumns) -> None:
     """Read the weights the kernel could not round, all at once; `weight` holds their signs until then."""
     slow = np.flatnonzero(columns.status == SLOW_WEIGHT)
     if len(slow):
-        digits = _texts(block, columns.spans[slow, 4], columns.spans[slow, 5])
+        digits = texts_at(block, columns.spans[slow, 4], columns.spans[slow, 5])
         columns.weight[slow] *= digits.cast(pa.float64()).to_numpy(zero_copy_only=False)
 
 
@@ -257,7 +257,7 @@ def _read_times(
     if np.array_equal(low, high):
         return None
     block = lines.block + names
-    found = parse_times(_texts(block, low, high))
+    found = parse_times(texts_at(block, low, high))
     for which, reason in ((found.malformed, MALFORMED), (found.beyond, BEYOND)):
         bad = np.flatnonzero(which)
         if not len(bad):
@@ -280,11 +280,12 @@ def _intern(
     block: bytes, spans: NDArray[np.int64], interner: Names
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     # Source and destination in turn: that is the order in which a reader of the lines would meet the names.
-    ids = interner.intern(_texts(block, spans[:, 0:4:2].ravel(), spans[:, 1:4:2].ravel()))
+    ids = interner.intern(texts_at(block, spans[:, 0:4:2].ravel(), spans[:, 1:4:2].ravel()))
     return ids[0::2].copy(), ids[1::2].copy()
 
 
-def _texts(block: bytes, low: NDArray[np.int64], high: NDArray[np.int64]) -> pa.LargeStringArray:
+def texts_at(block: bytes, low: NDArray[np.int64], high: NDArray[np.int64]) -> pa.LargeStringArray:
+    """The texts between some places of a block, which must be UTF-8."""
     offsets, packed = gather(
         np.frombuffer(block, np.uint8), np.ascontiguousarray(low), np.ascontiguousarray(high)
     )

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from ..errors import RecordError
 from ..records.operations import REMOVE
-from ..records.weights import IS_NAN, NOT_FINITE
 
 BLANKS: Final = b" \t"
 _QUOTE: Final = ord('"')
@@ -260,13 +259,19 @@ def parse_weight(text: bytes, op: int, *, optional: bool) -> float:
             return float("nan")
         if optional:
             return 1.0
-        raise RecordError("weight is missing")
+    return parse_number(text, "weight")
+
+
+def parse_number(text: bytes, name: str) -> float:
+    """The float64 that Python's `float` gives; what it is none of is no number here either."""
+    if not text:
+        raise RecordError(f"{name} is missing")
     if not _NUMBER.fullmatch(text):
-        raise RecordError(f"weight is not a number: {shown(text)}")
-    return finite(text)
+        raise RecordError(f"{name} is not a number: {shown(text)}")
+    return finite(text, name)
 
 
-def finite(text: bytes | str) -> float:
+def finite(text: bytes | str, name: str = "weight") -> float:
     """The float64 of a number as it is written.
 
     Raises
@@ -274,12 +279,14 @@ def finite(text: bytes | str) -> float:
     RecordError
         It is infinite, beyond a float64, or NaN.
     """
-    weight = float(text)
-    if math.isnan(weight):
-        raise RecordError(IS_NAN)
-    if math.isinf(weight):
-        raise RecordError(f"{NOT_FINITE}: {shown(text if isinstance(text, bytes) else text.encode())}")
-    return weight
+    number = float(text)
+    if math.isnan(number):
+        raise RecordError(f"{name} is NaN")
+    if math.isinf(number):
+        raise RecordError(
+            f"{name} is not finite: {shown(text if isinstance(text, bytes) else text.encode())}"
+        )
+    return number
 
 
 def shown(text: bytes) -> str:

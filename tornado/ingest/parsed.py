@@ -1,9 +1,9 @@
-"""What a source or a pushed body is parsed into: the edges that are good and the records that are not.
+"""What a source or a pushed body is parsed into: the edges or points that are good, and the records that are not.
 
-A *record* is what the sender sent (a data line, a row); an *edge* is what a loop admits. They differ where a line means both
-directions of an undirected edge, and where a record is rejected. Offsets count records, so nothing else here counts edges.
+A *record* is what the sender sent (a data line, a row); an *edge* or *point* is what a loop admits. They differ where a line means
+both directions of an undirected edge, and where a record is rejected. Offsets count records, so nothing else here counts edges.
 
-Guarantees: every record is either in `rejected` or gave all of its edges, never both, never a part.
+Guarantees: every record is either in `rejected` or gave all of its edges, or its point: never both, never a part.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from threading import Lock
-from typing import Final, Self
+from typing import Final, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,9 @@ from numpy.typing import NDArray
 from ..config import REJECTED_LIMIT_BYTES, REJECTED_LIMIT_RECORDS
 from ..errors import BodyTooLarge
 from ..records.edge_batch import EdgeBatch
+from ..records.point_batch import PointBatch
+from ..records.point_schema import Points
+from ..records.record_batch import RecordBatch
 from .arrow_bounds import Bounds
 from .interner import Draft, Names
 from .times import NO_TIME
@@ -36,6 +39,8 @@ REJECTED: Final = Bounds(REJECTED_LIMIT_BYTES, REJECTED_LIMIT_RECORDS)
 DESCRIBING: Final = Lock()
 """Held by whoever looks at records one by one, in Python. Several threads would be no faster at it, as they have one interpreter
 lock, and whoever waits for that, such as the thread that answers, would wait for all of them in turn."""
+
+BatchT = TypeVar("BatchT", bound=RecordBatch)
 
 # What a rejection takes beside its text.
 _REJECTION_BYTES: Final = 200
@@ -134,32 +139,32 @@ class Rejections:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ParsedBatch:
+class ParsedRecords(Generic[BatchT]):
     """A stretch of a source, parsed.
 
     Attributes
     ----------
-    batch : EdgeBatch
-        The edges of the good records, in order.
+    batch : RecordBatch
+        The edges or points of the good records, in order.
     records : int
         How many records the stretch has, rejected ones included; comments, empty lines and headers are none.
     last_position : int
         Position of the last record of the stretch (0 where there is none).
     positions : int64[len(batch)]
-        Position of the record each edge came from; ascending.
+        Position of the record each of them came from; ascending.
     rejected : tuple of Rejection
         The other records, by ascending position.
     text_of : callable
         The text of the record at a position; valid for positions of this stretch.
     keys : pyarrow.LargeStringArray or None
-        Where each record has a key beside its edge: that of the record each edge came from.
+        Where each record has a key beside its edge: that of the record each of them came from.
     draft : Draft or None
         Where the ids of `batch` are numbers for the time being: what they stand for; see `settled`.
     times : int64[len(batch)] or None
-        The time of the record each edge came from, in microseconds since 1970, NO_TIME where it has none; None where none was read.
+        The time of the record each of them came from, in microseconds since 1970, NO_TIME where it has none; None where none was read.
     """
 
-    batch: EdgeBatch
+    batch: BatchT
     records: int
     last_position: int
     positions: NDArray[np.int64]
@@ -169,60 +174,22 @@ class ParsedBatch:
     draft: Draft | None = None
     times: NDArray[np.int64] | None = None
 
-    @classmethod
-    def concat(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
-        """One stretch of several that follow each other, their positions counted through."""
-        moved: list[ParsedBatch] = []
-        records = 0
-        for part in parts:
-            moved.append(part.shifted(records) if records else part)
-            records += part.records
-        return cls.joined(moved)
-
-    @classmethod
-    def joined(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
-        """One stretch of several that follow each other, whose positions do so already; of one draft, if they have any."""
-        if len(parts) == 1:
-            return parts[0]
-        lasts = [part.last_position for part in parts]
-
-        def text_of(position: int) -> bytes | str:
-            return parts[bisect_left(lasts, position)].text_of(position)
-
-        return cls(
-            EdgeBatch.concat(part.batch for part in parts),
-            sum(part.records for part in parts),
-            lasts[-1] if lasts else 0,
-            np.concatenate([np.empty(0, np.int64), *(part.positions for part in parts)]).astype(np.int64),
-            tuple(rejection for part in parts for rejection in part.rejected),
-            text_of,
-            None
-            if any(part.keys is None for part in parts)
-            else pa.concat_arrays([pa.array([], pa.large_string()), *(part.keys for part in parts)]),
-            next((part.draft for part in parts), None),
-            None
-            if all(part.times is None for part in parts)
-            else np.concatenate(
-                [np.full(len(part.batch), NO_TIME) if part.times is None else part.times for part in parts]
-            ),
-        )
-
     @property
     def accepted(self) -> int:
-        """Number of records whose edges are in `batch`."""
+        """Number of records whose edges or points are in `batch`."""
         return self.records - len(self.rejected)
 
-    def settled(self) -> EdgeBatch:
-        """The edges with the ids of the loop; see `settled`."""
+    def settled(self) -> BatchT:
+        """The edges or points with the ids of the loop; see `settled`."""
         return settled(self.batch, self.draft)
 
-    def without(self, bad: NDArray[np.bool_], reason: str, *, bounds: Bounds | None = None) -> ParsedBatch:
-        """Reject the records of the edges that `bad` marks, with all edges they gave.
+    def without(self, bad: NDArray[np.bool_], reason: str, *, bounds: Bounds | None = None) -> Self:
+        """Reject the records of the edges or points that `bad` marks, with all that they gave.
 
         Parameters
         ----------
         bad : bool[len(batch)]
-            The marked edges.
+            Those that are marked.
         reason : str
             What is wrong with them.
         bounds : Bounds, optional
@@ -253,7 +220,7 @@ class ParsedBatch:
             times=None if self.times is None else self.times[keep],
         )
 
-    def shifted(self, by: int) -> ParsedBatch:
+    def shifted(self, by: int) -> Self:
         """The same stretch with `by` added to every position (a pushed body that starts at an offset)."""
         text_of = self.text_of
         return replace(
@@ -264,14 +231,74 @@ class ParsedBatch:
             text_of=lambda position: text_of(position - by),
         )
 
+    @classmethod
+    def of_parts(cls, parts: Sequence[Self], batch: BatchT) -> Self:
+        """One stretch of several that follow each other, whose positions do so already, with the batches of all of them."""
+        lasts = [part.last_position for part in parts]
 
-def is_settled(batch: EdgeBatch, draft: Draft | None) -> bool:
-    """Whether all ids of some edges are those of the loop."""
+        def text_of(position: int) -> bytes | str:
+            return parts[bisect_left(lasts, position)].text_of(position)
+
+        return cls(
+            batch,
+            sum(part.records for part in parts),
+            lasts[-1] if lasts else 0,
+            np.concatenate([np.empty(0, np.int64), *(part.positions for part in parts)]).astype(np.int64),
+            tuple(rejection for part in parts for rejection in part.rejected),
+            text_of,
+            None
+            if any(part.keys is None for part in parts)
+            else pa.concat_arrays([pa.array([], pa.large_string()), *(part.keys for part in parts)]),
+            next((part.draft for part in parts), None),
+            None
+            if all(part.times is None for part in parts)
+            else np.concatenate(
+                [np.full(len(part.batch), NO_TIME) if part.times is None else part.times for part in parts]
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedBatch(ParsedRecords[EdgeBatch]):
+    """A stretch of a source of edges, parsed."""
+
+    @classmethod
+    def concat(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
+        """One stretch of several that follow each other, their positions counted through."""
+        moved: list[ParsedBatch] = []
+        records = 0
+        for part in parts:
+            moved.append(part.shifted(records) if records else part)
+            records += part.records
+        return cls.joined(moved)
+
+    @classmethod
+    def joined(cls, parts: Sequence[ParsedBatch]) -> ParsedBatch:
+        """One stretch of several that follow each other, whose positions do so already; of one draft, if they have any."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls.of_parts(parts, EdgeBatch.concat(part.batch for part in parts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedPoints(ParsedRecords[PointBatch]):
+    """A stretch of a source of points, parsed. The class of its batch is the one of what the stream declares."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[ParsedPoints], points: Points) -> ParsedPoints:
+        """One stretch of several that follow each other, whose positions do so already; of one draft, if they have any."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls.of_parts(parts, PointBatch.kind_of(points).concat(part.batch for part in parts))
+
+
+def is_settled(batch: RecordBatch, draft: Draft | None) -> bool:
+    """Whether all ids of some records are those of the loop."""
     return draft is None or draft.is_settled(batch.ids())
 
 
-def settled(batch: EdgeBatch, draft: Draft | None) -> EdgeBatch:
-    """Some edges with the ids of the loop: names of theirs that it did not know are interned now, and no others."""
+def settled(batch: BatchT, draft: Draft | None) -> BatchT:
+    """Some records with the ids of the loop: names of theirs that it did not know are interned now, and no others."""
     if draft is None or is_settled(batch, draft):
         return batch
     # In the order in which a reader of the records would meet them.

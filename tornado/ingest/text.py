@@ -10,10 +10,10 @@ and a header have line numbers and are no records); nothing in a line stops the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,80 @@ _VERTEX_REASONS: Final = {
 
 MAX_RECORDS: Final = 65_536
 """How many records a batch has at most, unless said otherwise."""
+
+ParsedT = TypeVar("ParsedT")
+
+
+@dataclass(frozen=True, slots=True)
+class LineParser(Generic[ParsedT]):
+    """How the lines of a source are parsed, once its first one was seen.
+
+    Attributes
+    ----------
+    parse : callable
+        Parses some data lines.
+    has_header : bool
+        Whether that first line is no record.
+    most_records : int, optional
+        The most records of a batch, where the lines say so.
+    """
+
+    parse: Callable[[Lines], ParsedT]
+    has_header: bool
+    most_records: int | None = None
+
+
+def batches_of_lines(
+    reader: Reader,
+    name: str,
+    begin: Callable[[bytes], LineParser[ParsedT]],
+    *,
+    max_line_bytes: int,
+    max_records: int = MAX_RECORDS,
+    skip_records: int = 0,
+    block_bytes: int = BLOCK_BYTES,
+    gzip_expected: bool = False,
+) -> Iterator[ParsedT]:
+    """Parse a text of one record a line, whatever the records are.
+
+    Parameters
+    ----------
+    begin : callable
+        Gets the first line that is neither empty nor a comment, cut at `max_line_bytes`.
+    reader, name, max_records, skip_records, block_bytes, gzip_expected
+        As for `parsed_batches`, which says what is raised.
+    """
+    if max_records < 1 or block_bytes < 1:
+        raise InvalidArgument(
+            f"max_records is {max_records} and block_bytes {block_bytes}, but both must be 1 or more"
+        )
+    parser: LineParser[ParsedT] | None = None
+    number = 1
+    left = skip_records
+    for block in line_blocks(
+        reader, name, max_line_bytes=max_line_bytes, block_bytes=block_bytes, gzip_expected=gzip_expected
+    ):
+        starts, stops, positions, count = find_lines(
+            np.frombuffer(block, np.uint8), number, max_line_bytes, True
+        )
+        number += count
+        if not len(starts):
+            continue
+        first = 0
+        if parser is None:
+            parser = begin(block[starts[0] : min(stops[0], starts[0] + max_line_bytes)])
+            first = int(parser.has_header)
+            max_records = min(max_records, parser.most_records or max_records)
+        skipped = min(left, len(starts) - first)
+        left -= skipped
+        for low in range(first + skipped, len(starts), max_records):
+            part = slice(low, low + max_records)
+            yield parser.parse(Lines(block, starts[part], stops[part], positions[part], max_line_bytes))
+    if left:
+        raise SourceBroken(
+            f"{name} has only {skip_records - left} records, but {skip_records} of them are in already",
+            hint="The file is not the one that was read before. Give it back its content, or its new content a new name.",
+        )
 
 
 def parsed_batches(
@@ -84,39 +158,27 @@ def parsed_batches(
     >>> parsed.batch.dst.tolist(), parsed.records, parsed.rejected[0].position, parsed.rejected[0].reason
     ([2], 2, 3, "dst is not an integer: 'x'")
     """
-    wanted = wanted or TextFormat()
-    if max_records < 1 or block_bytes < 1:
-        raise InvalidArgument(
-            f"max_records is {max_records} and block_bytes {block_bytes}, but both must be 1 or more"
-        )
-    limit = wanted.max_line_bytes
-    layout: LineLayout | None = None
-    number = 1
-    left = skip_records
-    for block in line_blocks(
-        reader, name, max_line_bytes=limit, block_bytes=block_bytes, gzip_expected=gzip_expected
-    ):
-        starts, stops, positions, count = find_lines(np.frombuffer(block, np.uint8), number, limit, True)
-        number += count
-        if not len(starts):
-            continue
-        first = 0
-        if layout is None:
-            line = block[starts[0] : min(stops[0], starts[0] + limit)]
-            detected = Layout.detect(line, wanted, string_ids=interner is not None)
-            layout, first = detected.line, int(detected.has_header)
-        skipped = min(left, len(starts) - first)
-        left -= skipped
-        for low in range(first + skipped, len(starts), max_records):
-            part = slice(low, low + max_records)
-            lines = Lines(block, starts[part], stops[part], positions[part], limit)
+    text_format = wanted or TextFormat()
+
+    def begin(first: bytes) -> LineParser[ParsedBatch]:
+        layout = Layout.detect(first, text_format, string_ids=interner is not None)
+
+        def parse(lines: Lines) -> ParsedBatch:
             names = None if interner is None else Draft(interner)
-            yield parse_text_lines(lines, layout, interner=names, undirected=wanted.undirected)
-    if left:
-        raise SourceBroken(
-            f"{name} has only {skip_records - left} records, but {skip_records} of them are in already",
-            hint="The file is not the one that was read before. Give it back its content, or its new content a new name.",
-        )
+            return parse_text_lines(lines, layout.line, interner=names, undirected=text_format.undirected)
+
+        return LineParser(parse, layout.has_header)
+
+    return batches_of_lines(
+        reader,
+        name,
+        begin,
+        max_line_bytes=text_format.max_line_bytes,
+        max_records=max_records,
+        skip_records=skip_records,
+        block_bytes=block_bytes,
+        gzip_expected=gzip_expected,
+    )
 
 
 def parse_text_lines(
