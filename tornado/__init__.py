@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .loops.vertex_program import VertexProgram
     from .query.session import open
     from .records.edge_batch import EdgeBatch
+    from .records.point_schema import Points
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ __all__ = [
     "InvalidArgument",
     "LabelsCheck",
     "PathsCheck",
+    "Points",
     "RankRoundsCheck",
     "RanksCheck",
     "RoundsProgram",
@@ -96,6 +98,7 @@ _HOMES = {
     "InvalidArgument": ".errors",
     "LabelsCheck": ".checking",
     "PathsCheck": ".checking",
+    "Points": ".records.point_schema",
     "RankRoundsCheck": ".checking",
     "RanksCheck": ".checking",
     "RoundsProgram": ".kinds.rounds.program",

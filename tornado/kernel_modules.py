@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -31,6 +32,7 @@ from .columns import NUMBERS, ValueLayout, columns_constructor
 from .config import cache_dir
 
 _PREFIX = "tornado_kernel_"
+_loading = threading.RLock()
 _INNER = ast.Name("inner", ast.Load())
 _IMPORTS = f"""\
 import math
@@ -122,18 +124,19 @@ def load_module(text: str) -> ModuleType:
     """A generated module, from its text: compiled once on each machine."""
     digest = hashlib.sha256(f"{_compiler()}\n{text}".encode()).hexdigest()[:24]
     name = f"{_PREFIX}{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
-    path = cache_dir() / "kernels" / f"{name}.py"
-    if not path.exists():
-        _write_atomically(path, text)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    with _loading:  # while another thread executes it, a module has only some of its functions
+        if name in sys.modules:
+            return sys.modules[name]
+        path = cache_dir() / "kernels" / f"{name}.py"
+        if not path.exists():
+            _write_atomically(path, text)
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
 
 
 @cache

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .loops.stored_snapshot import EdgeColumns
     from .loops.vertex_program import VertexProgram
     from .records.checked import Checked, CheckedBy
+    from .records.point_schema import Points
     from .records.record_batch import RecordBatch
 
 
@@ -67,6 +68,9 @@ class BranchView(Protocol):
 
 class RecordStreamView(Protocol):
     """A stream, as far as what is taken into it needs it; it is there as long as a loop reads it."""
+
+    @property
+    def points(self) -> Points | None: ...
 
     def admit(
         self,

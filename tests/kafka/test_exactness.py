@@ -272,7 +272,9 @@ def test_a_group_shows_where_we_are_and_what_others_do_with_it_changes_nothing(b
             auto_offset_reset="latest",
         )
         try:
-            wait_until(lambda: member.poll(timeout_ms=100) is not None and member.assignment())
+            wait_until(
+                lambda: member.poll(timeout_ms=1000) is not None and member.assignment(), timeout_s=180
+            )
             sent(broker, name, records.slice(500, 1000))
             wait_until(is_read(loop, broker, name))
             wait_until(

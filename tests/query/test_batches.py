@@ -19,7 +19,7 @@ from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.errors import InvalidArgument, QueueFull
 from tornado.ingest.arrow import parse_arrow
 from tornado.ingest.quarantine import Quarantine
-from tornado.intake import stream_intake
+from tornado.intake import batch_sources
 from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
 from tornado.intake.push_log import StorePushLog
@@ -264,7 +264,7 @@ def entries(intakes):
     """Names that take memory."""
     names = set()
     for intake in intakes:
-        names |= {*intake._sources, *(intake._batch_sources or ())}
+        names |= {*intake._sources, *(intake._batch_sources._known or ())}
         names |= {*intake.columns._known, *intake.reports._sources}
     return names
 
@@ -285,7 +285,7 @@ def test_a_name_that_is_asked_for_or_refused_takes_no_memory(client, service):
 def test_a_flood_of_names_stops_at_a_limit_and_those_that_are_known_go_on(fake, monkeypatch, senders):
     """Each sender has one batch; all that counts is on the service's side of HTTP."""
     store = MemoryStore()
-    monkeypatch.setattr(stream_intake, "MOST_BATCH_SOURCES", 50)
+    monkeypatch.setattr(batch_sources, "MOST_BATCH_SOURCES", 50)
     loop, log = start_roads(fake), StorePushLog(store)
     intake = intake_of(loop, log=log)
     staging = Staging(clock=SYSTEM_CLOCK)
@@ -317,7 +317,7 @@ def test_a_flood_of_names_stops_at_a_limit_and_those_that_are_known_go_on(fake, 
 
 
 def test_parts_that_nobody_commits_count_against_the_limit_and_give_it_back(fake, monkeypatch):
-    monkeypatch.setattr(stream_intake, "MOST_BATCH_SOURCES", 2)
+    monkeypatch.setattr(batch_sources, "MOST_BATCH_SOURCES", 2)
     intake = intake_of(start_roads(fake))
     staging, nothing = Staging(clock=SYSTEM_CLOCK), parse_arrow(body(*3 * [pa.array([], pa.int64())]))
     a, b, c = (BatchKey(intake, f"spark:{name}", 0) for name in "abc")

@@ -7,9 +7,10 @@ import numpy as np
 from ..ingest.interner import Draft
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import SYMBOLS
+from ..records.record_batch import RecordBatch
 
 
-def describe(batch: EdgeBatch, index: int, draft: Draft | None = None) -> str:
+def describe(batch: RecordBatch, index: int, draft: Draft | None = None) -> str:
     """Return one record as a person reads it.
 
     Examples
@@ -17,6 +18,8 @@ def describe(batch: EdgeBatch, index: int, draft: Draft | None = None) -> str:
     >>> describe(EdgeBatch.of([1], [2], [-3.0]), 0)
     '+ 1 -> 2 (weight -3.0)'
     """
+    if not isinstance(batch, EdgeBatch):
+        return f"{SYMBOLS[batch.op[index].item()]} {batch.described(index)}"
     weight = batch.weight[index].item()
     ends = np.array([batch.src[index], batch.dst[index]])
     source, target = ends.tolist() if draft is None else draft.names(ends)

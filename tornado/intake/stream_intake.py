@@ -16,27 +16,30 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..clock import Clock
-from ..config import MOST_BATCH_SOURCES
-from ..errors import ConnectionLost, InvalidArgument, QueueFull, UnknownStream
+from ..errors import ConnectionLost, InvalidArgument, NotSupported, QueueFull, UnknownStream
 from ..ingest.assembly import both_directions
 from ..ingest.interner import Draft, Interner
 from ..ingest.parsed import REJECTED, ParsedBatch, Rejection, is_settled, settled
 from ..ingest.quarantine import Quarantine
-from ..ingest.source_names import SourceKind, kind_of
 from ..loop_views import RecordStreamView
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
+from ..records.record_batch import RecordBatch
 from ..value_types import Mask
 from .batch_columns import BatchColumns
+from .batch_sources import BatchSources
 from .described import describe
 from .log_contract import NameLog, PushLog
 from .logged import admit_again, has_refused
 from .pushed_sources import Pushed, PushedSources, SenderReport
+
+Batch = TypeVar("Batch", bound=RecordBatch)
 
 
 @dataclass(slots=True)
@@ -103,7 +106,7 @@ class StreamIntake:
         self._guard = Lock()
         # An entry is made when records of the source come in, never when somebody asks for a name.
         self._sources: dict[str, _Source] = {}
-        self._batch_sources: set[str] | None = None
+        self._batch_sources = BatchSources(name, self.logged_sources)
         self._restoring = Lock()
         self._restored = Event()
         self._is_held = False
@@ -253,7 +256,7 @@ class StreamIntake:
         QueueFull
             As `push`.
         """
-        self._let_in(source)
+        self._batch_sources.let_in(source)
         with self.reports.noting(source), self._restored_source(source) as found:
             before = self._offset(source, found)
             if self._is_repeated(source, found, number):
@@ -265,7 +268,7 @@ class StreamIntake:
             self._count(source, admitted, len(rejected), offset - before, offset)
             return Pushed(len(batch), len(rejected), {source: offset}, version)
 
-    def insert(self, source: str, batch: EdgeBatch, *, draft: Draft | None = None) -> int:
+    def insert(self, source: str, batch: RecordBatch, *, draft: Draft | None = None) -> int:
         """Admit a batch as a whole or, with an error that names the first bad entry, nothing of it; return the version.
 
         Parameters
@@ -346,9 +349,9 @@ class StreamIntake:
         """Move a source as `admit` has it to `offset` without a record, in the log too; return the version."""
         return self.admit(EdgeBatch.empty(), source, offset)
 
-    def check(self, batch: EdgeBatch) -> Checked:
+    def check(self, batch: RecordBatch) -> Checked:
         """Which records some program on the stream cannot take, in each direction that the stream has of them, and why."""
-        if not self._is_undirected:
+        if not self._is_undirected or not isinstance(batch, EdgeBatch):
             return self.stream.check(batch)
         both, records = both_directions(batch, np.arange(len(batch)))
         found = self.stream.check(both)
@@ -356,8 +359,8 @@ class StreamIntake:
         refused[records[found.refused]] = True
         return found._replace(refused=refused)
 
-    def settled(self, batch: EdgeBatch, draft: Draft | None) -> EdgeBatch:
-        """Give the ids of the stream to edges that are to be admitted next; see `parsed.settled`.
+    def settled(self, batch: Batch, draft: Draft | None) -> Batch:
+        """Give the ids of the stream to records that are to be admitted next; see `parsed.settled`.
 
         Raises
         ------
@@ -411,7 +414,7 @@ class StreamIntake:
         InvalidArgument
             When the stream has as many sources of batches as it may, and this is none of them.
         """
-        self._let_in(source)
+        self._batch_sources.let_in(source)
         self.reports.report(source, report)
 
     def require_room(self, source: str, others: Collection[str]) -> None:
@@ -427,8 +430,7 @@ class StreamIntake:
         InvalidArgument
             When there are.
         """
-        with self._guard:
-            self._require_room(source, others)
+        self._batch_sources.require_room(source, others)
 
     def logged_sources(self) -> list[str]:
         """Return the sources of which the log has, or had, records that the stream was given."""
@@ -502,7 +504,7 @@ class StreamIntake:
         self,
         source: str,
         found: _Source,
-        batch: EdgeBatch,
+        batch: RecordBatch,
         offset: int,
         *,
         checked: CheckedBy = (),
@@ -516,6 +518,11 @@ class StreamIntake:
             # The number is that of the newest entry of the log, so records without one carry it on.
             number = self._number(source, found)
         if self._log is not None:
+            if not isinstance(batch, EdgeBatch):
+                raise NotSupported(
+                    f"points are not made durable yet, and the store of stream {self.name!r} is",
+                    hint="Open the session on memory:.",
+                )
             self._log.append(self.name, source, offset, batch, number=number)
         try:
             version = (
@@ -534,13 +541,14 @@ class StreamIntake:
             found.number = number
         return version
 
-    def _as_stream_has_it(self, batch: EdgeBatch) -> EdgeBatch:
-        if not self._is_undirected:
+    def _as_stream_has_it(self, batch: RecordBatch) -> RecordBatch:
+        if not self._is_undirected or not isinstance(batch, EdgeBatch):
             return batch
         return both_directions(batch, np.zeros(len(batch), np.int64))[0]
 
-    def _count(self, source: str, batch: EdgeBatch, rejected: int, records: int, offset: int) -> None:
-        self.reports.count(source, records=records, rejected=rejected, edges=batch.edges, offset=offset)
+    def _count(self, source: str, batch: RecordBatch, rejected: int, records: int, offset: int) -> None:
+        edges = batch.edges if isinstance(batch, EdgeBatch) else len(batch)
+        self.reports.count(source, records=records, rejected=rejected, edges=edges, offset=offset)
 
     def _offset(self, source: str, found: _Source) -> int:
         return self.offsets().get(source, 0) if found.offset is None else found.offset
@@ -566,30 +574,6 @@ class StreamIntake:
         if found is not None:
             found.number = number
         return number
-
-    def _let_in(self, source: str) -> None:
-        """Count a source of batches, or refuse it."""
-        with self._guard:
-            self._require_room(source, ())
-            self._known_batch_sources().add(source)
-
-    def _require_room(self, source: str, others: Collection[str]) -> None:
-        known = self._known_batch_sources()
-        if source in known or source in others:
-            return
-        count = len(known) + sum(other not in known for other in others)
-        if count >= MOST_BATCH_SOURCES:
-            raise InvalidArgument(
-                f"loop {self.name!r} has {count} sources of batches, of {MOST_BATCH_SOURCES} that a loop may have, and "
-                f"{source!r} is none of them",
-                hint="Write with a streaming query, which is one source however often it runs (in Spark: a checkpointLocation "
-                "that stays).",
-            )
-
-    def _known_batch_sources(self) -> set[str]:
-        if self._batch_sources is None:
-            self._batch_sources = {one for one in self.logged_sources() if kind_of(one) is SourceKind.BATCHES}
-        return self._batch_sources
 
 
 def _closed(stream: str) -> ConnectionLost:

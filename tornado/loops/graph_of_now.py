@@ -38,6 +38,11 @@ def through_keeper(stream: RecordStream, look: Callable[[MainLoop], _Found]) -> 
     )
 
 
+def must_be_looked_at(program: VertexProgram) -> bool:
+    """Whether a program reads edges and may refuse some."""
+    return program.declared_points is None and can_refuse(program)
+
+
 def require_possible(keeper: MainLoop, program: VertexProgram) -> None:
     """Refuse a program that cannot take an edge of the graph.
 
@@ -53,8 +58,6 @@ def require_possible(keeper: MainLoop, program: VertexProgram) -> None:
     InvalidArgument
         With that edge.
     """
-    if not can_refuse(program):
-        return
     for batch in edges_of_now(keeper):
         found = first_refused(program, batch)
         if found is not None:

@@ -23,6 +23,7 @@ from ..errors import (
     UnknownStream,
     WorkerLost,
 )
+from ..points.warming import warm_points
 from ..records.point_schema import Points
 from ..storage import MemoryStore, VersionedStore
 from . import graph_of_now
@@ -176,6 +177,8 @@ class Master:
             if stream is None:
                 own = self._new_stream(name if new_stream is None else new_stream, self.store)
                 own.points = program.declared_points if points is None else points
+                if own.points is not None:
+                    warm_points(own.points.value_type.name)
                 loops = self._start(wanted, others, own, is_undirected=is_undirected)
             else:
                 loops = [self._start_beside(self._stream_named(stream), wanted)]
@@ -327,9 +330,10 @@ class Master:
             )
         begins_reverse = stream.beginning_reverse if wanted.program.both_ways else nullcontext()
         with stream.expecting(wanted.program), begins_reverse:
-            graph_of_now.through_keeper(
-                stream, lambda keeper: graph_of_now.require_possible(keeper, wanted.program)
-            )
+            if graph_of_now.must_be_looked_at(wanted.program):
+                graph_of_now.through_keeper(
+                    stream, lambda keeper: graph_of_now.require_possible(keeper, wanted.program)
+                )
             while not stream.lacks_reverse(wanted.program):
                 with suppress(ReverseListsGone):
                     return self._installed(stream, wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from .follower import INTERVAL_S, Changes, Follower, checked_interval
 from .ids import StringIds
 from .order import is_contradicted
 from .proofs import CLAIMS
+from .pushed_points import PointColumns, points_of
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
 from .request import Mode, QueryRequest
 from .result import QueryResult
@@ -211,8 +212,10 @@ class LoopHandle:
         """The vertex program."""
         return self.loop.program
 
-    def insert(self, src: Any, dst: Any = None, weight: Any = None) -> int:
-        """Add edges: all of them or, with an error that names the first bad entry, none.
+    def insert(
+        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointColumns]
+    ) -> int:
+        """Add edges, or points: all of them or, with an error that names the first bad entry, none.
 
         Parameters
         ----------
@@ -221,11 +224,17 @@ class LoopHandle:
             `weight`.
         weight : column of float, or one number, optional
             1.0 where left out.
+        ids : column of int
+            Of points. One that is there takes the place of the point with its id.
+        labels, weights : column of float, or one number, optional
+            Of points. A point without a label teaches nothing that needs one; weights are 1.0 where left out.
+        features : array of [points, features], sparse matrix of SciPy, DataFrame, Arrow table or list of dict
+            Of points; see `PointBatch.of`.
 
         Returns
         -------
         int
-            The version of the graph that has them. Every query from now on does.
+            The version of the stream that has them. Every query from now on does.
 
         Raises
         ------
@@ -234,18 +243,20 @@ class LoopHandle:
         QueueFull
             When the loop lags for too long; nothing was taken.
         """
-        return self._push(src, dst, weight, INSERT)
+        return self._push(INSERT, src, dst, weight, **points)
 
-    def remove(self, src: Any, dst: Any = None, weight: Any = None) -> int:
-        """Take edges away: of these weights, or the oldest src -> dst where none is given. Otherwise as `insert`.
+    def remove(self, src: Any = None, dst: Any = None, weight: Any = None, *, ids: Any = None) -> int:
+        """Take edges away: of these weights, or the oldest src -> dst where none is given; or points. Otherwise as `insert`.
 
-        Removing an edge that is not there is counted, not an error.
+        Removing what is not there is counted, not an error.
         """
-        return self._push(src, dst, weight, REMOVE)
+        return self._push(REMOVE, src, dst, weight, ids=ids)
 
-    def replace(self, src: Any, dst: Any = None, weight: Any = None) -> int:
-        """Put these edges in the place of whatever edges src -> dst there are. Otherwise as `insert`."""
-        return self._push(src, dst, weight, REPLACE)
+    def replace(
+        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointColumns]
+    ) -> int:
+        """Put these edges in the place of whatever edges src -> dst there are; or points. Otherwise as `insert`."""
+        return self._push(REPLACE, src, dst, weight, **points)
 
     def add_vertices(self, ids: Any) -> int:
         """Let vertices be seen that need have no edge: all of them or, with an error that names the first bad entry, none.
@@ -430,7 +441,10 @@ class LoopHandle:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {type(self.program).__name__}>"
 
-    def _push(self, src: Any, dst: Any, weight: Any, op: int) -> int:
+    def _push(self, op: int, src: Any, dst: Any, weight: Any, **columns: Unpack[PointColumns]) -> int:
+        points = points_of(self.loop.stream.points, op, src, dst, weight, **columns)
+        if points is not None:
+            return self._served.intake.insert(INSERT_SOURCE, points)
         if dst is None:
             src, dst, weight = _columns_of(src, weight)
         codec = self._served.codec

@@ -39,6 +39,7 @@ from ..ingest.quarantine import Quarantine
 from ..intake.checkpoints import Checkpoints, check_kept, checked_period
 from ..intake.push import Pusher
 from ..intake.push_log import StorePushLog
+from ..records.point_schema import Points
 from ..storage.versioned_store import VersionedStore
 from .handles import LoopHandle
 from .ids import IdCodec, IntIds, StringIds
@@ -118,6 +119,7 @@ class Session:
         beside: Sequence[NewLoop] = (),
         new_stream: str | None = None,
         files_first: bool = False,
+        schema: Points | None = None,
     ) -> LoopHandle:
         """Start a main loop: on a stream of its own, or beside others on theirs.
 
@@ -161,6 +163,9 @@ class Session:
         files_first : bool
             Whether what was pushed before a restart waits until the files are read that come before it
             (`StreamIntake.release`), and exact questions with it.
+
+        schema : Points, optional
+            What the points of a stream of its own are; left out, as the program says, and without it has none.
 
         Raises
         ------
@@ -223,6 +228,7 @@ class Session:
                 new_stream=stream,
                 is_undirected=undirected,
                 beside=self._beside(served, name, beside),
+                points=schema,
             )
         except BaseException:
             self.service.end_stream(served)
@@ -253,6 +259,7 @@ class Session:
         checkpoint_every_s: float | None = None,
         keep_snapshots: int | None = None,
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
+        schema: Points | None = None,
     ) -> StreamHandle:
         """Return a stream to start loops on and to feed: one that runs, or one that begins with its first loop.
 
@@ -262,6 +269,14 @@ class Session:
             What it is called.
         ids, undirected, check_times, checkpoint_every_s, keep_snapshots, on_checkpoint_failure
             See `start`; where the stream runs already, they are as it was started.
+        schema : Points, optional
+            What its points are, for loops that learn from them; left out, it has edges only, or what its first loop says.
+
+        Examples
+        --------
+        >>> import tornado
+        >>> with tornado.open(workers=1) as session:
+        ...     stream = session.stream("points", schema=tornado.Points(features=2))
         """
         begin = partial(
             self.start,
@@ -271,6 +286,7 @@ class Session:
             checkpoint_every_s=checkpoint_every_s,
             keep_snapshots=keep_snapshots,
             on_checkpoint_failure=on_checkpoint_failure,
+            schema=schema,
         )
         beginning = self._beginnings.setdefault(checked_loop_name(name), Lock())
         return StreamHandle(self, name, begin, beginning=beginning)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..errors import UnknownStream
 from .handles import LoopHandle
+from .pushed_points import PointColumns
 
 
 class StreamOwner(Protocol):
@@ -65,17 +66,21 @@ class StreamHandle:
                 return self._begin(program, name, delay_bound, new_stream=self.name)
         return self._session.start(program, name, delay_bound, stream=self.name)
 
-    def insert(self, src: Any, dst: Any = None, weight: Any = None) -> int:
-        """Add edges; see `LoopHandle.insert`."""
-        return self._reader().insert(src, dst, weight)
+    def insert(
+        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointColumns]
+    ) -> int:
+        """Add edges or points; see `LoopHandle.insert`."""
+        return self._reader().insert(src, dst, weight, **points)
 
-    def remove(self, src: Any, dst: Any = None, weight: Any = None) -> int:
-        """Remove edges; see `LoopHandle.remove`."""
-        return self._reader().remove(src, dst, weight)
+    def remove(self, src: Any = None, dst: Any = None, weight: Any = None, *, ids: Any = None) -> int:
+        """Remove edges or points; see `LoopHandle.remove`."""
+        return self._reader().remove(src, dst, weight, ids=ids)
 
-    def replace(self, src: Any, dst: Any = None, weight: Any = None) -> int:
-        """Put edges in the place of others; see `LoopHandle.replace`."""
-        return self._reader().replace(src, dst, weight)
+    def replace(
+        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointColumns]
+    ) -> int:
+        """Put edges or points in the place of others; see `LoopHandle.replace`."""
+        return self._reader().replace(src, dst, weight, **points)
 
     def add_vertices(self, ids: Any) -> int:
         """Make vertices known that need not have an edge; see `LoopHandle.add_vertices`."""

@@ -158,9 +158,9 @@ def test_points_that_are_not_those_of_the_stream_are_refused():
             Points(features=3, sparse=True),
             Points(features=3, dtype="float32"),
         ):
-            with pytest.raises(InvalidArgument, match="stream mean has Points.features=3"):
+            with pytest.raises(InvalidArgument, match="stream mean has Points"):
                 loop.admit(PointBatch.of(other, ids=[1], op="-"), "points", 1)
-        with pytest.raises(InvalidArgument, match="is for Points.features=4"):
+        with pytest.raises(InvalidArgument, match="is for Points"):
             master.start(MeanOfFeatures(points=Points(features=4)), "other", stream="mean")
         from apps.bfs import BreadthFirstSearch
 
