@@ -1,1 +1,1 @@
-"""The mathematics of learning from points: objectives, certificates and solvers as steps over shards. Nothing here knows of loops."""
+"""The kind of programs that learn from a stream of points."""
