@@ -24,6 +24,7 @@ from ...errors import InvalidArgument
 from ...kernel_modules import load_module, module_text
 from ...points import DenseShardPoints, ShardPoints, SparseShardPoints
 from . import (
+    batch_kernel,
     counter_kernel,
     dense_kernel,
     hinge_kernel,
@@ -115,7 +116,9 @@ def linear_module(loss: str, sparse: bool) -> ModuleType:  # noqa: FBT001  # one
     """The kernels of a loss over dense or sparse points, from disk where they were compiled before."""
     layout = sparse_kernel if sparse else dense_kernel
     title = f"linear models of the {loss} loss over {'sparse' if sparse else 'dense'} points"
-    return load_module(module_text(title, [counter_kernel, layout, LOSSES[loss], pass_kernel], {}))
+    return load_module(
+        module_text(title, [counter_kernel, layout, LOSSES[loss], pass_kernel, batch_kernel], {})
+    )
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -109,7 +109,7 @@ class _Descent:
         model = self.model
         begin = np.append(weights, intercept) if model.intercept else np.array(weights, np.float64)
         here = yield from self._at(begin)
-        if here.totals.rows == 0 or not math.isfinite(here.gap.primal):
+        if not math.isfinite(here.gap.primal):
             here = yield from self._at(np.zeros_like(begin))
         if hessian is not None and np.isfinite(hessian).all():
             self.curvature = np.array(hessian, np.float64)
@@ -228,7 +228,7 @@ class _Descent:
     def _finished(self, here: _Place) -> Finished:
         gap, totals, model = here.gap, here.totals, self.model
         vector, intercept, primal = here.weights, here.intercept, gap.primal
-        if totals.rows == 0:
+        if not totals.weight > 0.0:
             vector, intercept, primal = np.zeros(model.features), 0.0, 0.0
         findings = {
             "primal": primal,
