@@ -1,0 +1,72 @@
+"""Rows of dense features, as kernels of linear models use them.
+
+Features are a tuple (values,), of float32[used, width] or float64[used, width]. Sums over a row may be taken in any order, as `fastmath`
+says: which one depends on the machine, but neither on workers nor on rows before.
+"""
+
+import numba as nb
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def dot(features, row, vector):
+    """The product of a row and a vector, float64[width]."""
+    values = features[0]
+    total = 0.0
+    for column in range(values.shape[1]):
+        total += values[row, column] * vector[column]
+    return total
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def square(features, row):
+    """The squared length of a row."""
+    values = features[0]
+    total = 0.0
+    for column in range(values.shape[1]):
+        value = nb.float64(values[row, column])
+        total += value * value
+    return total
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def dot_and_square(features, row, vector):
+    """Both at once."""
+    values = features[0]
+    total, length = 0.0, 0.0
+    for column in range(values.shape[1]):
+        value = nb.float64(values[row, column])
+        total += value * vector[column]
+        length += value * value
+    return total, length
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+def add_row(features, row, factor, sums, side):
+    """Add a row, times a factor, to float64[sides, width] at `side`."""
+    values = features[0]
+    for column in range(values.shape[1]):
+        sums[side, column] += factor * values[row, column]
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+def add_outer(features, row, factor, intercept, matrix):
+    """Add the outer product of a row with itself, times a factor, to the upper triangle of a matrix.
+
+    Parameters
+    ----------
+    intercept : bool
+        Whether the row has a 1 behind its features.
+    matrix : float64[width + intercept, width + intercept]
+        Written.
+    """
+    values = features[0]
+    width = values.shape[1]
+    for first in range(width):
+        scaled = factor * values[row, first]
+        if scaled != 0.0:
+            for second in range(first, width):
+                matrix[first, second] += scaled * values[row, second]
+    if intercept:
+        for first in range(width):
+            matrix[first, width] += factor * values[row, first]
+        matrix[width, width] += factor

@@ -1,0 +1,45 @@
+"""The hinge loss max(0, 1 - label score) of two classes; see `logistic_kernel` for what the functions are."""
+
+import math
+
+import numba as nb
+
+
+@nb.njit(cache=True)
+def target(label, negative, positive):
+    """-1 or 1 by the class of a point; NaN where it takes no part."""
+    if label == positive:
+        return 1.0
+    return -1.0 if label == negative else math.nan
+
+
+@nb.njit(cache=True)
+def side_of(goal, _dual):
+    """Which of two sums a point belongs to."""
+    return 0 if goal > 0.0 else 1
+
+
+@nb.njit(cache=True)
+def value_and_dual(score, goal):
+    """The loss at a score, and minus a slope there."""
+    value = 1.0 - goal * score
+    return max(0.0, value), goal if value > 0.0 else 0.0
+
+
+@nb.njit(cache=True)
+def curvature(_score, _goal):
+    """There is none: Newton's method does not apply."""
+    return 0.0
+
+
+@nb.njit(cache=True)
+def conjugate(dual, goal):
+    """l*(-t)."""
+    share = dual * goal
+    return -share if 0.0 <= share <= 1.0 else math.inf
+
+
+@nb.njit(cache=True)
+def ascend(dual, score, bend, goal):
+    """The t' that maximises ``-l*(-t') - score t' - bend/2 (t' - t)^2``."""
+    return goal * min(1.0, max(0.0, dual * goal + (1.0 - goal * score) / bend))

@@ -1,0 +1,273 @@
+"""Stochastic gradients of linear models: of mini-batches and of new points, and the rules of how far to go along them.
+
+A batch is determined by (seed, shard, iteration) and the points. Where each shard counts its draws by its live points over how many were
+drawn, sums over shards are unbiased estimates of those over all points; so are weights, losses and gradients, each by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidArgument
+from ...points import ShardPoints
+from ...records.point_batch import DensePointBatch, PointBatch, SparsePointBatch
+from . import batch_kernel as names
+from .linear_model import LinearModel, Vector, features_of, frozen
+
+BATCH_NUMBERS: Final = names.BATCH_NUMBERS
+
+
+class MiniBatches:
+    """What batches of the points of a shard are, at a vector; no state but the model.
+
+    Answers are added to ``float64[BATCH_NUMBERS + features]``, see `BatchTotals`.
+    """
+
+    def __init__(self, model: LinearModel) -> None:
+        self.model = model
+        self._kernel = model.kernel
+
+    def width(self) -> int:
+        """How many numbers an answer has."""
+        return BATCH_NUMBERS + self.model.features
+
+    def add_drawn(
+        self,
+        points: ShardPoints,
+        weights: Vector,
+        intercept: float,
+        total: Vector,
+        *,
+        count: int,
+        seed: int,
+        iteration: int,
+        scale: float = 1.0,
+    ) -> int:
+        """Add what points are that are drawn of those that are live now, each counting `scale`; returns how many."""
+        columns = features_of(points), points.born, points.label, points.weight
+        counter = seed, points.shard, iteration, count
+        drawn: int = self._kernel.sum_drawn(
+            *columns, *counter, float(scale), *self._there(weights, intercept), *self._sums(total)
+        )
+        return drawn
+
+    def add_given(
+        self,
+        points: ShardPoints,
+        rows: NDArray[np.int32],
+        weights: Vector,
+        intercept: float,
+        total: Vector,
+        *,
+        scale: float = 1.0,
+    ) -> None:
+        """Add what these rows are, each counting `scale`."""
+        columns = features_of(points), frozen(rows.astype(np.int32, copy=False)), points.label, points.weight
+        self._kernel.sum_given(*columns, float(scale), *self._there(weights, intercept), *self._sums(total))
+
+    def scores(self, batch: PointBatch, weights: Vector, intercept: float) -> Vector:
+        """The score of each point of a batch: ``x w + b``, float64[n]."""
+        scores = np.empty(len(batch))
+        rows = frozen(np.arange(len(batch), dtype=np.int32))
+        self._kernel.score_rows(_features_of_batch(batch), rows, frozen(weights), float(intercept), scores)
+        return scores
+
+    def _there(self, weights: Vector, intercept: float) -> tuple[float, float, Vector, float]:
+        negative, positive = self.model.classes
+        return float(negative), float(positive), frozen(weights), float(intercept)
+
+    def _sums(self, total: Vector) -> tuple[Vector, Vector]:
+        return total[:BATCH_NUMBERS], total[BATCH_NUMBERS:].reshape(1, self.model.features)
+
+
+def _features_of_batch(batch: PointBatch) -> tuple[NDArray[Any], ...]:
+    if isinstance(batch, DensePointBatch):
+        return (frozen(batch.features),)
+    assert isinstance(batch, SparsePointBatch)
+    starts, lengths = batch.starts[:-1].astype(np.int32), np.diff(batch.starts).astype(np.int32)
+    return frozen(starts), frozen(lengths), frozen(batch.indices), frozen(batch.values)
+
+
+def classes_at(scores: Vector, model: LinearModel) -> Vector:
+    """The label that each score stands for, float64[n]: of the positive class from 0 on; without classes, the score."""
+    negative, positive = model.classes
+    return np.where(scores >= 0.0, positive, negative) if model.is_classifier else scores
+
+
+def probabilities_at(scores: Vector) -> Vector:
+    """How probable the positive class is by a logistic model, float64[n]."""
+    small = np.exp(-np.abs(scores))
+    return np.asarray(np.where(scores >= 0.0, 1.0, small) / (1.0 + small))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchTotals:
+    """Sums over the points of a batch.
+
+    Attributes
+    ----------
+    weight, loss : float
+        Of all points, and of their weighted losses.
+    points, passed_over : float
+        How many take part, and how many have no label or that of another class.
+    slopes : float64[features + 1]
+        The gradient of `loss` by the weights and by the intercept.
+    """
+
+    weight: float
+    loss: float
+    points: float
+    passed_over: float
+    slopes: Vector
+
+    @classmethod
+    def of(cls, total: Vector) -> BatchTotals:
+        """What was added to `total`."""
+        numbers = total[:BATCH_NUMBERS].tolist()
+        slopes = np.append(total[BATCH_NUMBERS:], numbers[names.BATCH_SLOPE])
+        return cls(
+            numbers[names.BATCH_WEIGHT],
+            numbers[names.BATCH_LOSS],
+            numbers[names.BATCH_ROWS],
+            numbers[names.BATCH_PASSED_OVER],
+            slopes,
+        )
+
+    @property
+    def mean_loss(self) -> float:
+        """0 where there are no points."""
+        return self.loss / self.weight if self.weight > 0.0 else 0.0
+
+    def gradient(self, weights: Vector, model: LinearModel) -> Vector:
+        """The gradient of the objective but for l1, float64[features + 1]; 0 by the intercept where the model has none."""
+        found = self.slopes / self.weight if self.weight > 0.0 else np.zeros(len(self.slopes))
+        found[:-1] += model.l2 * weights
+        if not model.intercept:
+            found[-1] = 0.0
+        return found
+
+
+def stepped(
+    model: LinearModel, weights: Vector, intercept: float, gradient: Vector, rates: float | Vector
+) -> tuple[Vector, float]:
+    """Go a step down: w and b. With l1 it is a proximal one, so weights become 0 (Duchi and Singer 2009).
+
+    Parameters
+    ----------
+    gradient : float64[features + 1]
+        See `BatchTotals.gradient`.
+    rates : float or float64[features + 1]
+        See `StepRule`.
+    """
+    moved = np.append(weights, intercept) - rates * gradient
+    found = moved[:-1]
+    if model.l1 > 0.0:
+        shrunk = np.abs(found) - model.l1 * (rates if isinstance(rates, float) else rates[:-1])
+        found = np.sign(found) * np.maximum(shrunk, 0.0)
+    return found, float(moved[-1])
+
+
+class StepRule(Protocol):
+    """How far to go along a gradient. What a rule has learnt is `state`, float64, to be stored and given back."""
+
+    state: Vector
+
+    def rates(self, gradient: Vector) -> float | Vector:
+        """The rate of the next step, or one for each number of the gradient; a step is taken with it."""
+        ...
+
+    def judge(self, objective: float) -> bool:
+        """Hear the objective at one vector, measured at a closed iteration; False: it is not finite, so the steps diverged."""
+        ...
+
+
+class FixedRate:
+    """Always the same rate."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = _checked_rate(rate)
+        self.state: Vector = np.empty(0)
+
+    def rates(self, gradient: Vector) -> float:  # noqa: ARG002  # every rule is asked alike
+        """The rate."""
+        return self._rate
+
+    def judge(self, objective: float) -> bool:
+        """Only whether it is finite."""
+        return math.isfinite(objective)
+
+
+class DecayingRate:
+    """``rate / (1 + decay t)`` at step t = 0, 1, … (Robbins and Monro 1951). The state is t."""
+
+    def __init__(self, rate: float, *, decay: float) -> None:
+        self._rate = _checked_rate(rate)
+        if not 0.0 <= decay < math.inf:
+            raise InvalidArgument(f"decay is {decay}, but it is 0 or more")
+        self._decay = decay
+        self.state: Vector = np.zeros(1)
+
+    def rates(self, gradient: Vector) -> float:  # noqa: ARG002  # every rule is asked alike
+        """The rate of the next step."""
+        step = float(self.state[0])
+        self.state = np.array([step + 1.0])
+        return self._rate / (1.0 + self._decay * step)
+
+    def judge(self, objective: float) -> bool:
+        """Only whether it is finite."""
+        return math.isfinite(objective)
+
+
+class Adagrad:
+    """A rate for each number: ``rate / sqrt(sum of its squared slopes)`` (Duchi, Hazan and Singer 2011). The state is the sums."""
+
+    def __init__(self, rate: float, *, features: int, least: float = 1e-10) -> None:
+        self._rate, self._least = _checked_rate(rate), least
+        self.state: Vector = np.zeros(features + 1)
+
+    def rates(self, gradient: Vector) -> Vector:
+        """The rates of the next step."""
+        self.state = self.state + gradient * gradient
+        return self._rate / (np.sqrt(self.state) + self._least)
+
+    def judge(self, objective: float) -> bool:
+        """Only whether it is finite."""
+        return math.isfinite(objective)
+
+
+class BoldDriver:
+    """10 % less where the objective rises, 10 % more where it falls by less than 1 %. The state is the rate and the last objective.
+
+    Where the objective is not finite the rate is halved, and the objective forgotten: whoever asks goes back to what was known.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.state: Vector = np.array([_checked_rate(rate), math.nan])
+
+    def rates(self, gradient: Vector) -> float:  # noqa: ARG002  # every rule is asked alike
+        """The rate."""
+        return float(self.state[0])
+
+    def judge(self, objective: float) -> bool:
+        """Change the rate by how the objective changed."""
+        rate, last = self.state.tolist()
+        if not math.isfinite(objective):
+            self.state = np.array([0.5 * rate, math.nan])
+            return False
+        if objective > last:
+            rate *= 0.9
+        elif objective > 0.99 * last:
+            rate *= 1.1
+        self.state = np.array([rate, objective])
+        return True
+
+
+def _checked_rate(rate: float) -> float:
+    if not 0.0 < rate < math.inf:
+        raise InvalidArgument(f"rate is {rate}, but it is above 0")
+    return float(rate)

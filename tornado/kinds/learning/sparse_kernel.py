@@ -1,0 +1,70 @@
+"""Rows of sparse features, as kernels of linear models use them; the twin of `dense_kernel`.
+
+Features are a tuple (starts, lengths, indices, values), as `SparseShardPoints` has them: the indices of a row ascend.
+"""
+
+import numba as nb
+import numpy as np
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def dot(features, row, vector):
+    """The product of a row and a vector, float64[width]."""
+    starts, lengths, indices, values = features
+    total = 0.0
+    first = np.uint64(starts[row])
+    # Unsigned, here and below: an index that might be negative costs a comparison.
+    for place in range(first, first + np.uint64(lengths[row])):
+        total += values[place] * vector[np.uint64(indices[place])]
+    return total
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def square(features, row):
+    """The squared length of a row."""
+    starts, lengths, _, values = features
+    total = 0.0
+    first = np.uint64(starts[row])
+    for place in range(first, first + np.uint64(lengths[row])):
+        value = nb.float64(values[place])
+        total += value * value
+    return total
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def dot_and_square(features, row, vector):
+    """Both at once."""
+    starts, lengths, indices, values = features
+    total, length = 0.0, 0.0
+    first = np.uint64(starts[row])
+    for place in range(first, first + np.uint64(lengths[row])):
+        value = nb.float64(values[place])
+        total += value * vector[np.uint64(indices[place])]
+        length += value * value
+    return total, length
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+def add_row(features, row, factor, sums, side):
+    """Add a row, times a factor, to float64[sides, width] at `side`."""
+    starts, lengths, indices, values = features
+    first = np.uint64(starts[row])
+    for place in range(first, first + np.uint64(lengths[row])):
+        sums[side, np.uint64(indices[place])] += factor * values[place]
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+def add_outer(features, row, factor, intercept, matrix):
+    """Add the outer product of a row with itself, times a factor, to the upper triangle of a matrix; see `dense_kernel`."""
+    starts, lengths, indices, values = features
+    last = np.uint64(matrix.shape[0] - 1)
+    first = np.uint64(starts[row])
+    stop = first + np.uint64(lengths[row])
+    for one in range(first, stop):
+        scaled, index = factor * values[one], np.uint64(indices[one])
+        for other in range(one, stop):
+            matrix[index, np.uint64(indices[other])] += scaled * values[other]
+        if intercept:
+            matrix[index, last] += scaled
+    if intercept:
+        matrix[last, last] += factor

@@ -1,0 +1,45 @@
+"""The squared hinge loss max(0, 1 - label score)^2 of two classes; see `logistic_kernel` for what the functions are."""
+
+import math
+
+import numba as nb
+
+
+@nb.njit(cache=True)
+def target(label, negative, positive):
+    """-1 or 1 by the class of a point; NaN where it takes no part."""
+    if label == positive:
+        return 1.0
+    return -1.0 if label == negative else math.nan
+
+
+@nb.njit(cache=True)
+def side_of(goal, _dual):
+    """Which of two sums a point belongs to."""
+    return 0 if goal > 0.0 else 1
+
+
+@nb.njit(cache=True)
+def value_and_dual(score, goal):
+    """The loss at a score, and minus its slope there."""
+    lack = max(0.0, 1.0 - goal * score)
+    return lack * lack, 2.0 * goal * lack
+
+
+@nb.njit(cache=True)
+def curvature(score, goal):
+    """The generalised second derivative (Mangasarian 2002)."""
+    return 2.0 if goal * score < 1.0 else 0.0
+
+
+@nb.njit(cache=True)
+def conjugate(dual, goal):
+    """l*(-t)."""
+    share = dual * goal
+    return share * (share / 4.0 - 1.0) if share >= 0.0 else math.inf
+
+
+@nb.njit(cache=True)
+def ascend(dual, score, bend, goal):
+    """The t' that maximises ``-l*(-t') - score t' - bend/2 (t' - t)^2``."""
+    return goal * max(0.0, (1.0 - goal * score + bend * dual * goal) / (0.5 + bend))
