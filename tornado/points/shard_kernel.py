@@ -3,8 +3,8 @@
 import numba as nb
 import numpy as np
 
-SHARD_COUNT = 64
-SHARD_SHIFT = 64 - 6  # the highest bits of the hash of an id are its shard
+SHARD_COUNT = 16
+SHARD_SHIFT = 64 - 4  # the highest bits of the hash of an id are its shard
 
 
 @nb.njit(cache=True)

@@ -1,6 +1,6 @@
 """Logical shards: into how many parts points fall, and which worker has which.
 
-There are 64, however many workers there are, and the shard of a point is a function of its id. So what is summed by shard, and then
+There are 16, however many workers there are, and the shard of a point is a function of its id. So what is summed by shard, and then
 over shards in their order, has the same bits on any number of workers. It is the one place that decides this for points.
 """
 

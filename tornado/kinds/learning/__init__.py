@@ -1,0 +1,1 @@
+"""The kind of programs that learn from a stream of points."""
