@@ -1,0 +1,52 @@
+"""The compiled kernels of k-means: a generated module for dense points and one for sparse ones."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernel_modules import load_module, module_text
+from ...points import DenseShardPoints, ShardPoints, SparseShardPoints
+from . import cluster_kernel, dense_rows_kernel, sparse_rows_kernel
+
+Rows = NDArray[Any] | tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[Any]]
+"""Points as the kernels read them: features[n, d], or (starts, lengths, indices, values). Never written, and so flagged."""
+
+_LANES = (
+    8  # centroids side by side are padded to a multiple, so that none is left over for plain instructions
+)
+
+
+@cache
+def cluster_module(*, sparse: bool) -> ModuleType:
+    """The kernel for dense or for sparse points, from disk where it was compiled before."""
+    rows = sparse_rows_kernel if sparse else dense_rows_kernel
+    title = f"the kernel of clusters of {'sparse' if sparse else 'dense'} points"
+    return load_module(module_text(title, [rows, cluster_kernel], {}))
+
+
+def rows_of_shard(points: ShardPoints) -> Rows:
+    """Return the points of a shard as the kernels read them."""
+    if isinstance(points, SparseShardPoints):
+        return points.starts, points.lengths, points.indices, points.values
+    assert isinstance(points, DenseShardPoints)
+    return points.features
+
+
+def fixed(array: NDArray[Any], dtype: type[np.generic] = np.float64) -> NDArray[Any]:
+    """Return an array as kernels take it, so that they are compiled for one kind: C-contiguous, not to be written."""
+    view = np.ascontiguousarray(array, dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def side_by_side(centroids: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return centroids as columns, float64[d, padded]: a kernel has the distances of a point to several at once."""
+    clusters, width = centroids.shape
+    across = np.zeros((width, -(-clusters // _LANES) * _LANES))
+    across[:, :clusters] = centroids.T
+    return across
