@@ -7,33 +7,17 @@ no history makes a difference to a bit of what they come to. Squares are summed 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...points import SHARDS, ShardPoints, SparseShardPoints
-from .cluster_modules import Rows, cluster_module, fixed, rows_of_shard, side_by_side
+from .cluster_modules import Centroids, Rows, cluster_module, fixed, rows_of_shard
 from .kept_bounds import KeptBounds
 from .rounds import Round
 
-_ROUNDING = 2.3e-16  # a little more than of one float64
 _CANDIDATE = 4  # numbers that tell of a far point: its square, the two halves of its id, its row
-
-
-class Centroids:
-    """Centroids as the kernels take them, with how their distances are rounded."""
-
-    def __init__(self, kernel: ModuleType, centroids: NDArray[np.float64], *, sparse: bool) -> None:
-        self.rows = fixed(centroids)
-        self.across = side_by_side(self.rows)
-        self.norms = np.zeros(self.across.shape[1])
-        kernel.measure_norms(self.rows, self.norms)
-        # A square is a sum of so many terms, each of which is rounded some times; of sparse points they cancel.
-        self.wider = (self.rows.shape[1] + 64) * _ROUNDING
-        self.blur = 4.0 * self.wider if sparse else 0.0
-        self.reach = 2.0 * float(np.sqrt(self.norms.max(initial=0.0))) * (1.0 + self.wider)
 
 
 class ClusterWork:
@@ -86,7 +70,7 @@ class ClusterWork:
         if asked is not self._asked:
             self._asked = asked
             if asked.arrays:
-                self._centroids = Centroids(self._kernel, asked.arrays[0], sparse=self._sparse)
+                self._centroids = Centroids(asked.arrays[0], sparse=self._sparse)
             self._moves.clear()
         points = self.shards[shard]
         if len(points):

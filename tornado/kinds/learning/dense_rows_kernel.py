@@ -29,7 +29,7 @@ def squares_to(points, row, across, norms, squares):  # noqa: ARG001  # of spars
     squares[:] = 0.0
     for column in range(points.shape[1]):
         value = np.float64(points[row, column])
-        for cluster in range(squares.size):
+        for cluster in range(across.shape[1]):
             difference = value - across[column, cluster]
             squares[cluster] += difference * difference
 

@@ -55,8 +55,10 @@ class ShardBounds:
 
     def copy(self) -> ShardBounds:
         """Return another one that is written by itself."""
-        arrays = (self.met, self.which, self.upper, self.lower, self.drift, self.fall)
-        return ShardBounds(*(array.copy() for array in arrays), self.centroids)
+        return ShardBounds(
+            met=self.met.copy(), which=self.which.copy(), upper=self.upper.copy(), lower=self.lower.copy(), drift=self.drift.copy(),
+            fall=self.fall.copy(), centroids=self.centroids,
+        )  # fmt: skip
 
 
 class KeptBounds:

@@ -20,9 +20,9 @@ def squares_to(points, row, across, norms, squares):
     first = np.int64(starts[row])
     for entry in range(first, first + lengths[row]):
         column, value = indices[entry], np.float64(values[entry])
-        for cluster in range(squares.size):
+        for cluster in range(across.shape[1]):
             squares[cluster] += value * (value - 2.0 * across[column, cluster])
-    for cluster in range(squares.size):
+    for cluster in range(across.shape[1]):
         squares[cluster] = max(0.0, squares[cluster])
 
 
