@@ -1,0 +1,251 @@
+"""Lloyd's iterations against plain ones: every bit, with whatever bounds, on any number of workers."""
+
+import numpy as np
+import pytest
+
+from tests.kinds.learning.naive_clusters import (
+    LAYOUTS,
+    assignment_of,
+    batch_of,
+    plain_lloyd,
+    squares_of,
+    streams_of,
+)
+from tornado.kinds.learning.cluster_work import ClusterWork
+from tornado.kinds.learning.kept_bounds import KeptBounds
+from tornado.kinds.learning.lloyd import lloyd
+from tornado.kinds.learning.rounds import joined, partial_sums
+from tornado.points import share_out
+from tornado.records.point_batch import PointBatch
+from tornado.records.point_schema import Points
+
+layouts = pytest.mark.parametrize("points", LAYOUTS, ids=str)
+
+
+def run(method, works):
+    """Run a method over the shards of some workers; returns what it found, and all that it asked."""
+    asked, tasks = next(method), []
+    while True:
+        tasks.append(asked)
+        sums = joined(partial for work in works for partial in partial_sums(work, asked, list(work.shards)))
+        try:
+            asked = method.send(sums)
+        except StopIteration as ended:
+            return ended.value, tasks
+
+
+def works_of(streams, bounds=None, versions=None):
+    bounds = bounds or [KeptBounds() for _ in streams]
+    versions = versions or [stream.sequence for stream in streams]
+    return [
+        ClusterWork(stream.read() if version == stream.sequence else stream.read(version), kept)
+        for stream, kept, version in zip(streams, bounds, versions, strict=True)
+    ]
+
+
+def same(found, expected):
+    """All bits of parameters and findings."""
+    for name, array in expected.parameters.items():
+        assert found.parameters[name].tobytes() == array.tobytes(), name
+    assert found.findings == expected.findings
+
+
+def drawn(seed, count, width=3, decimals=1):
+    """Points with many that are equal, or equally far from two centroids, and weights of which some are 0."""
+    random = np.random.default_rng(seed)
+    features = np.round(random.standard_normal((count, width)), decimals)
+    weights = random.choice([0.0, 0.5, 1.0, 3.0, 0.3], count)
+    return features, weights
+
+
+@layouts
+@pytest.mark.parametrize("clusters", [1, 2, 9])
+def test_all_is_bit_for_bit_as_of_plain_iterations(points, clusters):
+    features, weights = drawn(clusters, 500)
+    ids = np.random.default_rng(1).permutation(500)
+    works = works_of(streams_of(points, 1, [batch_of(points, ids, features, weights)]))
+    found, _ = run(lloyd(features[:clusters]), works)
+    centroids, which, inertia, passes = plain_lloyd(points, features, weights, features[:clusters], ids)
+    assert found.is_converged
+    assert found.parameters["centroids"].tobytes() == centroids.tobytes()
+    assert assignment_of(works) == dict(zip(ids.tolist(), which.tolist(), strict=True))
+    assert found.findings["inertia"] == pytest.approx(inertia, rel=1e-13)
+    assert (found.findings["rounds"], found.findings["moved"]) == (passes, 0.0)
+    sizes = [weights[which == cluster].sum() for cluster in range(clusters)]
+    np.testing.assert_allclose(found.parameters["sizes"], sizes, rtol=1e-14)
+
+
+@layouts
+def test_each_pass_assigns_as_a_plain_one(points):
+    features, weights = drawn(5, 400)
+    streams = streams_of(points, 1, [batch_of(points, range(400), features, weights)])
+    kept = [KeptBounds()]
+    centroids = features[:12].astype(np.float64)
+    for passes in range(1, 9):
+        works = works_of(streams, kept)
+        found, _ = run(lloyd(centroids, most_rounds=passes), works)
+        expected, which, *_ = plain_lloyd(points, features, weights, centroids, most_rounds=passes)
+        assert found.parameters["centroids"].tobytes() == expected.tobytes()
+        assert assignment_of(works) == dict(enumerate(which.tolist()))
+
+
+def history(points, seed):
+    """Batches of points that come, go and are replaced."""
+    random = np.random.default_rng(seed)
+    features, weights = drawn(seed, 900)
+    first = batch_of(points, range(600), features[:600], weights[:600])
+    gone = PointBatch.kind_of(points).removals(random.choice(600, 200, replace=False))
+    again = batch_of(points, random.choice(900, 300, replace=False), features[600:], weights[600:])
+    return [first, gone, again], features
+
+
+@layouts
+def test_the_bits_are_the_same_on_any_number_of_workers(points):
+    batches, features = history(points, 3)
+    works = works_of(streams_of(points, 1, batches))
+    expected, _ = run(lloyd(features[:7]), works)
+    for workers in (2, 3, 4):
+        others = works_of(streams_of(points, workers, batches))
+        found, _ = run(lloyd(features[:7]), others)
+        same(found, expected)
+        assert assignment_of(others) == assignment_of(works)
+
+
+@layouts
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_that_are_kept_change_no_bit(points, seed):
+    batches, features = history(points, seed)
+    streams = streams_of(points, 2, batches[:1])
+    leases = [stream.lease() for stream in streams] if seed % 2 else []  # rows are used again, or not
+    kept = [KeptBounds(), KeptBounds()]
+    first, _ = run(lloyd(features[:6]), works_of(streams, kept))
+    for batch in batches[1:]:
+        for stream, part in zip(streams, share_out(batch, 2), strict=True):
+            stream.apply_all(part)
+        for start in (first.parameters["centroids"], features[50:56]):
+            warm = works_of(streams, [bounds.copy() for bounds in kept])
+            cold = works_of(streams)
+            found, _ = run(lloyd(start), warm)
+            expected, _ = run(lloyd(start), cold)
+            same(found, expected)
+            assert assignment_of(warm) == assignment_of(cold)
+    assert len(leases) in (0, 2)
+
+
+def test_bounds_hold_and_stay_where_nothing_moves():
+    random = np.random.default_rng(0)
+    features = random.standard_normal((4000, 3)) + 8.0 * random.integers(0, 3, (4000, 1))
+    points = Points(3)
+    streams = streams_of(points, 1, [batch_of(points, range(4000), features)])
+    kept = [KeptBounds()]
+    found, _ = run(lloyd(features[:3]), works_of(streams, kept))
+    before = kept[0].copy()
+    (work,) = works_of(streams, kept)
+    run(lloyd(found.parameters["centroids"]), [work])
+    anew = 0
+    for shard, shard_points in work.shards.items():
+        rows, now = shard_points.rows, kept[0].of_shard(shard)
+        squares = squares_of(points, features[shard_points.id[rows]], found.parameters["centroids"])
+        uppers = now.upper[rows] + now.drift[now.which[rows]]
+        lowers = now.lower[rows] - now.fall[now.which[rows]]
+        assert (uppers >= np.sqrt(squares.min(1))).all()
+        assert (lowers <= np.sqrt(np.sort(squares, 1)[:, 1])).all()
+        anew += np.count_nonzero(now.lower[rows] > before.of_shard(shard).lower[rows])
+    assert anew < 100  # a bound that was worked out anew is a closer one
+
+
+@layouts
+def test_a_point_of_weight_two_is_two_points(points):
+    features, _ = drawn(2, 200)
+    twice = np.concatenate([features, features[:100]])
+    weights = np.where(np.arange(200) < 100, 2.0, 1.0)
+    one, _ = run(
+        lloyd(features[:5]),
+        works_of(streams_of(points, 1, [batch_of(points, range(200), features, weights)])),
+    )
+    two, _ = run(lloyd(features[:5]), works_of(streams_of(points, 1, [batch_of(points, range(300), twice)])))
+    assert one.parameters["centroids"].tobytes() == two.parameters["centroids"].tobytes()
+    assert one.parameters["sizes"].tobytes() == two.parameters["sizes"].tobytes()
+    assert one.findings["inertia"] == pytest.approx(two.findings["inertia"], rel=1e-13)
+
+
+@layouts
+def test_more_clusters_than_points_that_differ(points):
+    features = np.repeat([[0.0, 0, 0], [1, 2, 3], [5, 5, 5]], 40, axis=0)
+    works = works_of(streams_of(points, 1, [batch_of(points, range(120), features)]))
+    found, _ = run(lloyd(features[:8] + 0.5), works)
+    assert found.is_converged
+    assert found.findings["inertia"] == 0.0
+    assert sorted(found.parameters["sizes"].tolist()) == [0.0] * 5 + [40.0] * 3
+    assert np.isfinite(found.parameters["centroids"]).all()
+
+
+@layouts
+def test_an_empty_cluster_gets_the_farthest_point_of_the_least_id(points):
+    features = np.array([[0.0, 0, 0], [4, 0, 0], [-4, 0, 0], [0.5, 0, 0]])
+    works = works_of(streams_of(points, 1, [batch_of(points, [5, 4, 3, 9], features)]))
+    far = np.array([[0.0, 0, 0], [900, 0, 0], [900, 0, 0]])
+    found, asked = run(lloyd(far, most_rounds=2), works)
+    assert [each.task for each in asked].count("farthest") == 1
+    # Point 3 at -4 comes before point 4 at 4.
+    assert found.parameters["centroids"][1:].tolist() == [[-4, 0, 0], [4, 0, 0]]
+
+
+def test_a_constant_feature_and_features_of_very_different_sizes():
+    points = Points(3)
+    features, weights = drawn(0, 300)
+    features *= [1e-9, 0.0, 1e9]
+    features[:, 1] = 7.1
+    works = works_of(streams_of(points, 1, [batch_of(points, range(300), features, weights)]))
+    found, _ = run(lloyd(features[:4]), works)
+    centroids, *_ = plain_lloyd(points, features, weights, features[:4])
+    np.testing.assert_allclose(found.parameters["centroids"], centroids, rtol=1e-15)
+    np.testing.assert_allclose(found.parameters["centroids"][:, 1], 7.1, rtol=1e-15)
+
+
+def test_without_points_centroids_stay():
+    works = works_of(streams_of(Points(3), 2, []))
+    found, _ = run(lloyd(np.ones((2, 3))), works)
+    assert found.is_converged
+    assert found.findings == {"inertia": 0.0, "moved": 0.0, "rounds": 1.0, "points": 0.0}
+    assert found.parameters["centroids"].tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_who_gives_up_says_so_and_how_far_centroids_would_go():
+    features, weights = drawn(1, 300)
+    works = works_of(streams_of(Points(3), 1, [batch_of(Points(3), range(300), features, weights)]))
+    found, _ = run(lloyd(features[:6], most_rounds=2), works)
+    assert not found.is_converged
+    assert found.findings["moved"] > 0.0
+    squares = squares_of(Points(3), features, found.parameters["centroids"])
+    assert assignment_of(works) == dict(enumerate(squares.argmin(1).tolist()))
+
+
+def test_a_branch_reads_its_version_while_points_go_on():
+    points = Points(3)
+    batches, features = history(points, 8)
+    streams = streams_of(points, 1, batches[:1])
+    expected, _ = run(lloyd(features[:5]), works_of(streams_of(points, 1, batches[:1])))
+    _, version = streams[0].lease()
+    kept = [KeptBounds()]
+    run(lloyd(features[:5]), works_of(streams, kept, [version]))
+    for batch in batches[1:]:
+        streams[0].apply_all(batch)
+        found, _ = run(lloyd(features[:5]), works_of(streams, kept, [version]))
+        same(found, expected)
+
+
+@layouts
+def test_scikit_learn_comes_to_the_same_centroids(points):
+    cluster = pytest.importorskip("sklearn.cluster")
+    random = np.random.default_rng(4)
+    features = random.standard_normal((3000, 3)).astype(points.dtype)
+    weights = random.uniform(0.5, 2.0, 3000)
+    works = works_of(streams_of(points, 1, [batch_of(points, range(3000), features, weights)]))
+    found, _ = run(lloyd(features[:8].astype(np.float64)), works)
+    model = cluster.KMeans(8, init=features[:8], n_init=1, tol=0, max_iter=1000, algorithm="lloyd")
+    model.fit(features, sample_weight=weights)
+    close = 1e-9 if points.dtype == np.float64 else 2e-3
+    assert found.findings["inertia"] == pytest.approx(model.inertia_, rel=close)
+    if points.dtype == np.float64:
+        np.testing.assert_allclose(found.parameters["centroids"], model.cluster_centers_, atol=1e-9)

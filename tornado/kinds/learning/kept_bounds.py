@@ -1,0 +1,86 @@
+"""Bounds of distances that outlive a branch: for each row of a shard its cluster, and how far centroids are at most and at least.
+
+They are true of the centroids that they were worked out for, and of others when moved by how far those went (`cluster_kernel.assign`);
+of a row whose point is another one than then, they say nothing, which its birth tells. So whoever has them may take them to any later
+version of the same points: they change how long an assignment takes, and no bit of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(slots=True, eq=False)
+class ShardBounds:
+    """Of one shard; 20 bytes a row.
+
+    Attributes
+    ----------
+    met : int64[room]
+        The birth of the point that each row was assigned for; 0: none.
+    which : int32[room]
+    upper, lower : float32[room]
+        See `cluster_kernel.assign`.
+    drift, fall : float64[k]
+    centroids : float64[k, d] or None
+        Those that the bounds are true of. Never written.
+    """
+
+    met: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    which: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    upper: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    lower: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    drift: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    fall: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    centroids: NDArray[np.float64] | None = None
+
+    def make_room(self, rows: int) -> None:
+        """Have room for so many rows, of which none that is new was met."""
+        room = len(self.met)
+        if rows > room:
+            more = max(rows, room + room // 4) - room
+            self.met = np.concatenate([self.met, np.zeros(more, np.int64)])
+            self.which = np.concatenate([self.which, np.full(more, -1, np.int32)])
+            self.upper = np.concatenate([self.upper, np.zeros(more, np.float32)])
+            self.lower = np.concatenate([self.lower, np.zeros(more, np.float32)])
+
+    def forget(self, clusters: int) -> None:
+        """No row was met, and bounds will be of so many clusters."""
+        self.met[:] = 0
+        self.which[:] = -1
+        self.drift, self.fall = np.zeros(clusters), np.zeros(clusters)
+
+    def copy(self) -> ShardBounds:
+        """Return another one that is written by itself."""
+        return ShardBounds(
+            met=self.met.copy(), which=self.which.copy(), upper=self.upper.copy(), lower=self.lower.copy(), drift=self.drift.copy(),
+            fall=self.fall.copy(), centroids=self.centroids,
+        )  # fmt: skip
+
+
+class KeptBounds:
+    """Of some shards, by number; of one that is not known there are none yet.
+
+    A main loop keeps one between branches, gives each branch a `copy`, and takes over that of a branch whose answer it adopts.
+    """
+
+    def __init__(self) -> None:
+        self._shards: dict[int, ShardBounds] = {}
+
+    def of_shard(self, shard: int) -> ShardBounds:
+        """Return those of a shard, as they are kept."""
+        return self._shards.setdefault(shard, ShardBounds())
+
+    def copy(self) -> KeptBounds:
+        """Return others that are written by themselves."""
+        copied = KeptBounds()
+        copied._shards = {shard: bounds.copy() for shard, bounds in self._shards.items()}
+        return copied
+
+    @property
+    def nbytes(self) -> int:
+        """What they take, in bytes."""
+        return 20 * sum(len(bounds.met) for bounds in self._shards.values())

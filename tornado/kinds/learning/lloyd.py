@@ -1,0 +1,133 @@
+"""Lloyd's iterations as a method: centroids become the means of the points nearest to them, until they are so.
+
+The rules: of centroids equally far the least has the point. A cluster without weight gets the point that is farthest from its own centroid,
+of equally far ones the one of the least id; several such clusters get the next farthest that are elsewhere, in their order. Where no
+point is away from its centroid, a cluster without weight stays where it is.
+
+It ends where means are the centroids that they were made of, bit for bit: then no assignment changes any more. The result is a function
+of the points and the first centroids: not of workers, nor of bounds that were kept (`kept_bounds`).
+
+Source: Lloyd (1982), as the Tornado paper has it; bounds and sums as `cluster_kernel` and `exact_sums` say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...points import SHARDS
+from .exact_sums import ExactSums
+from .rounds import Finished, Method, Round
+
+Asking = Generator[Round, NDArray[np.float64], None]
+
+MOST_ROUNDS = 1000
+_MOST_FILLED = 64  # clusters without weight that get a point in one round
+
+
+def lloyd(centroids: NDArray[np.float64], *, most_rounds: int = MOST_ROUNDS) -> Method:
+    """Go on to where no assignment changes.
+
+    Parameters
+    ----------
+    centroids : float64[k, d]
+        Where to begin; only read.
+    most_rounds
+        After so many passes it gives up.
+
+    Returns
+    -------
+    Finished
+        Parameters: ``centroids`` float64[k, d], and ``sizes`` float64[k], the weight of each cluster. Findings: ``inertia``, the sum of
+        weighted squares; ``moved``, how far a centroid would still go at most (0 where it is converged); ``rounds``; ``points``.
+        Points are assigned to the nearest of these centroids.
+    """
+    partition = Partition(centroids)
+    yield from partition.measure()
+    yield from partition.settle(most_rounds)
+    yield from partition.weigh()
+    return partition.finished()
+
+
+class Partition:
+    """What the coordinator knows of a partition of the points, and the rounds that make it better.
+
+    Attributes
+    ----------
+    centroids : float64[k, d]
+        Those that the points are assigned to.
+    moved
+        How far a centroid is at most from the mean of its points.
+    rounds
+        How many passes assigned points.
+    is_settled
+        Whether they are those means.
+    inertia : float64[k]
+        Of each cluster; good after `weigh`.
+    """
+
+    def __init__(self, centroids: NDArray[np.float64]) -> None:
+        self.centroids = np.array(centroids, np.float64)
+        self.moved, self.rounds, self.points = 0.0, 0, 0
+        self.is_settled = False
+        self.inertia = np.zeros(len(centroids))
+        self._sums: ExactSums
+        self._is_counted = False
+
+    def measure(self) -> Asking:
+        """Ask how great features are, so that sums can be exact."""
+        answer = yield Round("measure")
+        self.points = int(answer[-1])
+        self._sums = ExactSums(len(self.centroids), answer[:-1], self.points)
+
+    def settle(self, most_rounds: int) -> Asking:
+        """Assign points and move centroids until nothing changes, in at most so many passes."""
+        for left in range(most_rounds - 1, -1, -1):
+            sums = self._sums
+            numbers = (float(not self._is_counted), sums.fine)
+            answer = yield Round("assign", numbers, (self.centroids, sums.units))
+            sums.add(answer[:-1])
+            self._is_counted = True
+            self.rounds += 1
+            means = sums.means(self.centroids)
+            is_empty = sums.weights <= 0.0
+            if is_empty.any() and self.points:
+                yield from self._fill(means, np.flatnonzero(is_empty))
+            self.moved = float(np.sqrt(((means - self.centroids) ** 2).sum(1).max(initial=0.0)))
+            self.is_settled = np.array_equal(means, self.centroids)
+            if self.is_settled or left == 0:
+                return
+            self.centroids = means
+
+    def weigh(self) -> Asking:
+        """Ask for the inertia of each cluster."""
+        self.inertia = yield Round("inertia", arrays=(self.centroids,))
+
+    def finished(self) -> Finished:
+        """What was found, see `lloyd`."""
+        findings = {
+            "inertia": float(self.inertia.sum()),
+            "moved": self.moved,
+            "rounds": float(self.rounds),
+            "points": float(self.points),
+        }
+        parameters = {"centroids": self.centroids, "sizes": self._sums.weights}
+        return Finished(parameters, findings, self.is_settled)
+
+    def _fill(self, means: NDArray[np.float64], empty: NDArray[np.intp]) -> Asking:
+        """Put clusters without weight to the points that are farthest from their centroids."""
+        count = min(len(empty), _MOST_FILLED)
+        answer = yield Round("farthest", (float(count),), (self.centroids,))
+        found = answer.reshape(SHARDS, count, -1)
+        shards, places = np.nonzero(found[:, :, 0] > 0.0)
+        squares, upper, lower, rows = found[shards, places].T
+        order = np.lexsort((lower, upper, -squares))[:count]
+        if not len(order):
+            return
+        named = np.column_stack([shards[order], rows[order]]).ravel()
+        answer = yield Round("fetch", tuple(named.tolist()))
+        elsewhere = {point.tobytes(): point for point in answer.reshape(len(order), -1) + 0.0}
+        for cluster, point in zip(empty, elsewhere.values(), strict=False):
+            means[cluster] = point
