@@ -30,7 +30,7 @@ class Adoption:
     """
 
     def __init__(self, number: int, name: str, program: VertexProgram, parts: Parts) -> None:
-        self.takes_all = False
+        self.takes_all = program.adopts_all
         self._number = number
         self._name = name
         self._program = program

@@ -46,6 +46,8 @@ class VertexProgram:
         The name of its kind, which the base class of the kind says.
     worst
         The value of a vertex that was not reached.
+    adopts_all
+        Whether a loop takes over what each branch of its parameters has found, without being told to.
     values_are_counts
         Whether values count something, though they are floats; some formats write them as whole numbers.
     """
@@ -57,6 +59,7 @@ class VertexProgram:
     delay_bounds: ClassVar[tuple[int, int | None]] = (1, None)
     both_ways: ClassVar[bool] = False
     fixed_parameters: ClassVar[frozenset[str]] = frozenset()
+    adopts_all: ClassVar[bool] = False
     values_are_counts: ClassVar[bool] = False
 
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:

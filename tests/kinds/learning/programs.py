@@ -88,10 +88,10 @@ class MeanOfFeatures(LearningProgram):
     def begin(self):
         return {"mean": np.zeros(self.declared.features)}
 
-    def parameter_block(self):
+    def parameter_block(self, workers):
         return MeanBlock(self.declared.features)
 
-    def data_shards(self, points):
+    def data_shards(self, points, workers):
         return MeanShards(points)
 
     def method(self, parameters) -> Method:

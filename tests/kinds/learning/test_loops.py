@@ -6,6 +6,7 @@ import pytest
 from tests.kinds.learning.programs import MeanOfFeatures
 from tests.query.conftest import eventually
 from tornado.errors import InvalidArgument, NotSupported
+from tornado.kinds.learning import main_processor
 from tornado.loops import Master
 from tornado.loops.statistics import BranchState
 from tornado.records.edge_batch import EdgeBatch
@@ -135,6 +136,19 @@ def test_several_loops_learn_from_one_stream_which_may_have_edges_too(master_of)
         NotSupported, match="runs MeanOfFeatures, a program that learns, of which no snapshots are stored"
     ):
         hops.checkpoint()
+
+
+def test_forks_come_although_points_wait_to_be_used(monkeypatch):
+    monkeypatch.setattr(main_processor, "_MOST_WAITING", 100)
+    with Master(workers=2) as master:
+        loop, stream = master.start(MeanOfFeatures(points=POINTS), "mean"), Stream(seed=4)
+        branches = []
+        for number in range(100):
+            loop.admit(stream.batch(), "points", 200 * (number + 1))
+            branches.append((loop.fork(), stream.mean()))
+        for branch, mean in branches:
+            assert answer(branch) == pytest.approx(mean, rel=1e-13)
+            branch.release()
 
 
 def test_what_a_branch_has_found_is_adopted(master_of):

@@ -63,8 +63,8 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         self.declared_points = program.declared
         self.branches = []
         self._forks = Forks(self.operator, marker=self._marker_of, deliver=self._accept)
-        self._shards = program.data_shards(self.points)
-        self._block = program.parameter_block() if worker == _COORDINATOR else None
+        self._shards = program.data_shards(self.points, workers)
+        self._block = program.parameter_block(workers) if worker == _COORDINATOR else None
         begin = Spoken(0, is_asking=True, arrays=program.begin())
         vertices = LearningVertices(
             title=type(program).__name__,
@@ -114,8 +114,8 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
             self._touch(self.worker)
 
     def is_behind(self) -> bool:
-        """See `ReadingPart`."""
-        return self._shards.waiting > _MOST_WAITING
+        """See `ReadingPart`; not where another worker has recorded a fork: what it says is held until this one has come to it too."""
+        return self._shards.waiting > _MOST_WAITING and not self._forks.is_awaited
 
     def _touch(self, vertex: int) -> None:
         # The first iteration that begins at the token or later.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from contextlib import suppress
 from functools import cache
 from types import ModuleType
 from typing import Final
@@ -22,7 +23,7 @@ from ...kernel_modules import load_module, module_text
 from . import quadratic_kernel
 from .linear_gap import Gap, PassTotals, gap_of, gradient_of, is_near
 from .linear_model import LinearModel, Vector, frozen
-from .rounds import Finished, Method, Round
+from .rounds import Finished, Method, Round, Stopped
 
 _LEAST_SAMPLE: Final = 20_000
 _SAMPLE_A_FEATURE: Final = 200
@@ -104,6 +105,7 @@ class _Descent:
         self.share, self.samples, self.passes = 0.0, 0, 0
         self.curvature: Vector | None = None  # of losses alone
         self.is_fresh = False  # whether it was sampled where we are
+        self.best: _Place
 
     def run(self, weights: Vector, intercept: float, hessian: Vector | None, most_rounds: int) -> Method:
         model = self.model
@@ -113,12 +115,18 @@ class _Descent:
             here = yield from self._at(np.zeros_like(begin))
         if hessian is not None and np.isfinite(hessian).all():
             self.curvature = np.array(hessian, np.float64)
+        self.best = here
+        with suppress(Stopped):
+            yield from self._descend(here, most_rounds)
+        return self._finished(self.best)
+
+    def _descend(self, here: _Place, most_rounds: int) -> _Asked:
         while not self._is_done(here) and self.passes < most_rounds:
             if self.curvature is None:
                 yield from self._sample(here)
             step, slope = self._step(here)
             if self._is_tiny(slope, here):
-                if self.is_fresh or model.l1 > 0.0 or not self._certifies:
+                if self.is_fresh or self.model.l1 > 0.0 or not self._certifies:
                     break
                 yield from self._sample(here)
                 continue
@@ -129,8 +137,7 @@ class _Descent:
                 yield from self._sample(here)
                 continue
             yield from self._learn(here, there)
-            here = there
-        return self._finished(here)
+            here = self.best = there
 
     @property
     def _certifies(self) -> bool:

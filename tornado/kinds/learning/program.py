@@ -91,6 +91,7 @@ class LearningProgram(VertexProgram):
     """
 
     program_kind: ClassVar[str] = "learning"
+    adopts_all: ClassVar[bool] = True
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points"})
 
     points: Points | None = None
@@ -99,12 +100,12 @@ class LearningProgram(VertexProgram):
         """The parameters before any point has come."""
         raise NotImplementedError
 
-    def parameter_block(self) -> ParameterBlock:
-        """What learns in a main loop; on one worker."""
+    def parameter_block(self, workers: int) -> ParameterBlock:
+        """What learns in a main loop, of so many workers; on one of them."""
         raise NotImplementedError
 
-    def data_shards(self, points: EvolvingPoints) -> DataShards:
-        """The points of a worker, as a main loop uses them."""
+    def data_shards(self, points: EvolvingPoints, workers: int) -> DataShards:
+        """The points of one of so many workers, as a main loop uses them."""
         raise NotImplementedError
 
     def method(self, parameters: Parameters) -> Method:

@@ -1,0 +1,276 @@
+"""The main loop of a linear model: stochastic gradient descent, as the Tornado paper has it (SIGMOD 2016, section 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidArgument
+from ...points import EvolvingPoints, PointDeltas
+from .classes import labels_between
+from .linear_gap import penalty_of
+from .linear_model import LinearModel as Objective
+from .linear_model import Vector
+from .minibatch import (
+    BATCH_NUMBERS,
+    Adagrad,
+    BatchTotals,
+    BoldDriver,
+    DecayingRate,
+    FixedRate,
+    MiniBatches,
+    StepRule,
+    stepped,
+)
+from .program import Parameters
+
+Objectives = Callable[[tuple[float, float]], Objective]
+
+_WINDOW: Final = 8  # steps over which the objective is averaged: of one batch it is noisy
+_PATIENCE: Final = 3  # windows without progress
+_PROGRESS: Final = 1e-3  # of the objective
+_HEAD: Final = 5  # the step that an answer is of, labels (three), how many points are new
+_DECAY: Final = 0.01
+
+
+class LinearBlock:
+    """See `ParameterBlock`.
+
+    Parameters
+    ----------
+    objectives
+        What is minimised, given the classes.
+    begin
+        The parameters to begin with.
+    rule
+        How far a step goes.
+    workers
+        How many answer a step.
+    classes
+        Where they need not be found.
+    """
+
+    def __init__(
+        self,
+        objectives: Objectives,
+        begin: Parameters,
+        rule: StepRule,
+        *,
+        workers: int,
+        classes: tuple[float, float] | None,
+    ) -> None:
+        self._objectives = objectives
+        self._begin = begin
+        self._rule = rule
+        self._workers = workers
+        self._step = 0
+        self._classes = classes
+        self._labels: set[float] = set()
+        self._objective: dict[int, list[float]] = {}  # by step: answers, losses, weights, penalty
+        self._window: list[float] = []
+        self._best = math.inf
+        self._windows_left = _PATIENCE
+        self._hessian: NDArray[np.float64] | None = None
+        self.parameters: Parameters = {}
+        self._set(begin["weights"], float(begin["intercept"][0]))
+
+    @staticmethod
+    def rule_of(name: str, rate: float, *, features: int) -> StepRule:
+        """The rule with a name.
+
+        Raises
+        ------
+        InvalidArgument
+            When there is none.
+        """
+        if name == "bold":
+            return BoldDriver(rate)
+        if name == "fixed":
+            return FixedRate(rate)
+        if name == "decaying":
+            return DecayingRate(rate, decay=_DECAY)
+        if name == "adagrad":
+            return Adagrad(rate, features=features)
+        raise InvalidArgument(f"rule is {name!r}, but there are bold, fixed, decaying and adagrad")
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the objective has not become less for some time, and no points have come."""
+        return self._windows_left <= 0
+
+    def step(self, said: Sequence[Vector]) -> None:
+        """Go down the gradient of what shards have drawn, and of what is new."""
+        for one in said:
+            self._hear_labels(one[1:4])
+        if any(one[4] for one in said):
+            self._windows_left, self._best = _PATIENCE, math.inf
+        if self._classes is None:
+            self._set(self.parameters["weights"], float(self.parameters["intercept"][0]))
+            return
+        model = self._objectives(self._classes)
+        half = (len(said[0]) - _HEAD) // 2
+        totals = np.sum([one[_HEAD:] for one in said], axis=0)
+        drawn, new = BatchTotals.of(totals[:half]), BatchTotals.of(totals[half:])
+        weights, intercept = self.parameters["weights"], float(self.parameters["intercept"][0])
+        both = BatchTotals(
+            drawn.weight + new.weight, drawn.loss + new.loss, 0.0, 0.0, drawn.slopes + new.slopes
+        )
+        is_finite = self._judge(said, half, model, weights)
+        gradient = both.gradient(weights, model)
+        if not is_finite or not np.isfinite(gradient).all():
+            self._set(self._begin["weights"], 0.0)  # it has diverged, and the rate is less now
+            return
+        if both.weight > 0.0:
+            weights, intercept = stepped(model, weights, intercept, gradient, self._rule.rates(gradient))
+        self._set(weights, intercept)
+
+    def take(self, parameters: Parameters) -> None:
+        """See `ParameterBlock`."""
+        self._hessian = parameters.get("hessian")
+        self._set(parameters["weights"], float(parameters["intercept"][0]))
+
+    def _hear_labels(self, labels: Vector) -> None:
+        if self._classes is None or math.isnan(self._classes[0]):
+            self._labels.update(labels[~np.isnan(labels)].tolist())
+            if self._labels:
+                least, greatest = min(self._labels), max(self._labels)
+                self._classes = (least if least != greatest else math.nan, greatest)
+
+    def _judge(self, said: Sequence[Vector], half: int, model: Objective, weights: Vector) -> bool:
+        """Measure the objective at each vector that all workers have answered; return whether it is finite."""
+        for one in said:
+            known = self._objective.setdefault(int(one[0]), [0.0, 0.0, 0.0])
+            drawn = BatchTotals.of(one[_HEAD : _HEAD + half])
+            known[0] += 1
+            known[1] += drawn.loss
+            known[2] += drawn.weight
+        for step in [one for one, known in self._objective.items() if known[0] >= self._workers]:
+            _, loss, weight = self._objective.pop(step)
+            if weight > 0.0:
+                self._window.append(loss / weight)
+        for old in [one for one in self._objective if one < self._step - 64 * self._workers]:
+            del self._objective[old]  # it was answered by some only
+        if len(self._window) < _WINDOW:
+            return True
+        objective = float(np.mean(self._window)) + penalty_of(weights, model)
+        self._window.clear()
+        is_better = objective < self._best * (1.0 - _PROGRESS)
+        self._windows_left = _PATIENCE if is_better else self._windows_left - 1
+        self._best = min(self._best, objective)
+        return self._rule.judge(objective)
+
+    def _set(self, weights: Vector, intercept: float) -> None:
+        self._step += 1
+        classes = np.array([math.nan, math.nan] if self._classes is None else self._classes)
+        arrays = {
+            "weights": weights,
+            "intercept": np.array([intercept]),
+            "classes": classes,
+            "step": np.array([self._step]),
+        }
+        if self._hessian is not None:
+            arrays["hessian"] = self._hessian
+        for array in arrays.values():
+            array.flags.writeable = False
+        self.parameters = arrays
+
+
+class LinearShards:
+    """See `DataShards`.
+
+    Parameters
+    ----------
+    objectives
+        What is minimised, given the classes.
+    points
+        Of the worker.
+    batch
+        How many are drawn for a step, of all shards of the worker.
+    seed
+        Of the draws.
+    """
+
+    def __init__(self, objectives: Objectives, points: EvolvingPoints, *, batch: int, seed: int) -> None:
+        self._objectives = objectives
+        self._points = points
+        self._batch = batch
+        self._seed = seed
+        self._new: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []  # shards and rows
+        self.waiting = 0
+
+    def hear(self, deltas: PointDeltas) -> None:
+        """See `DataShards`."""
+        came = deltas.sign > 0
+        if came.any():
+            self._new.append((deltas.shard[came], deltas.row[came]))
+            self.waiting += int(np.count_nonzero(came))
+
+    def say(self, parameters: Parameters, step: int) -> Vector:
+        """See `DataShards`."""
+        negative, positive = (
+            parameters["classes"].tolist() if "classes" in parameters else (math.nan, math.nan)
+        )
+        weights, intercept = parameters["weights"], float(parameters["intercept"][0])
+        half = BATCH_NUMBERS + len(weights)
+        total = np.zeros(_HEAD + 2 * half)
+        total[0] = parameters["step"][0] if "step" in parameters else 0
+        new = self._new_rows()
+        total[1:4] = self._labels_of(new)
+        total[4] = self.waiting
+        self.waiting = 0
+        if self._knows(negative, positive):
+            batches = MiniBatches(self._objectives((negative, positive)))
+            self._draw(batches, weights, intercept, step, total[_HEAD : _HEAD + half])
+            for shard, rows in new.items():
+                view = self._points.view_shard(shard)
+                live = rows[view.born[rows] > 0]  # others went again
+                batches.add_given(view, live, weights, intercept, total[_HEAD + half :])
+        return total
+
+    def _knows(self, negative: float, positive: float) -> bool:
+        """Whether there are classes, or none are needed."""
+        return not math.isnan(positive) or self._objectives((negative, 1.0)).loss == "squared"
+
+    def _draw(
+        self, batches: MiniBatches, weights: Vector, intercept: float, step: int, total: Vector
+    ) -> None:
+        live = {shard: self._points.live_in(shard) for shard in self._points.shards}
+        everything = sum(live.values())
+        for shard, count in live.items():
+            drawn = min(count, -(-self._batch * count // everything)) if count else 0
+            if drawn:
+                batches.add_drawn(
+                    self._points.view_shard(shard),
+                    weights,
+                    intercept,
+                    total,
+                    count=drawn,
+                    seed=self._seed,
+                    iteration=step,
+                    scale=count / drawn,
+                )
+
+    def _new_rows(self) -> dict[int, NDArray[np.int32]]:
+        """The rows that have come since the last step, by shard."""
+        if not self._new:
+            return {}
+        shards = np.concatenate([shards for shards, _ in self._new])
+        rows = np.concatenate([rows for _, rows in self._new])
+        self._new.clear()
+        order = np.argsort(shards, kind="stable")
+        shards, rows = shards[order], rows[order]
+        numbers, first = np.unique(shards, return_index=True)
+        return dict(zip(numbers.tolist(), np.split(rows, first[1:]), strict=True))
+
+    def _labels_of(self, new: dict[int, NDArray[np.int32]]) -> tuple[float, float, float]:
+        """The least and greatest label of new points, and one between."""
+        if not new:
+            return math.nan, math.nan, math.nan
+        views = {shard: self._points.view_shard(shard) for shard in new}
+        labels = np.concatenate([views[shard].label[rows] for shard, rows in new.items()])
+        weights = np.concatenate([views[shard].weight[rows] for shard, rows in new.items()])
+        return labels_between(labels, weights)

@@ -1,0 +1,201 @@
+"""Linear models as a user starts them: a loss, penalties, and how near an answer is to be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...certificate import NONE, Certificate
+from ...errors import InvalidArgument
+from ...points import EvolvingPoints
+from ...records.point_batch import PointBatch
+from ...value_types import Ids, ValueArray
+from .classes import CLASSES, LABELS, add_labels, found_classes, width_of_labels
+from .linear_block import LinearBlock, LinearShards
+from .linear_model import LinearModel as Objective
+from .linear_model import LinearWork
+from .newton import newton
+from .program import LearningProgram, Parameters
+from .rounds import Finished, Method, Round, Stopped
+from .shard_reading import ShardsAt
+
+_INTERCEPT_ID = -1
+_NO_CLASSES = (math.nan, math.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearModel(LearningProgram):
+    """A linear model of the points of a stream: weights w and an intercept b for which this is least.
+
+        1/W sum a_i l(x_i w + b, y_i) + l2/2 |w|^2 + l1 |w|_1,
+
+    with a_i the weights of the points and W their sum, over the points that have a label. Values are the weights by the number of their
+    feature, and the intercept by -1.
+
+    Attributes
+    ----------
+    loss
+        ``hinge`` max(0, 1 - ys), ``squared_hinge`` max(0, 1 - ys)^2, ``logistic`` ln(1 + e^-ys), or ``squared`` (y - s)^2 / 2.
+    l2, l1
+        Penalties; scikit-learn's `SGDClassifier` calls the first one alpha.
+    intercept
+        Whether there is one; it is not penalised.
+    classes
+        The labels of the negative and the positive class. Left out: the two that points have, of which the greater is positive.
+    tolerance
+        How near the optimum an answer is: the duality gap is at most this share of the objective.
+    rate, rule
+        Of the steps of the main loop: the first rate, and how it goes on: ``bold`` driver, ``fixed``, ``decaying`` or ``adagrad``.
+    batch
+        How many points are drawn for a step of the main loop, on all workers.
+    seed
+        Of the draws.
+    """
+
+    rank: ClassVar[Literal["nearest", "highest"]] = "highest"
+    fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points", "loss", "intercept", "classes"})
+
+    loss: str = "hinge"
+    l2: float = 1e-4
+    l1: float = 0.0
+    intercept: bool = True
+    classes: tuple[float, ...] = ()
+    tolerance: float = 1e-6
+    rate: float = 0.1
+    rule: str = "bold"
+    batch: int = 2048
+    seed: int = 0
+
+    def check_parameters(self) -> None:
+        """See `VertexProgram`."""
+        super().check_parameters()
+        if self.classes and len(self.classes) != 2:
+            raise InvalidArgument(f"classes are {self.classes}, but there are two, or none named")
+        for name, value in {"tolerance": self.tolerance, "rate": self.rate, "batch": self.batch}.items():
+            if not 0 < value < math.inf:
+                raise InvalidArgument(f"{name} is {value}, but it is above 0")
+        self.objective(self._named or (-1.0, 1.0), features=1)
+        LinearBlock.rule_of(self.rule, self.rate, features=1)
+
+    @property
+    def _named(self) -> tuple[float, float] | None:
+        """The classes, where they need not be found."""
+        if self.loss == "squared":
+            return _NO_CLASSES
+        return (self.classes[0], self.classes[1]) if self.classes else None
+
+    def objective(self, classes: tuple[float, float], *, features: int | None = None) -> Objective:
+        """What is minimised, given the classes; NaN where there are none."""
+        sparse = False if features is not None else self.declared.sparse
+        return Objective(
+            self.loss,
+            self.declared.features if features is None else features,
+            self.l2,
+            self.l1,
+            self.intercept,
+            _NO_CLASSES if self.loss == "squared" else classes,
+            sparse,
+        )
+
+    def check_points(self, batch: PointBatch) -> tuple[NDArray[np.bool_], str]:
+        """Labels that are none of the classes."""
+        if not self.classes:
+            return super().check_points(batch)
+        known = np.isin(batch.label, self.classes) | np.isnan(batch.label)
+        return (
+            ~known,
+            f"a label is one of the classes {self.classes[0]:g} and {self.classes[1]:g}, or left out",
+        )
+
+    # The main loop
+
+    def begin(self) -> Parameters:
+        """See `LearningProgram`."""
+        return {"weights": np.zeros(self.declared.features), "intercept": np.zeros(1)}
+
+    def parameter_block(self, workers: int) -> LinearBlock:
+        """See `LearningProgram`."""
+        rule = LinearBlock.rule_of(self.rule, self.rate, features=self.declared.features)
+        return LinearBlock(self.objective, self.begin(), rule, workers=workers, classes=self._named)
+
+    def data_shards(self, points: EvolvingPoints, workers: int) -> LinearShards:
+        """See `LearningProgram`."""
+        return LinearShards(self.objective, points, batch=max(1, self.batch // workers), seed=self.seed)
+
+    # Branches
+
+    def method(self, parameters: Parameters) -> Method:
+        """See `LearningProgram`."""
+        try:
+            classes = self._named
+            if classes is None:
+                classes = yield from found_classes(self.loss)
+            yield Round(CLASSES, arrays=(np.array(classes),))
+            return (
+                yield from newton(
+                    self.objective(classes),
+                    parameters["weights"],
+                    float(parameters["intercept"][0]),
+                    hessian=parameters.get("hessian"),
+                    tolerance=self.tolerance,
+                    seed=self.seed,
+                )
+            )
+        except Stopped:
+            return Finished(parameters, is_converged=False)  # nothing is known of them
+
+    def work(self, points: EvolvingPoints, version: int) -> ProgramWork:
+        """See `LearningProgram`."""
+        return ProgramWork(self, ShardsAt(points, version))
+
+    def certificate(self, findings: Mapping[str, float], *, is_converged: bool) -> Certificate:
+        """See `LearningProgram`."""
+        del is_converged  # the gap says how near it is in any case
+        if "bound" not in findings:
+            return NONE
+        primal = findings["primal"]
+        bound = findings["bound"] / primal if primal > 0.0 else 0.0
+        return {"kind": "gap", "primal": primal, "dual": findings["dual"], "bound": bound}
+
+    def values(self, parameters: Parameters) -> tuple[Ids, ValueArray]:
+        """See `LearningProgram`."""
+        weights = parameters["weights"]
+        if not self.intercept:
+            return np.arange(len(weights)), weights
+        return np.arange(-1, len(weights)), np.concatenate([parameters["intercept"], weights])
+
+
+class ProgramWork:
+    """What a worker does for a linear model: what its labels are, if that is asked, and then what methods ask."""
+
+    def __init__(self, program: LinearModel, shards: ShardsAt) -> None:
+        self._program = program
+        self._shards = shards
+        self._work: LinearWork | None = None
+
+    def width(self, asked: Round) -> int:
+        """See `ShardWork`."""
+        if asked.task == LABELS:
+            return width_of_labels()
+        if asked.task == CLASSES:
+            negative, positive = asked.arrays[0].tolist()
+            self._work = LinearWork(self._program.objective((negative, positive)), self._shards)
+            return 0
+        return self._asked.width(asked)
+
+    def add(self, asked: Round, shard: int, total: NDArray[np.float64]) -> None:
+        """See `ShardWork`."""
+        if asked.task == LABELS:
+            add_labels(self._shards[shard], total)
+        elif asked.task != CLASSES:
+            self._asked.add(asked, shard, total)
+
+    @property
+    def _asked(self) -> LinearWork:
+        assert self._work is not None  # a method begins with the classes
+        return self._work
