@@ -116,7 +116,8 @@ def module_text(
     """
     constructors = [columns_constructor(kind, layout=layout) for kind in dict.fromkeys(columns.values())]
     named = tuple(columns.items())
-    kernels = [_kernel_text(part, named) for part in parts]
+    with _loading:  # Python 3.11 counts the depth of syntax trees once for all threads
+        kernels = [_kernel_text(part, named) for part in parts]
     return "\n\n".join([repr(title), _IMPORTS, functions, *constructors, *kernels]) + "\n"
 
 

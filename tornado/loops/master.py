@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -329,6 +330,7 @@ class Master:
                 hint="Start it on a stream of its own: in a run of its own, not behind --and.",
             )
         begins_reverse = stream.beginning_reverse if wanted.program.both_ways else nullcontext()
+        wanted = replace(wanted, program=wanted.program.reading(stream.points))
         with stream.expecting(wanted.program), begins_reverse:
             if graph_of_now.must_be_looked_at(wanted.program):
                 graph_of_now.through_keeper(

@@ -106,8 +106,9 @@ class LearningKind:
     def plan(
         self, program: LearningProgram, *, delay_bound: int | None, hears_back: int, commits: bool = True
     ) -> PartPlan:
-        """See `ProgramKind`."""
+        """See `ProgramKind`; compiles the program where that was not done yet."""
         del hears_back, commits
+        program.warm()
         return LearningPlan(program, delay_bound)
 
     def fork_arguments(self, program: LearningProgram) -> tuple[object, ...]:

@@ -104,6 +104,10 @@ class LinearBlock:
 
     def step(self, said: Sequence[Vector]) -> None:
         """Go down the gradient of what shards have drawn, and of what is new."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is seen, and begins anew
+            self._take_step(said)
+
+    def _take_step(self, said: Sequence[Vector]) -> None:
         for one in said:
             self._hear_labels(one[1:4])
         if any(one[4] for one in said):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...certificate import NONE, Certificate
 from ...errors import InvalidArgument
 from ...points import EvolvingPoints
 from ...records.point_batch import PointBatch
+from ...records.point_schema import Points
 from ...value_types import Ids, ValueArray
 from .classes import CLASSES, LABELS, add_labels, found_classes, width_of_labels
 from .linear_block import LinearBlock, LinearShards
@@ -21,7 +23,7 @@ from .linear_model import LinearModel as Objective
 from .linear_model import LinearWork
 from .newton import newton
 from .program import LearningProgram, Parameters
-from .rounds import Finished, Method, Round, Stopped
+from .rounds import Finished, Method, Round, Stopped, run_alone
 from .shard_reading import ShardsAt
 
 _INTERCEPT_ID = -1
@@ -127,6 +129,11 @@ class LinearModel(LearningProgram):
         """See `LearningProgram`."""
         return LinearShards(self.objective, points, batch=max(1, self.batch // workers), seed=self.seed)
 
+    def warm(self) -> None:
+        """See `LearningProgram`."""
+        declared = self.declared
+        _warm(self.loss, declared.value_type.name, sparse=declared.sparse, intercept=self.intercept)
+
     # Branches
 
     def method(self, parameters: Parameters) -> Method:
@@ -135,6 +142,8 @@ class LinearModel(LearningProgram):
             classes = self._named
             if classes is None:
                 classes = yield from found_classes(self.loss)
+            if self.intercept and math.isnan(classes[0]) and self.loss != "squared":
+                return self._of_one_class(parameters)
             yield Round(CLASSES, arrays=(np.array(classes),))
             return (
                 yield from newton(
@@ -148,6 +157,13 @@ class LinearModel(LearningProgram):
             )
         except Stopped:
             return Finished(parameters, is_converged=False)  # nothing is known of them
+
+    def _of_one_class(self, parameters: Parameters) -> Finished:
+        """The intercept alone tells all: by its sign nothing is lost but with the logistic loss, which has no least value then."""
+        found = {"weights": np.zeros_like(parameters["weights"]), "intercept": np.ones(1)}
+        if self.loss == "logistic":
+            return Finished(found)
+        return Finished(found, {"primal": 0.0, "dual": 0.0, "bound": 0.0})
 
     def work(self, points: EvolvingPoints, version: int) -> ProgramWork:
         """See `LearningProgram`."""
@@ -199,3 +215,21 @@ class ProgramWork:
     def _asked(self) -> LinearWork:
         assert self._work is not None  # a method begins with the classes
         return self._work
+
+
+@cache
+def _warm(loss: str, value_type: str, *, sparse: bool, intercept: bool) -> None:
+    """Go once through all that loops of such models call, on a few points."""
+    declared = Points(2, sparse=sparse, dtype=value_type)
+    program = LinearModel(loss=loss, l2=1.0, intercept=intercept, points=declared)
+    points = EvolvingPoints(declared)
+    features = [{0: 1.0}, {1: 1.0}] if sparse else [[1.0, 0.0], [0.0, 1.0]]
+    shards, block = program.data_shards(points, 1), program.parameter_block(1)
+    for first in (1, 3):
+        batch = PointBatch.of(declared, ids=[first, first + 1], labels=[-1.0, 1.0], features=features)
+        points.apply(batch, 0, len(batch))
+        shards.hear(points.deltas())
+        block.step([shards.say(block.parameters, first)])
+    lease, version = points.lease()
+    run_alone(program.method(block.parameters), program.work(points, version))
+    points.release(lease)

@@ -111,8 +111,9 @@ class _Descent:
         model = self.model
         begin = np.append(weights, intercept) if model.intercept else np.array(weights, np.float64)
         here = yield from self._at(begin)
-        if not math.isfinite(here.gap.primal):
-            here = yield from self._at(np.zeros_like(begin))
+        if here.totals.weight > 0.0 and not here.gap.primal <= _of_nothing(here.totals, model):
+            here = yield from self._at(np.zeros_like(begin))  # what was learnt does not fit any more
+            hessian = None
         if hessian is not None and np.isfinite(hessian).all():
             self.curvature = np.array(hessian, np.float64)
         self.best = here
@@ -254,6 +255,13 @@ class _Descent:
 @cache
 def _quadratic_module() -> ModuleType:
     return load_module(module_text("coordinate descent on a quadratic model", [quadratic_kernel], {}))
+
+
+def _of_nothing(totals: PassTotals, model: LinearModel) -> float:
+    """The objective where all weights are 0."""
+    if model.loss == "squared":
+        return totals.target_squares / (2.0 * totals.weight)
+    return math.log(2.0) if model.loss == "logistic" else 1.0
 
 
 def _parted(model: LinearModel, vector: Vector) -> tuple[Vector, float]:

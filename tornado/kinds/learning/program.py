@@ -124,6 +124,9 @@ class LearningProgram(VertexProgram):
         """What is shown of parameters: ids and their values, in any order."""
         raise NotImplementedError
 
+    def warm(self) -> None:
+        """Have everything compiled that its loops will call, before any worker has better things to do; nothing, unless a program says so."""
+
     # For loops
 
     @property
