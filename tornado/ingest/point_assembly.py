@@ -21,7 +21,7 @@ from ..records.point_schema import Points
 from .assembly import Lines, texts_at
 from .interner import Names
 from .parsed import DESCRIBING, ParsedPoints, Rejections, drafted
-from .point_ids import ids_at
+from .point_ids import ids_at, names_at
 from .point_record import ParsedPoint
 
 Define = Callable[[bytes, int], ParsedPoint]
@@ -205,8 +205,7 @@ def _fill_ids(
     texts = texts_at(block, low, high)
     if nameless.any():
         assert source is not None
-        places = pa.array(positions).cast(pa.large_string())
-        texts = pc.if_else(pa.array(has_id), texts, pc.binary_join_element_wise(source, places, ":"))
+        texts = pc.if_else(pa.array(has_id), texts, names_at(source, positions))
     ids[:] = interner.intern(texts)
 
 

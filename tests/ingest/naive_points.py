@@ -1,0 +1,191 @@
+"""The slow twin of the readers of points: one record at a time, written from the documentation alone.
+
+It shares no code with `tornado.ingest`; what both say about a file, rejections and their reasons included, must be identical.
+"""
+
+import hashlib
+import math
+import struct
+from dataclasses import dataclass, field
+
+from tests.ingest.naive import OPERATIONS, Bad, _shown, _split, _vertex, float_text, text
+
+
+@dataclass
+class PointOutcome:
+    """What a reader says about a file."""
+
+    points: list[tuple] = field(default_factory=list)  # (id, label, weight, op, features, line number)
+    rejected: list[tuple] = field(default_factory=list)  # (line number, record text, reason)
+    records: int = 0
+
+
+def outcome_of(batches, *, names=None):
+    """What a fast reader says, in the same words."""
+    outcome = PointOutcome()
+    for parsed in batches:
+        batch = parsed.settled()
+        if hasattr(batch, "features"):
+            rows = [[value.hex() for value in row] for row in batch.features.astype(float).tolist()]
+        else:
+            assert batch.starts[0] == 0
+            assert batch.starts[-1] == len(batch.indices) == len(batch.values)
+            rows = [
+                {
+                    index: value.hex()
+                    for index, value in zip(
+                        batch.indices[low:high].tolist(),
+                        batch.values[low:high].astype(float).tolist(),
+                        strict=True,
+                    )
+                }
+                for low, high in zip(batch.starts[:-1].tolist(), batch.starts[1:].tolist(), strict=True)
+            ]
+        outcome.records += parsed.records
+        ids = batch.id.tolist() if names is None else names.names(batch.id)
+        labels, weights = map(float_text, batch.label.tolist()), map(float_text, batch.weight.tolist())
+        columns = ids, labels, weights, batch.op.tolist(), rows, parsed.positions.tolist()
+        outcome.points += zip(*columns, strict=True)
+        outcome.rejected += [(one.position, one.record, one.reason) for one in parsed.rejected]
+    return outcome
+
+
+def id_at(source, position, strings):
+    if strings:
+        return f"{source}:{position}"
+    bits = hashlib.sha256(source.encode()).digest()
+    first = int.from_bytes(bits, "big") >> (256 - 27)
+    return (first << 36) + position - 2**63
+
+
+def lines_of(data, longest):
+    """The data lines with their numbers."""
+    for number, whole in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        line = whole.removesuffix(b"\r")
+        head = line[:longest].lstrip(b" \t")
+        if head[:1] not in (b"#", b"%") and (head or len(line) > longest):
+            yield number, line
+
+
+def read_csv(data, *, source="test", strings=False, single=False, label="label", key="id", longest=1 << 22):
+    """Read a CSV whose header is right."""
+    outcome = PointOutcome()
+    header = None
+    for number, line in lines_of(data, longest):
+        if header is None:
+            separator = next((one for one in ",\t;" if one.encode() in line), " ")
+            header = [name.decode() for name in _split(line, separator)]
+            continue
+        outcome.records += 1
+        try:
+            point = _line(line, header, separator, label, key, strings, single, longest)
+        except Bad as bad:
+            outcome.rejected.append((number, text(line[:longest]), str(bad)))
+            continue
+        found = id_at(source, number, strings) if point[0] is None else point[0]
+        outcome.points.append((found, *point[1:], number))
+    return outcome
+
+
+def _line(line, header, separator, label_name, id_name, strings, single, longest):
+    if len(line) > longest:
+        raise Bad(f"line is longer than {longest} bytes")
+    fields = _split(line, separator)
+    if any(fields[len(header) :]):
+        raise Bad(f"the line has {len(fields)} columns, but the header has {len(header)}")
+    got = dict(zip(header, fields, strict=False))
+    identifier = _vertex(got.get(id_name, b""), "id", strings) if id_name in header else None
+    op = 1
+    if "op" in header:
+        word = got.get("op", b"")
+        if not word:
+            raise Bad("op is missing")
+        op = OPERATIONS.get(word.decode("latin-1").lower() if word.isascii() else "")
+        if op is None:
+            raise Bad(f"op is unknown: {_shown(word)}")
+    names = [name for name in header if name not in {label_name, id_name, "op", "weight"}]
+    if op == -1:
+        if identifier is None:
+            raise Bad("id is missing, by which a removal names its point")
+        return identifier, "nan", float_text(1.0), op, [(0.0).hex()] * len(names)
+    if len(fields) < len(header):
+        raise Bad(f"the line has {len(fields)} columns, but the header has {len(header)}")
+    label = number_of(got.get(label_name, b"") or None, "label", math.nan)
+    weight = number_of(got.get("weight", b"") or None, "weight", 1.0)
+    if weight < 0:
+        raise Bad(f"weight is negative: {_shown(got['weight'])}")
+    wholes = [number_of(got[name], f"feature {name!r}") for name in names]
+    values = [
+        narrowed(value, f"feature {name!r}", got[name], single)
+        for name, value in zip(names, wholes, strict=True)
+    ]
+    return identifier, float_text(label), float_text(weight), op, values
+
+
+def number_of(one, name, missing=None):
+    if one is None:
+        return missing
+    if not one:
+        raise Bad(f"{name} is missing")
+    strange = not one.isascii() or b"_" in one or one != one.strip()
+    try:
+        value = float("strange" if strange else one)
+    except ValueError:
+        raise Bad(f"{name} is not a number: {_shown(one)}") from None
+    if math.isnan(value):
+        raise Bad(f"{name} is NaN")
+    if math.isinf(value):
+        raise Bad(f"{name} is not finite: {_shown(one)}")
+    return value
+
+
+def narrowed(value, name, one, single):
+    if single:
+        try:
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+        except OverflowError:
+            raise Bad(f"{name} does not fit into a float32: {_shown(one)}") from None
+    return value.hex()
+
+
+def read_libsvm(data, width, *, source="test", strings=False, single=False, longest=1 << 22):
+    outcome = PointOutcome()
+    for number, line in lines_of(data, longest):
+        outcome.records += 1
+        try:
+            label, entries = _entries(line, number, width, single, longest)
+        except Bad as bad:
+            outcome.rejected.append((number, text(line[:longest]), str(bad)))
+            continue
+        outcome.points.append((id_at(source, number, strings), label, float_text(1.0), 1, entries, number))
+    return outcome
+
+
+def _entries(line, number, width, single, longest):
+    if len(line) > longest:
+        raise Bad(f"line is longer than {longest} bytes")
+    parts = _split(line.split(b"#")[0], " ")
+    label = number_of(parts[0] if parts else b"", "label")
+    found = []
+    for place, part in enumerate(parts[1:]):
+        index, colon, value = part.partition(b":")
+        digits = index.isdigit()
+        if place == 0 and index == b"qid" and value.isdigit():
+            continue
+        if not colon or not digits:
+            raise Bad(f"not an entry index:value: {_shown(part)}")
+        number_of_feature = int(index) if len(index) < 20 else 2**31
+        if not 1 <= number_of_feature <= width:
+            raise Bad(
+                f"line {number}: index {number_of_feature} is beyond the declared width: {width} features have indices 1 to {width}"
+            )
+        found.append((number_of_feature, value))
+    entries = {}
+    for place, value in found:
+        if place in entries:
+            raise Bad(f"index {place} is there twice")
+        entries[place] = (number_of(value, f"feature {place}"), value)
+    return float_text(label), {
+        place - 1: narrowed(entries[place][0], f"feature {place}", entries[place][1], single)
+        for place in sorted(entries)
+    }
