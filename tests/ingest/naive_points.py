@@ -4,11 +4,25 @@ It shares no code with `tornado.ingest`; what both say about a file, rejections 
 """
 
 import hashlib
+import json
 import math
+import re
 import struct
 from dataclasses import dataclass, field
 
-from tests.ingest.naive import OPERATIONS, Bad, _shown, _split, _vertex, float_text, text
+from tests.ingest.naive import (
+    OPERATIONS,
+    Bad,
+    _Digits,
+    _json_shown,
+    _json_vertex,
+    _refuse,
+    _shown,
+    _split,
+    _vertex,
+    float_text,
+    text,
+)
 
 
 @dataclass
@@ -189,3 +203,112 @@ def _entries(line, number, width, single, longest):
         place - 1: narrowed(entries[place][0], f"feature {place}", entries[place][1], single)
         for place in sorted(entries)
     }
+
+
+def read_objects(
+    records,
+    width,
+    *,
+    sparse=False,
+    source=None,
+    strings=False,
+    quoted=False,
+    single=False,
+    kind=None,
+    longest=1 << 22,
+):
+    """Read records that are objects; `kind` is what they should have been."""
+    outcome = PointOutcome()
+    for number, record in enumerate(records, start=1):
+        outcome.records += 1
+        try:
+            point = _json_point(record, width, sparse, source, strings, quoted, single, kind, longest)
+        except Bad as bad:
+            outcome.rejected.append((number, text(record[:longest]), str(bad)))
+            continue
+        found = id_at(source, number, strings) if point[0] is None else point[0]
+        outcome.points.append((found, *point[1:], number))
+    return outcome
+
+
+def _json_point(record, width, sparse, source, strings, quoted, single, kind, longest):
+    if len(record) > longest:
+        raise Bad(f"line is longer than {longest} bytes")
+    try:
+        pairs = json.loads(
+            record.decode(), parse_int=_Digits, parse_float=_Digits, parse_constant=_refuse,
+            object_pairs_hook=lambda found: ("object", found),
+        )  # fmt: skip
+    except (ValueError, RecursionError):
+        raise Bad(kind) from None
+    if not isinstance(pairs, tuple):
+        raise Bad(kind)
+    got = {}
+    for key, value in pairs[1]:
+        if key not in {"id", "label", "features", "weight", "op", "time"}:
+            raise Bad(f"unknown field: {_shown(key.encode('utf-8', 'backslashreplace'))}")
+        if key in got:
+            raise Bad(f"{key} is there twice")
+        got[key] = value
+    identifier = None
+    if source is None or got.get("id") is not None:
+        identifier = _json_vertex(got.get("id"), "id", strings, quoted)
+    op = got.get("op")
+    if op is not None and (
+        not isinstance(op, str) or OPERATIONS.get(op.lower() if op.isascii() else "") is None
+    ):
+        raise Bad(f"op is unknown: {_json_shown(op)}")
+    op = 1 if op is None else OPERATIONS[op.lower()]
+    if op == -1:
+        if identifier is None:
+            raise Bad("id is missing, by which a removal names its point")
+        return identifier, "nan", float_text(1.0), op, {} if sparse else [(0.0).hex()] * width
+    label = number_of(_json_digits(got.get("label"), "label"), "label", math.nan)
+    weight = number_of(_json_digits(got.get("weight"), "weight"), "weight", 1.0)
+    if weight < 0:
+        raise Bad(f"weight is negative: {_shown(got['weight'].encode())}")
+    features = _json_features(got.get("features"), width, sparse, single)
+    return identifier, float_text(label), float_text(weight), op, features
+
+
+def _json_digits(value, name):
+    if value is None or isinstance(value, _Digits):
+        return None if value is None else value.encode()
+    raise Bad(f"{name} is not a number: {_json_shown(value)}")
+
+
+def _json_features(found, width, sparse, single):
+    if found is None:
+        raise Bad("features are missing")
+    if isinstance(found, tuple):
+        if not sparse:
+            raise Bad("features are sparse, but the stream declares dense points")
+        entries = {}
+        for key, value in found[1]:
+            if not re.fullmatch("[0-9]+", key):
+                raise Bad(f"not the index of a feature: {_shown(key.encode('utf-8', 'backslashreplace'))}")
+            index = int(key) if len(key) < 20 else 2**31 - 1
+            digits = _json_digits(value, f"feature {index}") or b""
+            if index >= width:
+                raise Bad(
+                    f"index {index} is beyond the declared width: {width} features have indices 0 to {width - 1}"
+                )
+            if index in entries:
+                raise Bad(f"index {index} is there twice")
+            entries[index] = (number_of(digits, f"feature {index}"), digits)
+        return {
+            index: narrowed(entries[index][0], f"feature {index}", entries[index][1], single)
+            for index in sorted(entries)
+        }
+    if not isinstance(found, list):
+        raise Bad(f"features are neither a list nor an object: {_json_shown(found)}")
+    if sparse:
+        raise Bad("features are dense, but the stream declares sparse points")
+    if len(found) != width:
+        raise Bad(f"features has {len(found)} numbers, but points have {width} features")
+    texts = [_json_digits(value, f"feature {place}") for place, value in enumerate(found)]
+    values = [number_of(one or b"", f"feature {place}") for place, one in enumerate(texts)]
+    return [
+        narrowed(value, f"feature {place}", one, single)
+        for place, (value, one) in enumerate(zip(values, texts, strict=True))
+    ]
