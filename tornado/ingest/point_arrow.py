@@ -184,7 +184,9 @@ def declared_points(table: pa.Table, wanted: PointFormat | None = None) -> Point
         if pa.types.is_fixed_size_list(kind):
             return Points(kind.list_size, dtype=text_format.dtype)
         lengths = pc.list_value_length(table.column(_FEATURES)).drop_null()
-        return Points(int(lengths[0].as_py()) if len(lengths) else 1, dtype=text_format.dtype)
+        if not len(lengths):
+            raise InvalidArgument("the table declares no points: its first rows have no features")
+        return Points(int(lengths[0].as_py()), dtype=text_format.dtype)
     indices, _ = _index_lists(table, form)
     greatest = pc.max(indices.entries).as_py()
     return Points(1 if greatest is None else greatest + 1, sparse=True, dtype=text_format.dtype)
