@@ -44,17 +44,15 @@ def outcome_of(batches, *, names=None):
         else:
             assert batch.starts[0] == 0
             assert batch.starts[-1] == len(batch.indices) == len(batch.values)
-            rows = [
-                {
-                    index: value.hex()
-                    for index, value in zip(
-                        batch.indices[low:high].tolist(),
-                        batch.values[low:high].astype(float).tolist(),
-                        strict=True,
-                    )
-                }
-                for low, high in zip(batch.starts[:-1].tolist(), batch.starts[1:].tolist(), strict=True)
-            ]
+            bounds = zip(batch.starts[:-1].tolist(), batch.starts[1:].tolist(), strict=True)
+            indices, values = (
+                batch.indices.tolist(),
+                [value.hex() for value in batch.values.astype(float).tolist()],
+            )
+            rows = []
+            for low, high in bounds:
+                assert indices[low:high] == sorted(set(indices[low:high]))
+                rows.append(dict(zip(indices[low:high], values[low:high], strict=True)))
         outcome.records += parsed.records
         ids = batch.id.tolist() if names is None else names.names(batch.id)
         labels, weights = map(float_text, batch.label.tolist()), map(float_text, batch.weight.tolist())

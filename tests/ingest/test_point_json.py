@@ -146,6 +146,31 @@ def test_elements_that_are_no_objects_are_rejected_alone():
     assert [position for position, _, _ in found.rejected] == [1, 3, 4, 5, 6]
 
 
+def test_brackets_and_quotes_inside_texts_end_nothing():
+    record = b'{"id": 7, "op": "\\"],[{", "features": [1, 2, 3]}'
+    good = b'{"id": 8, "features": [1, 2, 3]}'
+    found = read_fast(b"[" + record + b"," + good + b"]")
+    assert [(position, text) for position, text, _ in found.rejected] == [(1, record.decode())]
+    assert [one[0] for one in found.points] == [8]
+
+
+@pytest.mark.parametrize(("features", "sparse"), [("[1, 2, 3]", False), ('{"0": 1, "2": 5}', True)])
+def test_what_a_removal_says_of_its_point_is_not_looked_at(features, sparse):
+    removal = f'{{"label": 3, "weight": 2, "features": {features}, "op": "-", "id": 7}}'
+    insertion = f'{{"id": 8, "features": {features}}}'
+    lines = [removal.encode(), insertion.encode(), removal.encode()]
+    found = read_fast(b"\n".join(lines), sparse=sparse)
+    assert found == read_objects(lines, WIDTH, sparse=sparse)
+    assert found.points[0][1:5] == ("nan", (1.0).hex(), -1, {} if sparse else [(0.0).hex()] * WIDTH)
+
+
+def test_indices_that_do_not_ascend_are_put_in_order():
+    lines = [b'{"id": 7, "features": {"2": 1, "0": 5}}', b'{"id": 8, "features": {"1": 1, "1": 5}}']
+    found = read_fast(b"\n".join(lines), sparse=True)
+    assert found == read_objects(lines, WIDTH, sparse=True)
+    assert [reason for _, _, reason in found.rejected] == ["index 1 is there twice"]
+
+
 def test_nothing_is_no_record():
     for body in (b"", b"\n\n", b"[]", b" [ ]\n"):
         assert read_fast(body) == PointOutcome()

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -285,15 +286,35 @@ def test_batches_of_wide_points_are_small():
     assert sum(sizes) == 5000
 
 
+def numbers_read(texts):
+    data = "x\n" + "\n".join(texts)
+    parts = [parsed.batch.features[:, 0] for parsed in csv_points(io.BytesIO(data.encode()), "test")]
+    return np.concatenate(parts)
+
+
+def assert_nearest(texts):
+    found, expected = numbers_read(texts), np.array([float(one) for one in texts])
+    assert np.array_equal(found.view(np.int64), expected.view(np.int64))
+
+
 def test_numbers_are_the_nearest_ones():
     generator = np.random.default_rng(7)
     values = generator.integers(0, 2**63, 20_000).view(np.float64)
-    values = values[np.isfinite(values)]
-    data = "x\n" + "\n".join(
-        f"{value:.{digits}e}" for value, digits in zip(values.tolist(), [16, 18, 3, 25] * 9999, strict=False)
+    values = values[np.isfinite(values)].tolist()
+    assert_nearest(
+        [f"{value:.{digits}e}" for value, digits in zip(values, [16, 18, 3, 25] * 5000, strict=False)]
     )
-    found = np.concatenate(
-        [parsed.batch.features[:, 0] for parsed in csv_points(io.BytesIO(data.encode()), "test")]
-    )
-    expected = np.array([float(one) for one in data.split("\n")[1:]])
-    assert np.array_equal(found.view(np.int64), expected.view(np.int64))
+
+
+def test_what_is_half_way_between_two_numbers_goes_to_the_even_one():
+    whole = np.random.default_rng(8).integers(2**53, 2**59, 5000)
+    whole = whole - whole % 64 + 32  # halves of many numbers among them
+    small = [f"{mantissa}.5" for mantissa in range(2**52, 2**52 + 100)]
+    assert_nearest([*map(str, whole.tolist()), *small, *(str(2**53 + odd) for odd in range(1, 200, 2))])
+
+
+def test_digits_that_are_cut_off_decide_where_they_must():
+    halves = [Decimal(mantissa) + Decimal("0.5") for mantissa in range(2**52, 2**52 + 60)]
+    texts = [f"{half}{tail}" for half in halves for tail in ("", "0" * 9, "0" * 9 + "1", "000")]
+    below = [f"{half - Decimal('1e-9')}" for half in halves]
+    assert_nearest([*texts, *below])
