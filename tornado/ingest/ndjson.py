@@ -25,10 +25,11 @@ from ..records.operations import INSERT, OPERATIONS, REMOVE
 from .assembly import KernelColumns, Lines, assemble
 from .blocks import count_line_ends, pieces_of_lines
 from .interner import Names
+from .line_finder import find_lines
 from .lines import ParsedLine, finite, parse_integer, parse_name, parse_operation, shown
 from .parsed import ParsedBatch, Rejections, drafted
 from .times import MALFORMED
-from .tokenizer import find_lines, parse_objects
+from .tokenizer import parse_objects
 
 MAX_LINE_BYTES: Final = 65_536
 

@@ -25,6 +25,7 @@ from .arrow_bounds import BODY
 from .assembly import Lines
 from .blocks import count_line_ends, pieces_of_lines
 from .interner import Names
+from .line_finder import find_lines
 from .lines import shown
 from .ndjson import NO_OBJECT, Digits, JsonObject, object_fields, operation_field, shown_value, vertex_field
 from .parsed import ParsedPoints, Rejections
@@ -41,7 +42,6 @@ from .point_record import (
     sparse_values,
 )
 from .point_tokenizer import OPERATION_CODES, OPERATION_WORDS, point_text_module, text_columns
-from .tokenizer import find_lines
 
 MAX_OBJECT_BYTES: Final = 1 << 22
 """The longest object that is looked at."""

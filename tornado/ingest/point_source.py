@@ -33,6 +33,7 @@ from ..errors import InvalidArgument, SourceBroken
 from ..records.point_schema import Points
 from .blocks import BLOCK_BYTES, Reader, line_blocks
 from .interner import Draft, Interner
+from .line_finder import find_lines
 from .parsed import ParsedPoints
 from .point_arrow import declared_points, parse_point_table
 from .point_assembly import most_records
@@ -41,7 +42,6 @@ from .point_layout import PointFormat, PointLayout
 from .point_text import csv_points, libsvm_points, libsvm_width
 from .source import RecordFile, source_names
 from .text import MAX_RECORDS
-from .tokenizer import find_lines
 
 _LIBSVM: Final = frozenset({".libsvm", ".svm", ".svmlight"})
 _TABLES: Final = frozenset({".parquet", ".arrow", ".feather"})
