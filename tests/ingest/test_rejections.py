@@ -15,7 +15,7 @@ from tornado.ingest.parsed import REJECTED
 def looked_at(monkeypatch):
     """How many lines were put to the definition, and rows were shown."""
     counts = {"lines": 0, "rows": 0}
-    parse_object, row_text = ndjson.parse_object, arrow._row_text
+    parse_object, row_text = ndjson.parse_object, arrow.row_text
 
     def counted_line(*arguments, **options):
         counts["lines"] += 1
@@ -26,7 +26,7 @@ def looked_at(monkeypatch):
         return row_text(*arguments)
 
     monkeypatch.setattr(ndjson, "parse_object", counted_line)
-    monkeypatch.setattr(arrow, "_row_text", counted_row)
+    monkeypatch.setattr(arrow, "row_text", counted_row)
     return counts
 
 

@@ -18,12 +18,12 @@ from tornado.ingest import times as module
 from tornado.ingest.assembly import Lines, both_ways
 from tornado.ingest.interner import Interner
 from tornado.ingest.layout import TextFormat
+from tornado.ingest.line_finder import find_lines
 from tornado.ingest.ndjson import parse_ndjson, parse_object_lines
 from tornado.ingest.parsed import ParsedBatch
 from tornado.ingest.source import FileSource
 from tornado.ingest.text import parsed_batches
 from tornado.ingest.times import BEYOND, MALFORMED, NO_TIME, parse_times, times_of
-from tornado.ingest.tokenizer import find_lines
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

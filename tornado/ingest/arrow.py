@@ -32,9 +32,9 @@ from .times import BEYOND, MALFORMED, times_of
 
 _COLUMNS: Final = ("src", "dst", "weight", "op")
 _INT64_MAX: Final = 2**63 - 1
-_UNKNOWN_OP: Final = 0
+UNKNOWN_OP: Final = 0
 # What stands behind the last word is for those that are none.
-_CODES: Final = np.array([*OPERATIONS.values(), _UNKNOWN_OP], np.int8)
+_CODES: Final = np.array([*OPERATIONS.values(), UNKNOWN_OP], np.int8)
 _SHOWN_NAMES: Final = 20
 
 
@@ -90,15 +90,15 @@ def parse_table(
     """
     timed = times and "time" in table.column_names
     columns = (*_COLUMNS, "time") if timed else _COLUMNS
-    _check(table, columns, key)
+    check_table(table, columns, key)
     keys = None if key is None else _key_column(table, key, bounds)
-    ids = {name: _id_column(table, name, bounds, string_ids=interner is not None) for name in ("src", "dst")}
-    code = _op_column(table)
-    weight, weight_null = _weight_column(table)
-    faults = _Faults(table.num_rows)
+    ids = {name: id_column(table, name, bounds, string_ids=interner is not None) for name in ("src", "dst")}
+    code = op_column(table)
+    weight, weight_null = weight_column(table)
+    faults = Faults(table.num_rows)
     for name, column in ids.items():
-        _add_id_faults(faults, name, column)
-    faults.add(code == _UNKNOWN_OP, "op is unknown")
+        add_id_faults(faults, name, column)
+    faults.add(code == UNKNOWN_OP, "op is unknown")
     for bad, reason in weight_faults(weight, left_out=weight_null):
         faults.add(bad, reason)
     instants = None
@@ -107,11 +107,11 @@ def parse_table(
         instants = found.microseconds
         faults.add(found.malformed, MALFORMED)
         faults.add(found.beyond, BEYOND)
-    weight = _owned(weight)
+    weight = owned(weight)
     if weight_null.any():
         weight[weight_null] = np.where(code[weight_null] == REMOVE, np.nan, 1.0)
     if keys is not None:
-        faults.add(_numpy(pc.equal(keys, "").fill_null(fill_value=True)), f"{key} is missing")
+        faults.add(as_numpy(pc.equal(keys, "").fill_null(fill_value=True)), f"{key} is missing")
 
     good = faults.none()
     if not good.all():
@@ -119,16 +119,16 @@ def parse_table(
         weight, code = weight[good], code[good]
         instants = None if instants is None else instants[good]
     if interner is None:
-        src, dst = (_owned(_numpy(ids[name].cast(pa.int64()))) for name in ("src", "dst"))
+        src, dst = (owned(as_numpy(ids[name].cast(pa.int64()))) for name in ("src", "dst"))
     else:
         both = interner.intern(_in_turn(ids["src"], ids["dst"]))
         src, dst = both[0::2].copy(), both[1::2].copy()
     batch = EdgeBatch(src, dst, weight, code)
 
     def text_of(position: int) -> str:
-        return _row_text(table, columns, position - 1)
+        return row_text(table, columns, position - 1)
 
-    rejected = _described(np.flatnonzero(~good), text_of, faults)
+    rejected = described(np.flatnonzero(~good), text_of, faults)
     positions = np.flatnonzero(good) + 1
     if keys is not None:
         keys = keys.filter(pa.array(good)).combine_chunks()
@@ -147,21 +147,21 @@ def parse_table(
 
 def parse_vertex_table(table: pa.Table, *, interner: Names | None = None) -> ParsedBatch:
     """Parse a table of vertices, with the column `id`; see `parse_table`. Its records are `EdgeBatch.mentions`."""
-    _check(table, ("id",), None)
-    column = _id_column(table, "id", BODY, string_ids=interner is not None)
-    faults = _Faults(table.num_rows)
-    _add_id_faults(faults, "id", column)
+    check_table(table, ("id",), None)
+    column = id_column(table, "id", BODY, string_ids=interner is not None)
+    faults = Faults(table.num_rows)
+    add_id_faults(faults, "id", column)
     good = faults.none()
     kept = column.filter(pa.array(good))
     if interner is None:
-        ids = _owned(_numpy(kept.cast(pa.int64())))
+        ids = owned(as_numpy(kept.cast(pa.int64())))
     else:
         ids = interner.intern(pa.concat_arrays([pa.array([], pa.large_string()), *kept.chunks]))
 
     def text_of(position: int) -> str:
-        return _row_text(table, ("id",), position - 1)
+        return row_text(table, ("id",), position - 1)
 
-    rejected = _described(np.flatnonzero(~good), text_of, faults)
+    rejected = described(np.flatnonzero(~good), text_of, faults)
     batch, count = EdgeBatch.mentions(ids), table.num_rows
     return ParsedBatch(
         batch, count, count, np.flatnonzero(good) + 1, rejected.since(0), text_of, draft=drafted(interner)
@@ -193,32 +193,43 @@ def parse_order(table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.bool_]] 
             f"column 'order' has type {column.type}, but an order is a signed integer or a struct of them",
             hint="Send times as the number of microseconds.",
         )
-    ranks = np.stack([_numpy(key.cast(pa.int64()).fill_null(0)) for key in keys])
-    return ranks, np.any([_nulls(key) for key in keys], axis=0)
+    ranks = np.stack([as_numpy(key.cast(pa.int64()).fill_null(0)) for key in keys])
+    return ranks, np.any([nulls(key) for key in keys], axis=0)
 
 
-class _Faults:
+class Faults:
     """The first fault of each row."""
 
     def __init__(self, rows: int) -> None:
         self._first = np.zeros(rows, np.int64)
-        self._reasons = [""]
+        self._reasons: list[str | Callable[[int], str]] = [""]
 
-    def add(self, bad: NDArray[np.bool_], reason: str) -> None:
+    def add(self, bad: NDArray[np.bool_], reason: str | Callable[[int], str]) -> None:
+        """Note what is wrong with the rows that `bad` marks; the reason may be one for each row."""
         if bad.any():
             self._first[bad & (self._first == 0)] = len(self._reasons)
         self._reasons.append(reason)
 
     def none(self) -> NDArray[np.bool_]:
+        """The rows without a fault."""
         good: NDArray[np.bool_] = self._first == 0
         return good
 
     def reason(self, row: int) -> str:
-        return self._reasons[int(self._first[row])]
+        """Why a row is rejected."""
+        found = self._reasons[int(self._first[row])]
+        return found if isinstance(found, str) else found(row)
 
 
-def _described(rows: NDArray[np.int64], text_of: Callable[[int], str], faults: _Faults) -> Rejections:
-    rejected = Rejections()
+def described(
+    rows: NDArray[np.int64],
+    text_of: Callable[[int], str],
+    faults: Faults,
+    *,
+    rejected: Rejections | None = None,
+) -> Rejections:
+    """The rejections of some rows of a table, whose positions count from 1."""
+    rejected = Rejections() if rejected is None else rejected
     if len(rows):
         rejected.require_room(len(rows), position=int(rows[0]) + 1, reason=faults.reason(int(rows[0])))
         with DESCRIBING:
@@ -244,7 +255,8 @@ def read_table(body: bytes | memoryview, *, bounds: Bounds = BODY) -> pa.Table:
         raise no_stream(error) from error
 
 
-def _check(table: pa.Table, columns: Sequence[str], key: str | None) -> None:
+def check_table(table: pa.Table, columns: Sequence[str], key: str | None) -> None:
+    """Refuse a table whose lengths and offsets contradict each other, or that has one of some columns twice."""
     try:
         # Offsets and lengths come from outside: unchecked, a forged one reads memory that is not the body's.
         table.validate(full=True)
@@ -302,7 +314,8 @@ def _in_turn(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> pa.Array:
     return both.take(pa.array(places))
 
 
-def _id_column(table: pa.Table, name: str, bounds: Bounds, *, string_ids: bool) -> pa.ChunkedArray:
+def id_column(table: pa.Table, name: str, bounds: Bounds, *, string_ids: bool) -> pa.ChunkedArray:
+    """The column of ids, of integers or of strings; `InvalidArgument` where it is neither there nor of the right type."""
     column = _column(table, name, bounds)
     if string_ids:
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -313,17 +326,19 @@ def _id_column(table: pa.Table, name: str, bounds: Bounds, *, string_ids: bool) 
     return column
 
 
-def _add_id_faults(faults: _Faults, name: str, column: pa.ChunkedArray) -> None:
-    faults.add(_nulls(column), f"{name} is missing")
+def add_id_faults(faults: Faults, name: str, column: pa.ChunkedArray) -> None:
+    """Note which ids are missing, or beyond 64 bits."""
+    faults.add(nulls(column), f"{name} is missing")
     # A null compares as null, which is no fault of these kinds.
     if pa.types.is_uint64(column.type):
         beyond = pc.greater(column, pa.scalar(_INT64_MAX, pa.uint64())).fill_null(fill_value=False)
-        faults.add(_numpy(beyond), f"{name} is beyond 64 bits")
+        faults.add(as_numpy(beyond), f"{name} is beyond 64 bits")
     if pa.types.is_large_string(column.type):
-        faults.add(_numpy(pc.equal(column, "").fill_null(fill_value=False)), f"{name} is missing")
+        faults.add(as_numpy(pc.equal(column, "").fill_null(fill_value=False)), f"{name} is missing")
 
 
-def _op_column(table: pa.Table) -> NDArray[np.int8]:
+def op_column(table: pa.Table) -> NDArray[np.int8]:
+    """The codes of the operations; UNKNOWN_OP where a word or number is none."""
     if "op" not in table.column_names:
         return np.full(table.num_rows, INSERT, np.int8)
     column = table.column("op")
@@ -341,9 +356,11 @@ def _op_column(table: pa.Table) -> NDArray[np.int8]:
         words = chunk.dictionary.cast(pa.large_string())
         known = pc.index_in(pc.utf8_lower(words), _words()).fill_null(len(OPERATIONS))
         # A null stands one behind the words, and means as much as one among them.
-        table_of_codes = np.append(np.where(_numpy(words.is_null()), INSERT, _CODES[_numpy(known)]), INSERT)
+        table_of_codes = np.append(
+            np.where(as_numpy(words.is_null()), INSERT, _CODES[as_numpy(known)]), INSERT
+        )
         codes[start : start + len(chunk)] = table_of_codes[
-            _numpy(chunk.indices.cast(pa.int64()).fill_null(len(words)))
+            as_numpy(chunk.indices.cast(pa.int64()).fill_null(len(words)))
         ]
         start += len(chunk)
     return codes
@@ -355,7 +372,8 @@ def _words() -> pa.Array:
     return pa.array(list(OPERATIONS), pa.large_string())
 
 
-def _weight_column(table: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def weight_column(table: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The weights, 1 where there is none, and where there is none."""
     if "weight" not in table.column_names:
         return np.ones(table.num_rows), np.ones(table.num_rows, np.bool_)
     column = table.column("weight")
@@ -364,27 +382,30 @@ def _weight_column(table: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.boo
     ):
         raise InvalidArgument(f"column 'weight' has type {column.type}, but a weight is a number")
     # safe=False: an integer beyond 2^53 becomes the nearest float64, as it does in text.
-    return _numpy(column.cast(pa.float64(), safe=False).fill_null(1.0)), _nulls(column)
+    return as_numpy(column.cast(pa.float64(), safe=False).fill_null(1.0)), nulls(column)
 
 
-def _nulls(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+def nulls(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Where a column has nothing."""
     # Not is_null(nan_is_null=True): a NaN is a fault where a null is "left out".
-    return _numpy(column.is_null())
+    return as_numpy(column.is_null())
 
 
-def _numpy(column: Any) -> NDArray[Any]:
+def as_numpy(column: Any) -> NDArray[Any]:
+    """A column as an array of NumPy, which may be memory of Arrow."""
     array: NDArray[Any] = (
         column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
     )
     return array
 
 
-def _owned(array: NDArray[Any]) -> NDArray[Any]:
+def owned(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array that may be written to; Arrow's own memory may not."""
     return array if array.flags.writeable else array.copy()
 
 
-def _row_text(table: pa.Table, columns: Sequence[str], row: int) -> str:
+def row_text(table: pa.Table, columns: Sequence[str], row: int) -> str:
+    """A row as it is shown to people: JSON of some columns."""
     fields = {name: _shown(table.column(name)[row]) for name in columns if name in table.column_names}
     return json.dumps(fields, ensure_ascii=False)
 

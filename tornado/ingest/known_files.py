@@ -12,10 +12,11 @@ import hashlib
 import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 from ..errors import InvalidArgument, StoreCorrupt
 from ..storage import VersionedStore
-from .source import FileSource
+from .source import RecordFile
 
 HEAD_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -36,7 +37,7 @@ class KnownFiles:
         self._store = store
         self._line = f"{loop}/files"
 
-    def recognise(self, source: FileSource, offset: int) -> None:
+    def recognise(self, source: RecordFile[Any], offset: int) -> None:
         """Remember what a file begins with; where records of it are in, it must begin as it did.
 
         Parameters

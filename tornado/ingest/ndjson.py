@@ -25,10 +25,11 @@ from ..records.operations import INSERT, OPERATIONS, REMOVE
 from .assembly import KernelColumns, Lines, assemble
 from .blocks import count_line_ends, pieces_of_lines
 from .interner import Names
+from .line_finder import find_lines
 from .lines import ParsedLine, finite, parse_integer, parse_name, parse_operation, shown
 from .parsed import ParsedBatch, Rejections, drafted
 from .times import MALFORMED
-from .tokenizer import find_lines, parse_objects
+from .tokenizer import parse_objects
 
 MAX_LINE_BYTES: Final = 65_536
 
@@ -39,16 +40,18 @@ _WORDS: Final = {word.encode(): code for word, code in OPERATIONS.items()}
 _OP_WORDS: Final = np.array([int.from_bytes(word, "little") for word in _WORDS], np.uint64)
 _OP_CODES: Final = np.array(list(_WORDS.values()), np.int8)
 _FIELDS: Final = frozenset({"src", "dst", "weight", "op", "time"})
-_NO_OBJECT: Final = "not a JSON object on one line"
+NO_OBJECT: Final = "not a JSON object on one line"
 
 
-class _Digits(str):
+class Digits(str):
     """A number as it was written: Python's reader would round what a float64 cannot hold."""
 
     __slots__ = ()
 
 
-class _Object(NamedTuple):
+class JsonObject(NamedTuple):
+    """An object as it was written: names may repeat."""
+
     pairs: list[tuple[str, Any]]
 
 
@@ -140,8 +143,8 @@ def parse_vertices(
     for index in range(len(lines)):
         raw = lines.raw(index)
         try:
-            given = _fields(raw, {"id"}, max_line_bytes).get("id")
-            vertex = _vertex(given, "id", string_ids=interner is not None, quoted_ids=quoted_ids)
+            given = object_fields(raw, {"id"}, max_line_bytes).get("id")
+            vertex = vertex_field(given, "id", string_ids=interner is not None, quoted_ids=quoted_ids)
         except RecordError as error:
             rejected.add(index + 1, raw[:max_line_bytes], error.reason)
             continue
@@ -242,24 +245,17 @@ def parse_object(
         The line is malformed; faults are looked for in the order JSON, field names, src, dst, op, weight, key; what the time
         means is looked at later.
     """
-    fields = _fields(line, _FIELDS if key is None else _FIELDS | {key}, max_line_bytes)
-    src = _vertex(fields.get("src"), "src", string_ids=string_ids, quoted_ids=quoted_ids)
-    dst = _vertex(fields.get("dst"), "dst", string_ids=string_ids, quoted_ids=quoted_ids)
-    op = fields.get("op")
-    if op is None:
-        code = INSERT
-    elif isinstance(op, str):
-        # An op that is a number, 1 or -1, is spelt like the word.
-        code = parse_operation(op.encode("utf-8", "backslashreplace"), _WORDS) if op else _unknown_op(op)
-    else:
-        _unknown_op(op)
+    fields = object_fields(line, _FIELDS if key is None else _FIELDS | {key}, max_line_bytes)
+    src = vertex_field(fields.get("src"), "src", string_ids=string_ids, quoted_ids=quoted_ids)
+    dst = vertex_field(fields.get("dst"), "dst", string_ids=string_ids, quoted_ids=quoted_ids)
+    code = operation_field(fields.get("op"))
     given = fields.get("weight")
     if given is None:
         weight = math.nan if code == REMOVE else 1.0
-    elif isinstance(given, _Digits):
+    elif isinstance(given, Digits):
         weight = finite(given)
     else:
-        raise RecordError(f"weight is not a number: {_shown(given)}")
+        raise RecordError(f"weight is not a number: {shown_value(given)}")
     text = b"" if key is None else _key(fields.get(key), key)
     return ParsedLine(src, dst, weight, code, text, _time(fields.get("time")) if times else b"")
 
@@ -273,35 +269,55 @@ def _check_records(body: bytes) -> None:
         )
 
 
-def _fields(line: bytes, known: AbstractSet[str], max_line_bytes: int) -> dict[str, Any]:
+def object_fields(
+    line: bytes, known: AbstractSet[str], max_line_bytes: int, *, no_object: str = NO_OBJECT
+) -> dict[str, Any]:
+    """The fields of an object, by their names; its numbers are `Digits`, and objects in it `JsonObject`.
+
+    Raises
+    ------
+    RecordError
+        It is none (`no_object` says so), is too long, or has a field that is not known, or one twice.
+    """
     if len(line) > max_line_bytes:
         raise RecordError(f"line is longer than {max_line_bytes} bytes")
     try:
         found = _READ(line.decode())
     except (ValueError, RecursionError):
-        raise RecordError(_NO_OBJECT) from None
-    if not isinstance(found, _Object):
-        raise RecordError(_NO_OBJECT)
+        raise RecordError(no_object) from None
+    if not isinstance(found, JsonObject):
+        raise RecordError(no_object)
     fields: dict[str, Any] = {}
     for name, value in found.pairs:
         if name not in known:
-            raise RecordError(f"unknown field: {_shown(name)}")
+            raise RecordError(f"unknown field: {shown_value(name)}")
         if name in fields:
             raise RecordError(f"{name} is there twice")
         fields[name] = value
     return fields
 
 
-def _vertex(value: Any, name: str, *, string_ids: bool, quoted_ids: bool) -> int | bytes:
+def vertex_field(value: Any, name: str, *, string_ids: bool, quoted_ids: bool) -> int | bytes:
+    """An id: an int, or bytes where ids are strings."""
     if value is None:
         raise RecordError(f"{name} is missing")
     if string_ids:
-        if not isinstance(value, str) or isinstance(value, _Digits):
-            raise RecordError(f"{name} is not a string: {_shown(value)}")
+        if not isinstance(value, str) or isinstance(value, Digits):
+            raise RecordError(f"{name} is not a string: {shown_value(value)}")
         return _encoded(value, name)
-    if not isinstance(value, str if quoted_ids else _Digits):
-        raise RecordError(f"{name} is not an integer: {_shown(value)}")
+    if not isinstance(value, str if quoted_ids else Digits):
+        raise RecordError(f"{name} is not an integer: {shown_value(value)}")
     return parse_integer(value.encode("utf-8", "backslashreplace"), name)
+
+
+def operation_field(op: Any) -> int:
+    """The code of an operation; that of an insertion where there is none."""
+    if op is None:
+        return INSERT
+    if not isinstance(op, str) or not op:
+        _unknown_op(op)
+    # An op that is a number, 1 or -1, is spelt like the word.
+    return parse_operation(op.encode("utf-8", "backslashreplace"), _WORDS)
 
 
 def _key(value: Any, name: str) -> bytes:
@@ -309,7 +325,7 @@ def _key(value: Any, name: str) -> bytes:
         raise RecordError(f"{name} is missing")
     # A number is compared as it is written.
     if not isinstance(value, str):
-        raise RecordError(f"{name} is neither a string nor a number: {_shown(value)}")
+        raise RecordError(f"{name} is neither a string nor a number: {shown_value(value)}")
     return _encoded(value, name)
 
 
@@ -317,7 +333,7 @@ def _time(value: Any) -> bytes:
     if value is None:
         return b""
     if not isinstance(value, str):
-        raise RecordError(f"{MALFORMED}: {_shown(value)}")
+        raise RecordError(f"{MALFORMED}: {shown_value(value)}")
     return value.encode("utf-8", "backslashreplace")  # what is no UTF-8 is no time either
 
 
@@ -325,11 +341,11 @@ def _encoded(value: str, name: str) -> bytes:
     try:
         return parse_name(value.encode(), name)
     except UnicodeEncodeError:
-        raise RecordError(f"{name} is not UTF-8: {_shown(value)}") from None
+        raise RecordError(f"{name} is not UTF-8: {shown_value(value)}") from None
 
 
 def _unknown_op(op: object) -> NoReturn:
-    raise RecordError(f"op is unknown: {_shown(op)}")
+    raise RecordError(f"op is unknown: {shown_value(op)}")
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -339,11 +355,12 @@ def _refuse_constant(name: str) -> NoReturn:
 
 # Made once: with these hooks `json.loads` would make one for every line.
 _READ: Final = json.JSONDecoder(
-    parse_int=_Digits, parse_float=_Digits, parse_constant=_refuse_constant, object_pairs_hook=_Object
+    parse_int=Digits, parse_float=Digits, parse_constant=_refuse_constant, object_pairs_hook=JsonObject
 ).decode
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """A value as a message shows it."""
     if isinstance(value, str):
         return shown(value.encode("utf-8", "backslashreplace"))
     if isinstance(value, bool):

@@ -21,7 +21,7 @@ from ..records.point_schema import Points
 from .assembly import Lines, texts_at
 from .interner import Names
 from .parsed import DESCRIBING, ParsedPoints, Rejections, drafted
-from .point_ids import ids_at
+from .point_ids import ids_at, names_at
 from .point_record import ParsedPoint
 
 Define = Callable[[bytes, int], ParsedPoint]
@@ -139,7 +139,7 @@ def assemble_points(
     batch = PointBatch.kind_of(points).of_columns(columns)
     if len(rejected) > before:
         batch, has_id, spans, positions = batch.take(keep), has_id[keep], spans[keep], positions[keep]
-    _fill_ids(batch, has_id, spans, positions, lines.block + b"".join(texts), source, interner)
+    _fill_ids(batch, has_id, spans, positions, [lines.block, *texts], source, interner)
     return ParsedPoints(
         batch,
         len(lines),
@@ -189,7 +189,7 @@ def _fill_ids(
     has_id: NDArray[np.bool_],
     spans: NDArray[np.int64],
     positions: NDArray[np.int64],
-    block: bytes,
+    blocks: list[bytes],
     source: str | None,
     interner: Names | None,
 ) -> None:
@@ -202,11 +202,10 @@ def _fill_ids(
             ids[nameless] = ids_at(source, positions[nameless])
         return
     low, high = np.where(has_id, spans[:, 0], 0), np.where(has_id, spans[:, 1], 0)
-    texts = texts_at(block, low, high)
+    texts = texts_at(b"".join(blocks), low, high)
     if nameless.any():
         assert source is not None
-        places = pa.array(positions).cast(pa.large_string())
-        texts = pc.if_else(pa.array(has_id), texts, pc.binary_join_element_wise(source, places, ":"))
+        texts = pc.if_else(pa.array(has_id), texts, names_at(source, positions))
     ids[:] = interner.intern(texts)
 
 

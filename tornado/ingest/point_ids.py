@@ -27,7 +27,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import InvalidArgument
-from .interner import Names
 
 POSITION_BITS: Final = 36
 NAME_BITS: Final = 27
@@ -59,28 +58,36 @@ def id_at(source: str, position: int) -> int:
     return _first_id(source) + position
 
 
-def ids_at(source: str, positions: NDArray[np.int64], *, names: Names | None = None) -> NDArray[np.int64]:
+def ids_at(source: str, positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """The ids of points at positions of a source; see `id_at`.
 
     Parameters
     ----------
     positions : int64[n]
         Only read.
-    names : Names, optional
-        Where texts become numbers, if ids are texts.
 
     Returns
     -------
     int64[n]
     """
-    if names is not None:
-        texts = pc.binary_join_element_wise(source, pa.array(positions).cast(pa.large_string()), ":")
-        return names.intern(texts.cast(pa.large_string()))
     if len(positions):
         id_at(source, int(positions.min()))
         id_at(source, int(positions.max()))
     ids: NDArray[np.int64] = positions + _first_id(source)
     return ids
+
+
+def names_at(source: str, positions: NDArray[np.int64]) -> pa.LargeStringArray:
+    """The ids of points at positions of a source, where ids are texts.
+
+    Examples
+    --------
+    >>> names_at("a9a.libsvm", np.array([1, 2])).to_pylist()
+    ['a9a.libsvm:1', 'a9a.libsvm:2']
+    """
+    kind = pa.large_string()
+    places = pa.array(positions).cast(kind)
+    return pc.binary_join_element_wise(pa.scalar(source, kind), places, pa.scalar(":", kind))
 
 
 def check_sources(names: Iterable[str]) -> None:
@@ -96,7 +103,7 @@ def check_sources(names: Iterable[str]) -> None:
         other = seen.setdefault(_first_id(name), name)
         if other != name:
             raise InvalidArgument(
-                f"the points of {name!r} and {other!r} would have the same ids, as these sources give none themselves",
+                f"the points of {other!r} and {name!r} would have the same ids, as these sources give none themselves",
                 hint="Give one of the files another name, or its points a column of ids.",
             )
 

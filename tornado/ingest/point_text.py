@@ -25,6 +25,7 @@ from ..records.point_schema import MOST_FEATURES, Points
 from .assembly import Lines
 from .blocks import BLOCK_BYTES, Reader, line_blocks
 from .interner import Draft, Interner, Names
+from .line_finder import find_lines
 from .lines import parse_number, shown
 from .parsed import ParsedPoints
 from .point_assembly import PointFields, assemble_points, most_records
@@ -32,7 +33,6 @@ from .point_layout import PointFormat, PointLayout
 from .point_record import ParsedPoint, beyond_width, sparse_values
 from .point_tokenizer import OPERATION_CODES, OPERATION_WORDS, point_text_module, text_columns
 from .text import MAX_RECORDS, LineParser, batches_of_lines
-from .tokenizer import find_lines
 
 # The shortest entry, ` 1:1`.
 _ENTRY_BYTES: Final = 4

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from ..columns import addresses_of
 from ..kernel_modules import load_module, module_text
 from ..records.operations import OPERATIONS
-from . import number_kernel, point_text_kernel, tokenizer
+from . import number_kernel, point_object_kernel, point_text_kernel, tokenizer
 from .point_text_kernel import TextColumns
 
-_SHARED: Final = frozenset({"_field", "_has_more", "_integer", "_is_utf8", "_operation"})
-_PARTS: Final = [number_kernel, point_text_kernel]
+_SHARED: Final = frozenset(
+    {"_field", "_has_more", "_integer", "_is_utf8", "_json_number", "_json_text", "_operation"}
+)
+_PARTS: Final = [number_kernel, point_text_kernel, point_object_kernel]
 
 OPERATION_WORDS: Final = np.array([int.from_bytes(word.encode(), "little") for word in OPERATIONS], np.uint64)
 OPERATION_CODES: Final = np.array(list(OPERATIONS.values()), np.int8)

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Generic, Protocol
 
 from ..errors import InvalidArgument
 from .blocks import BLOCK_BYTES, LiveReader, Reader
 from .interner import Interner
 from .layout import TextFormat
 from .parsed import ParsedBatch
-from .text import MAX_RECORDS, parsed_batches
+from .text import MAX_RECORDS, ParsedT, parsed_batches
 
 STANDARD_INPUT = "-"
 """The path that means standard input."""
@@ -69,8 +70,8 @@ class Source(Protocol):
         ...
 
 
-class FileSource:
-    """An edge file, plain or gzip.
+class RecordFile(ABC, Generic[ParsedT]):
+    """A file of records, plain or gzip; what is in it a subclass says.
 
     Parameters
     ----------
@@ -78,14 +79,6 @@ class FileSource:
         The file.
     name : str, optional
         Left out, the file's name; `open_sources` makes names unique.
-    text_format : TextFormat, optional
-        What is known of its format; the rest is detected.
-    interner : Interner, optional
-        Ids are strings; without it they are integers.
-    max_records : int
-        The largest batch.
-    block_bytes : int
-        How much text is parsed at once.
 
     Raises
     ------
@@ -93,22 +86,9 @@ class FileSource:
         There is no such file, it is a folder, or it may not be read.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        name: str | None = None,
-        text_format: TextFormat | None = None,
-        interner: Interner | None = None,
-        max_records: int = MAX_RECORDS,
-        block_bytes: int = BLOCK_BYTES,
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
         self.path = Path(path)
         self.name = name or self.path.name
-        self._wanted = text_format
-        self._interner = interner
-        self._max_records = max_records
-        self._block_bytes = block_bytes
         self._offset = 0
         self._begun = False
         self._closed = False
@@ -116,12 +96,21 @@ class FileSource:
         # A pipe with a name gives its records once.
         self.rewindable = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
 
+    @abstractmethod
+    def _parsed(self, reader: Reader) -> Iterator[ParsedT]:
+        """Parse what the reader gives, but for the records before the offset."""
+
+    @property
+    def _is_packed(self) -> bool:
+        """Whether it calls itself gzip."""
+        return self.path.suffix.lower() == ".gz"
+
     def seek(self, offset: int, /) -> None:
         """Pass over the first `offset` records; see `Source.seek`."""
         _check_seek(self.name, offset, rewindable=self.rewindable, begun=self._begun)
         self._offset = offset
 
-    def batches(self) -> Iterator[ParsedBatch]:
+    def batches(self) -> Iterator[ParsedT]:
         """Parse the file; see `Source.batches`."""
         file = self._file
         if self._begun or file is None:
@@ -131,16 +120,7 @@ class FileSource:
         self._begun = True
         reader: Reader = file if self.rewindable else LiveReader(file.fileno(), lambda: self._closed)
         try:
-            for parsed in parsed_batches(
-                reader,
-                self.name,
-                wanted=self._wanted,
-                interner=self._interner,
-                max_records=self._max_records,
-                skip_records=self._offset,
-                block_bytes=self._block_bytes,
-                gzip_expected=self.path.suffix.lower() == ".gz",
-            ):
+            for parsed in self._parsed(reader):
                 if self._closed:
                     return
                 yield parsed
@@ -154,6 +134,52 @@ class FileSource:
         file, self._file = self._file, None
         if file is not None and not self._begun:
             file.close()
+
+
+class FileSource(RecordFile[ParsedBatch]):
+    """An edge file, plain or gzip.
+
+    Parameters
+    ----------
+    path, name
+        As for `RecordFile`, which says what is raised.
+    text_format : TextFormat, optional
+        What is known of its format; the rest is detected.
+    interner : Interner, optional
+        Ids are strings; without it they are integers.
+    max_records : int
+        The largest batch.
+    block_bytes : int
+        How much text is parsed at once.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        text_format: TextFormat | None = None,
+        interner: Interner | None = None,
+        max_records: int = MAX_RECORDS,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        super().__init__(path, name=name)
+        self._wanted = text_format
+        self._interner = interner
+        self._max_records = max_records
+        self._block_bytes = block_bytes
+
+    def _parsed(self, reader: Reader) -> Iterator[ParsedBatch]:
+        return parsed_batches(
+            reader,
+            self.name,
+            wanted=self._wanted,
+            interner=self._interner,
+            max_records=self._max_records,
+            skip_records=self._offset,
+            block_bytes=self._block_bytes,
+            gzip_expected=self._is_packed,
+        )
 
 
 class StandardInputSource:
@@ -292,7 +318,7 @@ def _open(path: Path) -> BinaryIO:
         return path.open("rb", buffering=0)
     except OSError as error:
         raise InvalidArgument(
-            f"the edge file {path} cannot be read: {error.strerror}",
+            f"the file {path} cannot be read: {error.strerror}",
             hint="Check the path and its permissions.",
         ) from error
 

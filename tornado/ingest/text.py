@@ -23,9 +23,10 @@ from .assembly import KernelColumns, Lines, assemble
 from .blocks import BLOCK_BYTES, Reader, line_blocks
 from .interner import Draft, Interner, Names
 from .layout import Layout, TextFormat
+from .line_finder import find_lines
 from .lines import LineLayout, parse_line
 from .parsed import ParsedBatch
-from .tokenizer import find_lines, parse_lines
+from .tokenizer import parse_lines
 
 _VERTEX_REASONS: Final = {
     "more than 1 columns: name the ones to use (--columns)": "more than one id: a line has one vertex"

@@ -7,7 +7,7 @@ correctly rounded operation; `spans` says where they are) or CAREFUL (the defini
 Guarantees: ids never pass through a float; a weight that is filled is the float64 nearest to its digits: a mantissa below 2^53
 times or divided by a power of ten up to 22 is one rounding of two exact numbers (Clinger, PLDI 1990).
 
-All kernels stand in one file because the compiler's cache notices edits only in the file of the function it compiled.
+All of them stand in one file because the compiler's cache notices edits only in the file of the function it compiled.
 """
 
 from __future__ import annotations
@@ -47,64 +47,6 @@ _UNSURE: Final = 2
 
 def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True)(function))
-
-
-@_compiled
-def find_lines(data: Bytes, number: int, limit: int, comments: bool) -> tuple[Ints, Ints, Ints, int]:  # noqa: FBT001
-    """Find the data lines of a block that holds whole lines.
-
-    Parameters
-    ----------
-    data : uint8[n]
-        The block; its last line may lack the line end.
-    number : int
-        Line number of the first line.
-    limit : int
-        Only so many bytes of a line are searched for a comment sign.
-    comments : bool
-        Whether `#` and `%` start a comment.
-
-    Returns
-    -------
-    starts, stops : int64[k]
-        Where each data line begins and ends, without the line end.
-    numbers : int64[k]
-        Their line numbers.
-    lines : int
-        How many lines of any kind the block has.
-    """
-    room = 1
-    for byte in data:
-        room += byte == _NEWLINE
-    starts = np.empty(room, np.int64)
-    stops = np.empty(room, np.int64)
-    numbers = np.empty(room, np.int64)
-    found = 0
-    lines = 0
-    size = len(data)
-    start = 0
-    while start < size:
-        stop = start
-        while stop < size and data[stop] != _NEWLINE:
-            stop += 1
-        after = stop + 1
-        if stop > start and data[stop - 1] == _RETURN:
-            stop -= 1
-        first = start
-        seen = min(stop, start + limit)
-        while first < seen and (data[first] == _SPACE or data[first] == _TAB):
-            first += 1
-        # 35 is '#', 37 is '%'. A line of blanks counts only where it is too long to be looked through.
-        empty = first == seen and stop - start <= limit
-        comment = comments and first < seen and (data[first] == 35 or data[first] == 37)
-        if not empty and not comment:
-            starts[found] = start
-            stops[found] = stop
-            numbers[found] = number + lines
-            found += 1
-        lines += 1
-        start = after
-    return starts[:found].copy(), stops[:found].copy(), numbers[:found].copy(), lines
 
 
 @_compiled

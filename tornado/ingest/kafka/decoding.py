@@ -28,10 +28,10 @@ from ..assembly import Lines, both_ways
 from ..blocks import count_line_ends
 from ..interner import Draft, Interner
 from ..layout import Layout, TextFormat
+from ..line_finder import find_lines
 from ..ndjson import parse_object_lines
 from ..parsed import ParsedBatch, Rejection
 from ..text import parse_text_lines
-from ..tokenizer import find_lines
 from .settings import KafkaSettings, ValueFormat
 from .wire import Omission
 

@@ -1,0 +1,317 @@
+"""Files of points: CSV, libsvm, Arrow and parquet, each by its name, and what they declare.
+
+==========================================  ======================================================================
+name, with or without `.gz` behind          what it is
+==========================================  ======================================================================
+`*.libsvm`, `*.svm`, `*.svmlight`           libsvm: sparse
+`*.parquet`, `*.arrow`, `*.feather`         tables (`point_arrow`): dense or sparse; Arrow files as well as streams
+any other                                   CSV with a header: dense
+==========================================  ======================================================================
+
+A record of a table is a row, and its position the number of the row from 1. A table that is packed by gzip is unpacked into a
+temporary file, as its end must be known before its beginning can be read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import InvalidArgument, SourceBroken
+from ..records.point_schema import Points
+from .blocks import BLOCK_BYTES, Reader, line_blocks
+from .interner import Draft, Interner
+from .line_finder import find_lines
+from .parsed import ParsedPoints
+from .point_arrow import declared_points, parse_point_table
+from .point_assembly import most_records
+from .point_ids import check_sources
+from .point_layout import PointFormat, PointLayout
+from .point_text import csv_points, libsvm_points, libsvm_width
+from .source import RecordFile, source_names
+from .text import MAX_RECORDS
+
+_LIBSVM: Final = frozenset({".libsvm", ".svm", ".svmlight"})
+_TABLES: Final = frozenset({".parquet", ".arrow", ".feather"})
+_ARROW_FILE: Final = b"ARROW1"
+_PARQUET_FILE: Final = b"PAR1"
+_HEADER_BYTES: Final = 1 << 16
+
+
+class _Part(NamedTuple):
+    """Rows of a table from the row `begin` on."""
+
+    begin: int
+    table: Any
+
+
+class PointFile(RecordFile[ParsedPoints]):
+    """A file of points, plain or gzip.
+
+    Parameters
+    ----------
+    path, name
+        As for `RecordFile`, which says what is raised. Where the file gives no ids, the name is part of those of its points.
+    points : Points
+        What the stream declares; `declared_by` finds what files do.
+    wanted : PointFormat, optional
+        What the caller says.
+    interner : Interner, optional
+        Ids are texts; without it they are integers.
+    max_records : int
+        The largest batch.
+    block_bytes : int
+        How much text is parsed at once.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        points: Points,
+        *,
+        name: str | None = None,
+        wanted: PointFormat | None = None,
+        interner: Interner | None = None,
+        max_records: int = MAX_RECORDS,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        super().__init__(path, name=name)
+        self.points = points
+        self._wanted = wanted or PointFormat()
+        self._interner = interner
+        self._max_records = max_records
+        self._block_bytes = block_bytes
+
+    def _parsed(self, reader: Reader) -> Iterator[ParsedPoints]:
+        kind = _kind(self.path)
+        if kind in _TABLES:
+            return self._parsed_tables()
+        if kind in _LIBSVM:
+            return libsvm_points(
+                reader,
+                self.name,
+                points=self.points,
+                interner=self._interner,
+                max_line_bytes=self._wanted.max_line_bytes,
+                max_records=self._max_records,
+                skip_records=self._offset,
+                block_bytes=self._block_bytes,
+                gzip_expected=self._is_packed,
+            )
+        return csv_points(
+            reader,
+            self.name,
+            wanted=self._wanted,
+            points=self.points,
+            interner=self._interner,
+            max_records=self._max_records,
+            skip_records=self._offset,
+            block_bytes=self._block_bytes,
+            gzip_expected=self._is_packed,
+        )
+
+    def _parsed_tables(self) -> Iterator[ParsedPoints]:
+        most = min(self._max_records, most_records(self.points))
+        rows = 0
+        for begin, table in _tables(self.path, self.name, skip=self._offset, most_rows=most):
+            rows = begin + len(table)
+            for first in range(max(0, self._offset - begin), len(table), most):
+                yield parse_point_table(
+                    table.slice(first, most),
+                    self.points,
+                    wanted=self._wanted,
+                    interner=None if self._interner is None else Draft(self._interner),
+                    source=self.name,
+                    passed=begin + first,
+                    bounds=None,
+                )
+        if rows < self._offset:
+            raise SourceBroken(
+                f"{self.name} has only {rows} records, but {self._offset} of them are in already",
+                hint="The file is not the one that was read before. Give it back its content, or its new content a new name.",
+            )
+
+
+def open_point_files(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    points: Points | None = None,
+    wanted: PointFormat | None = None,
+    interner: Interner | None = None,
+    names: Sequence[str] | None = None,
+    max_records: int = MAX_RECORDS,
+) -> list[PointFile]:
+    """Open what `--points` names, in order.
+
+    Parameters
+    ----------
+    points : Points, optional
+        What the stream declares; left out, the files declare it.
+    names : sequence of str, optional
+        Of the sources; left out, those of `source_names`.
+
+    Raises
+    ------
+    InvalidArgument
+        A file cannot be read, or two names would make the same ids (`point_ids`); those opened before are closed.
+    """
+    names = source_names(paths) if names is None else names
+    check_sources(names)
+    declared = declared_by(paths, wanted=wanted) if points is None else points
+    opened: list[PointFile] = []
+    try:
+        for path, name in zip(paths, names, strict=True):
+            opened.append(
+                PointFile(
+                    path, declared, name=name, wanted=wanted, interner=interner, max_records=max_records
+                )
+            )
+    except BaseException:
+        for source in opened:
+            source.close()
+        raise
+    return opened
+
+
+def declared_by(paths: Sequence[str | os.PathLike[str]], *, wanted: PointFormat | None = None) -> Points:
+    """What files of points declare: the first of them, but that sparse points have as many features as all files ask for.
+
+    The width of a libsvm file is found by a pass over all of it, that of sparse tables likewise, unless `wanted` names it.
+
+    Raises
+    ------
+    InvalidArgument
+        There is no file, one cannot be read twice (a pipe), or the first one declares nothing.
+    SourceBroken
+        One cannot be read to its end.
+    """
+    text_format = wanted or PointFormat()
+    if not paths:
+        raise InvalidArgument("there is no file of points")
+    points = _declared(Path(paths[0]), text_format)
+    if points.sparse and text_format.features is None:
+        widths = [points.features, *_widths(map(Path, paths[1:]), text_format)]
+        points = replace(points, features=max(widths))
+    return points
+
+
+def _widths(paths: Iterable[Path], wanted: PointFormat) -> Iterator[int]:
+    for path in paths:
+        declared = _declared(path, wanted)
+        if declared.sparse:
+            yield declared.features
+
+
+def _declared(path: Path, wanted: PointFormat) -> Points:
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        raise InvalidArgument(
+            f"the file {path} cannot be read: {error.strerror}", hint="Check the path and its permissions."
+        ) from error
+    if not is_file:
+        raise InvalidArgument(
+            f"{path} is no plain file, so what its points are cannot be found out before they are read",
+            hint="Declare the points of the stream, or read them from a file.",
+        )
+    kind, is_packed = _kind(path), path.suffix.lower() == ".gz"
+    if kind in _TABLES:
+        tables = _tables(path, path.name)
+        points = declared_points(next(tables).table, wanted)
+        if points.sparse:
+            others = (
+                () if wanted.features else (declared_points(part.table, wanted).features for part in tables)
+            )
+            points = replace(points, features=wanted.features or max([points.features, *others]))
+        return points
+    with path.open("rb", buffering=0) as file:
+        if kind in _LIBSVM:
+            features = wanted.features or libsvm_width(
+                file, path.name, max_line_bytes=wanted.max_line_bytes, gzip_expected=is_packed
+            )
+            return Points(features, sparse=True, dtype=wanted.dtype)
+        return _header_of(file, path, wanted, is_packed=is_packed)
+
+
+def _header_of(file: Reader, path: Path, wanted: PointFormat, *, is_packed: bool) -> Points:
+    limit = wanted.max_line_bytes
+    for block in line_blocks(
+        file, path.name, max_line_bytes=limit, block_bytes=_HEADER_BYTES, gzip_expected=is_packed
+    ):
+        starts, stops, _, _ = find_lines(np.frombuffer(block, np.uint8), 1, limit, True)
+        if len(starts):
+            first = block[starts[0] : min(stops[0], starts[0] + limit)]
+            return PointLayout.of_header(first, wanted, source=path.name).points
+    raise InvalidArgument(f"{path} has no header, so it declares no points")
+
+
+def _kind(path: Path) -> str:
+    name = path.name.lower()
+    return Path(name.removesuffix(".gz")).suffix
+
+
+def _tables(path: Path, name: str, *, skip: int = 0, most_rows: int = MAX_RECORDS) -> Iterator[_Part]:
+    """The rows of a table, but for parts before row `skip` that need not be read."""
+    try:
+        with _opened(path) as file:
+            magic = file.read(len(_ARROW_FILE))
+            file.seek(0)
+            if magic.startswith(_PARQUET_FILE):
+                yield from _parquet_parts(file, skip, most_rows)
+            else:
+                yield from _arrow_parts(file, is_file=magic == _ARROW_FILE)
+    except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
+        raise SourceBroken(
+            f"{name} cannot be read on as a table: {error}",
+            hint="Every row before that was delivered. Get the whole file, then start again.",
+        ) from error
+
+
+def _parquet_parts(file: Any, skip: int, most_rows: int) -> Iterator[_Part]:
+    parquet = pq.ParquetFile(file)
+    begin = 0
+    for group in range(parquet.num_row_groups):
+        rows = parquet.metadata.row_group(group).num_rows
+        if begin + rows > skip:
+            at = begin
+            for batch in parquet.iter_batches(batch_size=most_rows, row_groups=[group]):
+                yield _Part(at, pa.Table.from_batches([batch]))
+                at += len(batch)
+        begin += rows
+    yield _Part(begin, parquet.schema_arrow.empty_table())
+
+
+def _arrow_parts(file: Any, *, is_file: bool) -> Iterator[_Part]:
+    opened = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+    batches = map(opened.get_batch, range(opened.num_record_batches)) if is_file else opened
+    begin = 0
+    for batch in batches:
+        yield _Part(begin, pa.Table.from_batches([batch]))
+        begin += len(batch)
+    yield _Part(begin, opened.schema.empty_table())
+
+
+def _opened(path: Path) -> Any:
+    if path.suffix.lower() != ".gz":
+        return pa.memory_map(str(path))
+    temporary = tempfile.TemporaryFile()  # noqa: SIM115  the caller closes it
+    try:
+        with gzip.open(path, "rb") as packed:
+            shutil.copyfileobj(packed, temporary)
+        temporary.seek(0)
+    except BaseException:
+        temporary.close()
+        raise
+    return temporary
