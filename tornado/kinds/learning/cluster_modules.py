@@ -11,16 +11,12 @@ from numpy.typing import NDArray
 
 from ...kernel_modules import load_module, module_text
 from ...points import DenseShardPoints, ShardPoints, SparseShardPoints
-from . import cluster_kernel, dense_rows_kernel, sparse_rows_kernel, step_rows_kernel
+from . import cluster_kernel, dense_rows_kernel, scatter_kernel, sparse_rows_kernel, step_rows_kernel
 
 Rows = NDArray[Any] | tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[Any]]
 """Points as the kernels read them: features[n, d], or (starts, lengths, indices, values). Never written, and so flagged."""
 
-_LANES = (
-    8  # centroids side by side are padded to a multiple, so that none is left over for plain instructions
-)
-
-
+_LANES = 8  # centroids side by side are padded to a multiple
 _ROUNDING = 2.3e-16  # a little more than of one float64
 
 
@@ -29,7 +25,7 @@ def cluster_module(*, sparse: bool) -> ModuleType:
     """The kernel for dense or for sparse points, from disk where it was compiled before."""
     rows = sparse_rows_kernel if sparse else dense_rows_kernel
     title = f"the kernel of clusters of {'sparse' if sparse else 'dense'} points"
-    return load_module(module_text(title, [rows, cluster_kernel, step_rows_kernel], {}))
+    return load_module(module_text(title, [rows, cluster_kernel, step_rows_kernel, scatter_kernel], {}))
 
 
 def rows_of_shard(points: ShardPoints) -> Rows:

@@ -105,6 +105,14 @@ class Partition:
         """Ask for the inertia of each cluster."""
         self.inertia = yield Round("inertia", arrays=(self.centroids,))
 
+    def with_centroid(self, cluster: int, point: NDArray[np.float64]) -> Partition:
+        """Return another one, in which the centroid of a cluster is elsewhere; this one stays as it is."""
+        other = Partition(self.centroids)
+        other.centroids[cluster] = point
+        other.rounds, other.points, other._is_counted = self.rounds, self.points, self._is_counted
+        other._sums = self._sums.copy()
+        return other
+
     def finished(self) -> Finished:
         """What was found, see `lloyd`."""
         findings = {
