@@ -1,16 +1,20 @@
-"""k-means as a whole: seeds, Lloyd's iterations, and out of a basin that is worse than another one nearby.
+"""k-means as a whole: a sample says where to begin, and whether another basin is better than the one that is at hand.
 
-The rule: where no assignment changes any more, points are drawn by weight times squared distance to their centroid, and for each pair of such a
-point and a cluster it is summed exactly what the inertia would be if the centroid of the cluster went to the point and all points to the
-nearest of the centroids then. Of the pair with the least such sum (the first of several) the centroid goes there, if that is below a limit, and
-Lloyd's iterations go on to where no assignment changes. That is kept where the inertia fell by more than a share of it, else all is as it was.
-After so many moves that were not kept, one after the other, or so many in all, it ends.
+The rule: of each shard every s-th point in the order in which they came is in the sample, so that there are some ten thousands; of few points
+all are. Seeds are drawn from it, where no centroids are given, and Lloyd's iterations go on over it for some passes. Then points are drawn
+from it by weight times squared distance to their centroid, and for each pair of such a point and a cluster it is summed what the inertia
+would be if the centroid of the cluster went to the point and all points to the nearest of the centroids then. Of the pair with the
+least such sum (the first of several) the centroid goes there, if that is below a limit, and Lloyd's iterations go on for some passes. That is
+kept where the inertia fell by more than a share of it, else all is as it was. After so many draws, one after the other, that brought
+nothing, or so many in all, it ends. Then Lloyd's iterations go on over all points to where no assignment changes:
+from the centroids that were given, where no move was kept, else from those of the sample.
 
-Source: the local search of Lattanzi and Sohler, "A better k-means++ algorithm via local search" (2019), between fixed points.
+Source: the local search of Lattanzi and Sohler, "A better k-means++ algorithm via local search" (2019), on a sample and between fixed points.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
@@ -23,11 +27,15 @@ from .seeding import draw, seeds, uniforms
 
 LEAST_GAIN = 1e-3
 """The share of the inertia that a move has to save."""
-MOST_MOVES = 32
+LIMIT = 1.05
+"""How many times the inertia the sum of a pair may be for its move to be tried."""
+MOST_MOVES = 100
 MOST_FAILURES = 2
-CANDIDATES = 16
-_LIMIT = 1.0
-_DRAWS = 1 << 20  # draws of moves are told apart from those of seeds
+CANDIDATES = 64
+SAMPLE_POINTS = 1 << 14
+SAMPLE_POINTS_OF_CLUSTER = 256
+SAMPLE_ROUNDS = 30
+_DRAWS = 1 << 40  # draws of moves are told apart from those of seeds
 
 
 def k_means(
@@ -52,71 +60,86 @@ def k_means(
     centroids : float64[k, d], optional
         Where to begin; left out: by k-means++.
     most_rounds
-        Of Lloyd's iterations between two moves.
+        Of Lloyd's iterations over all points.
     most_moves
-        0: the first fixed point will do.
+        0: the basin that is at hand will do.
 
     Returns
     -------
     Finished
         As of `lloyd`, and the finding ``moves``: how many were kept.
     """
-    if centroids is None:
-        centroids = yield from seeds(clusters, width, seed=seed)
-    search = _Search(Partition(centroids), width, seed, most_rounds)
-    yield from search.settle()
-    yield from search.leave_basins(most_moves)
-    finished = search.partition.finished()
-    findings = {**finished.findings, "moves": float(search.moves)}
-    return replace(finished, findings=findings)
+    whole = Partition(np.zeros((clusters, width)) if centroids is None else centroids)
+    yield from whole.measure()
+    moves = 0
+    if centroids is None or most_moves:
+        wanted = max(SAMPLE_POINTS, SAMPLE_POINTS_OF_CLUSTER * clusters)
+        stride = max(1, whole.points // wanted)
+        yield Round("sample", (float(stride),))
+        begin = (
+            (yield from seeds(clusters, width, seed=seed, of="sample.")) if centroids is None else centroids
+        )
+        search = _Search(Partition(begin, of="sample."), width, seed)
+        yield from search.leave_basins(most_moves)
+        moves = search.moves
+        if centroids is None or moves:
+            whole.centroids = search.partition.centroids
+    yield from whole.settle(most_rounds)
+    yield from whole.weigh()
+    finished = whole.finished()
+    return replace(finished, findings={**finished.findings, "moves": float(moves)})
 
 
 class _Search:
-    def __init__(self, partition: Partition, width: int, seed: int, most_rounds: int) -> None:
+    """From basin to basin of the sample."""
+
+    def __init__(self, partition: Partition, width: int, seed: int) -> None:
         self.partition, self.moves = partition, 0
-        self._width, self._seed, self._most_rounds = width, seed, most_rounds
+        self._width, self._seed = width, seed
         self._masses = np.zeros(SHARDS)
 
-    def settle(self) -> Asking:
-        yield from self.partition.measure()
-        yield from self.partition.settle(self._most_rounds)
-        yield from self._spread()
-
     def leave_basins(self, most_moves: int) -> Asking:
+        yield from self.partition.measure()
+        yield from self._settle()
         failures = 0
         for number in range(most_moves):
-            if failures == MOST_FAILURES or not self._masses.sum() > 0.0 or not self.partition.is_settled:
+            if failures == MOST_FAILURES or not self._masses.sum() > 0.0:
                 return
-            before = float(self.partition.inertia.sum())
-            yield from self._move(number)
-            failures = 0 if float(self.partition.inertia.sum()) < before else failures + 1
+            kept = self.moves
+            found = yield from self._best_move(number)
+            if found is not None:
+                yield from self._try_move(*found)
+            failures = failures + 1 if self.moves == kept else 0
 
-    def _move(self, number: int) -> Asking:
-        """Move the centroid for which it looks best, and keep it where it is."""
-        held = self.partition
+    def _best_move(
+        self, number: int
+    ) -> Generator[Round, NDArray[np.float64], tuple[int, NDArray[np.float64]] | None]:
+        """Ask for the cluster and the point of the pair with the least sum; None: it is not below the limit."""
         numbers = uniforms(self._seed, _DRAWS + number, CANDIDATES)
-        candidates = yield from draw(self._masses, numbers, self._width)
-        clusters = len(held.centroids)
-        answer = yield Round("swaps", (float(clusters),), (candidates,))
+        candidates = yield from draw(self._masses, numbers, self._width, of="sample.")
+        clusters = len(self.partition.centroids)
+        answer = yield Round("sample.swaps", (float(clusters),), (candidates,))
         costs = answer.reshape(CANDIDATES, clusters + 1)
         sums = costs[:, :1] + costs[:, 1:]
-        candidate, cluster = np.unravel_index(sums.argmin(), sums.shape)
-        inertia = float(held.inertia.sum())
-        if not sums[candidate, cluster] < _LIMIT * inertia:
-            return
-        yield Round("hold")
-        masses = self._masses
-        self.partition = held.with_centroid(int(cluster), candidates[candidate])
-        yield from self.partition.settle(self._most_rounds)
-        yield from self._spread()
-        if self.partition.is_settled and self.partition.inertia.sum() < (1.0 - LEAST_GAIN) * inertia:
+        candidate, cluster = divmod(int(sums.argmin()), clusters)
+        if not sums[candidate, cluster] < LIMIT * self.partition.inertia.sum():
+            return None
+        return cluster, candidates[candidate]
+
+    def _try_move(self, cluster: int, point: NDArray[np.float64]) -> Asking:
+        """Let the centroid of a cluster go to a point, and keep it where the inertia falls."""
+        held, masses = self.partition, self._masses
+        yield Round("sample.hold")
+        self.partition = held.with_centroid(cluster, point)
+        yield from self._settle()
+        if self.partition.inertia.sum() < (1.0 - LEAST_GAIN) * held.inertia.sum():
             self.moves += 1
         else:
-            held.rounds = self.partition.rounds
             self.partition, self._masses = held, masses
-            yield Round("go_back")
+            yield Round("sample.go_back")
 
-    def _spread(self) -> Asking:
-        """Ask for the inertia of each cluster and of each shard."""
-        answer = yield Round("spread", arrays=(self.partition.centroids,))
+    def _settle(self) -> Asking:
+        """Go on for some passes, and ask for the inertia of each cluster and of each shard."""
+        yield from self.partition.settle(SAMPLE_ROUNDS)
+        answer = yield Round("sample.spread", arrays=(self.partition.centroids,))
         self.partition.inertia, self._masses = answer[:-SHARDS], answer[-SHARDS:]

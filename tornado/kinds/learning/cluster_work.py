@@ -7,6 +7,7 @@ no history makes a difference to a bit of what they come to. Squares are summed 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ...points import SHARDS, ShardPoints, SparseShardPoints
 from .cluster_modules import Centroids, Rows, cluster_module, fixed, rows_of_shard
 from .kept_bounds import KeptBounds, ShardBounds
+from .point_samples import sample_of
 from .rounds import Round
 
 _CANDIDATE = 4  # numbers that tell of a far point: its square, the two halves of its id, its row
@@ -43,6 +45,8 @@ class ClusterWork:
         self._next_near: dict[int, NDArray[np.float64]] = {}
         self._held: dict[int, tuple[ShardBounds, NDArray[np.float64], NDArray[np.float64]]] = {}
         self._asked: Round | None = None
+        self._asked_of_sample: tuple[Round | None, Round] = (None, Round(""))
+        self._sample: ClusterWork | None = None
         self._centroids: Centroids
         self._moves: dict[int, tuple[Any, ...]] = {}
         self._entries = sum(
@@ -56,6 +60,9 @@ class ClusterWork:
 
     def width(self, asked: Round) -> int:
         """How many numbers a shard answers with; see `add`."""
+        asked, sample = self._of_sample(asked)
+        if sample is not None:
+            return sample.width(asked)
         shapes = [len(array) for array in asked.arrays]
         widths: dict[str, Callable[[], int]] = {
             "measure": lambda: self._width + 2,
@@ -68,6 +75,7 @@ class ClusterWork:
             "trial": lambda: shapes[0] * SHARDS,
             "spread": lambda: shapes[0] + SHARDS,
             "swaps": lambda: shapes[0] * (int(asked.numbers[0]) + 1),
+            "sample": lambda: 0,
             "hold": lambda: 0,
             "go_back": lambda: 0,
         }
@@ -75,14 +83,30 @@ class ClusterWork:
 
     def add(self, asked: Round, shard: int, total: NDArray[np.float64]) -> None:
         """Add the answer of a shard: what the methods named after the tasks say."""
+        asked, sample = self._of_sample(asked)
+        if sample is not None:
+            sample.add(asked, shard, total)
+            return
         if asked is not self._asked:
             self._asked = asked
             if asked.arrays:
                 self._centroids = Centroids(asked.arrays[0], sparse=self._sparse)
             self._moves.clear()
+            if asked.task == "sample":
+                self._take_sample(int(asked.numbers[0]))
         points = self.shards[shard]
-        if len(points):
+        if len(points) and asked.task != "sample":
             getattr(self, f"_{asked.task}")(asked, points, total)
+
+    def _of_sample(self, asked: Round) -> tuple[Round, ClusterWork | None]:
+        """What is asked, and of the sample, where it is."""
+        before, _, task = asked.task.rpartition(".")
+        if not before:
+            return asked, None
+        if asked is not self._asked_of_sample[0]:
+            self._asked_of_sample = asked, replace(asked, task=task)
+        assert self._sample is not None
+        return self._asked_of_sample[1], self._sample
 
     def _measure(self, _asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
         """The greatest |weight * feature| of each feature, the greatest weight, how many points there are."""
@@ -214,6 +238,10 @@ class ClusterWork:
             self._rows[shard], points.rows, points.weight, known.rows, known.across, known.norms,
             self.bounds.of_shard(shard).which, self._near[shard], self._next_near[shard], total, int(asked.numbers[0]) + 1,
         )  # fmt: skip
+
+    def _take_sample(self, stride: int) -> None:
+        """Have every `stride`-th point in a sample of its own."""
+        self._sample = ClusterWork([sample_of(points, stride) for points in self.shards.values()])
 
     def _hold(self, _asked: Round, points: ShardPoints, _total: NDArray[np.float64]) -> None:
         """Nothing; what is assigned can be gone back to."""

@@ -42,16 +42,16 @@ def plus_plus(clusters: int, width: int, *, seed: int) -> Method:
     return Finished({"centroids": (yield from seeds(clusters, width, seed=seed))})
 
 
-def seeds(clusters: int, width: int, *, seed: int) -> Points:
-    """Ask as `plus_plus` does; returns the centroids, float64[k, d]."""
+def seeds(clusters: int, width: int, *, seed: int, of: str = "") -> Points:
+    """Ask as `plus_plus` does; returns the centroids, float64[k, d]. `of` comes before each task."""
     centroids = np.zeros((clusters, width))
-    masses = yield Round("masses")
+    masses = yield Round(f"{of}masses")
     if not masses.sum() > 0.0:
         return centroids
     trials = 2 + int(np.log(clusters))
-    chosen = yield from draw(masses, uniforms(seed, 0, 1), width)
+    chosen = yield from draw(masses, uniforms(seed, 0, 1), width, of=of)
     centroids[:] = chosen
-    answer, before = (yield Round("trial", (1.0,), (chosen,))), _BEGIN
+    answer, before = (yield Round(f"{of}trial", (1.0,), (chosen,))), _BEGIN
     for place in range(1, clusters):
         totals = answer.reshape(-1, SHARDS)
         best = int(totals.sum(1).argmin())
@@ -60,8 +60,10 @@ def seeds(clusters: int, width: int, *, seed: int) -> Points:
         masses = totals[best]
         if not masses.sum() > 0.0:
             break
-        chosen = yield from draw(masses, uniforms(seed, place, trials), width, before=before, nearer=chosen)
-        answer, before = (yield Round("trial", (0.0,), (chosen,))), _APPROACH
+        chosen = yield from draw(
+            masses, uniforms(seed, place, trials), width, before=before, nearer=chosen, of=of
+        )
+        answer, before = (yield Round(f"{of}trial", (0.0,), (chosen,))), _APPROACH
     else:
         best = int(answer.reshape(-1, SHARDS).sum(1).argmin())
         centroids[-1] = chosen[best]
@@ -78,6 +80,7 @@ def draw(
     numbers: NDArray[np.float64],
     width: int,
     *,
+    of: str = "",
     before: float = _KEEP,
     nearer: NDArray[np.float64] | None = None,
 ) -> Points:
@@ -89,6 +92,8 @@ def draw(
         The sum of these of each shard, after what is to be done before.
     numbers : float64[n]
         Of [0, 1).
+    of
+        Comes before the task.
     before, nearer
         To note first that there is another centroid, float64[1, d].
 
@@ -104,5 +109,5 @@ def draw(
     inside = np.minimum(np.maximum(targets - starts[shards], 0.0), np.nextafter(masses[shards], 0.0))
     named = np.column_stack([shards, inside]).ravel()
     arrays = () if nearer is None else (nearer,)
-    answer = yield Round("draw", (before, *named.tolist()), arrays)
+    answer = yield Round(f"{of}draw", (before, *named.tolist()), arrays)
     return answer.reshape(len(numbers), width)
