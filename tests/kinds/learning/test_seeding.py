@@ -24,10 +24,7 @@ def plain_plus_plus(points, features, weights, clusters, seed):
 
     def drawn(masses, numbers):
         ends = np.array([masses[shards <= shard].sum() for shard in range(SHARDS)])
-        rows = []
-        for target in numbers * ends[-1]:
-            rows.append(int(np.flatnonzero(np.cumsum(masses) > target)[0]))
-        return rows
+        return [int(np.flatnonzero(np.cumsum(masses) > target)[0]) for target in numbers * ends[-1]]
 
     near = np.ones(len(features))
     rows = drawn(weights * near, uniforms(seed, 0, 1))
@@ -89,11 +86,11 @@ def test_the_bits_are_the_same_on_any_number_of_workers(points, sample, monkeypa
     features, weights = random.standard_normal((900, 3)), random.uniform(0.5, 2.0, 900)
     batches = [batch_of(points, range(900), features, weights)]
     works = works_of(streams_of(points, 1, batches))
-    expected, asked = run(k_means(6, 3, seed=2), works)
+    expected, asked = run(k_means(20, 3, seed=2), works)
     assert "sample.hold" in {each.task for each in asked}
     for workers in (2, 3):
         others = works_of(streams_of(points, workers, batches))
-        found, _ = run(k_means(6, 3, seed=2), others)
+        found, _ = run(k_means(20, 3, seed=2), others)
         same(found, expected)
         assert assignment_of(others) == assignment_of(works)
 
@@ -113,10 +110,10 @@ def test_a_bad_basin_is_left(points, sample, monkeypatch):
     monkeypatch.setattr(basins, "SAMPLE_POINTS", sample)
     monkeypatch.setattr(basins, "SAMPLE_POINTS_OF_CLUSTER", 8)
     random = np.random.default_rng(0)
-    middles = np.array([[0.0, 0, 0], [10, 0, 0], [0, 10, 0]])
+    middles = np.array([[0.0, 0, 0], [90, 0, 0], [90, 20, 0]])
     features = middles[random.integers(0, 3, 1000)] + random.standard_normal((1000, 3))
     works = works_of(streams_of(points, 1, [batch_of(points, range(1000), features)]))
-    stuck = np.array([[0.5, 0, 0], [-0.5, 0, 0], [5, 5, 0]])
+    stuck = np.array([[0.5, 0, 0], [-0.5, 0, 0], [90, 10, 0]])
     plain, _ = run(lloyd(stuck), works)
     found, _ = run(k_means(3, 3, seed=0, centroids=stuck), works)
     assert found.findings["moves"] >= 1

@@ -2,7 +2,7 @@
 
 The rule: of each shard every s-th point in the order in which they came is in the sample, so that there are some ten thousands; of few points
 all are. Seeds are drawn from it, where no centroids are given, and Lloyd's iterations go on over it for some passes. Then points are drawn
-from it by weight times squared distance to their centroid, and for each pair of such a point and a cluster it is summed what the inertia
+from it by weight times squared distance to their centroid, and for each pair of such a point and another cluster than its own, which did not go in vain from here, it is summed what the inertia
 would be if the centroid of the cluster went to the point and all points to the nearest of the centroids then. Of the pair with the
 least such sum (the first of several) the centroid goes there, if that is below a limit, and Lloyd's iterations go on for some passes. That is
 kept where the inertia fell by more than a share of it, else all is as it was. After so many draws, one after the other, that brought
@@ -30,7 +30,8 @@ LEAST_GAIN = 1e-3
 LIMIT = 1.05
 """How many times the inertia the sum of a pair may be for its move to be tried."""
 MOST_MOVES = 100
-MOST_FAILURES = 2
+FAILURES_OF_SEEDS, FAILURES_OF_CENTROIDS = 4, 2
+"""After how many draws in vain it ends: where seeds were drawn, and where centroids were given, which a search has found before."""
 CANDIDATES = 64
 SAMPLE_POINTS = 1 << 14
 SAMPLE_POINTS_OF_CLUSTER = 256
@@ -80,7 +81,8 @@ def k_means(
             (yield from seeds(clusters, width, seed=seed, of="sample.")) if centroids is None else centroids
         )
         search = _Search(Partition(begin, of="sample."), width, seed)
-        yield from search.leave_basins(most_moves)
+        failures = FAILURES_OF_SEEDS if centroids is None else FAILURES_OF_CENTROIDS
+        yield from search.leave_basins(most_moves, failures)
         moves = search.moves
         if centroids is None or moves:
             whole.centroids = search.partition.centroids
@@ -97,19 +99,24 @@ class _Search:
         self.partition, self.moves = partition, 0
         self._width, self._seed = width, seed
         self._masses = np.zeros(SHARDS)
+        self._tried: list[int] = []  # clusters whose centroids went in vain from where all are now
 
-    def leave_basins(self, most_moves: int) -> Asking:
+    def leave_basins(self, most_moves: int, most_failures: int) -> Asking:
         yield from self.partition.measure()
         yield from self._settle()
         failures = 0
         for number in range(most_moves):
-            if failures == MOST_FAILURES or not self._masses.sum() > 0.0:
+            if failures == most_failures or not self._masses.sum() > 0.0:
                 return
             kept = self.moves
             found = yield from self._best_move(number)
             if found is not None:
                 yield from self._try_move(*found)
-            failures = failures + 1 if self.moves == kept else 0
+            if self.moves == kept:
+                failures += 1
+            else:
+                failures = 0
+                self._tried.clear()
 
     def _best_move(
         self, number: int
@@ -121,6 +128,9 @@ class _Search:
         answer = yield Round("sample.swaps", (float(clusters),), (candidates,))
         costs = answer.reshape(CANDIDATES, clusters + 1)
         sums = costs[:, :1] + costs[:, 1:]
+        sums[:, self._tried] = np.inf
+        for place, point in enumerate(candidates):  # whose own centroid would only come back
+            sums[place, ((self.partition.centroids - point) ** 2).sum(1).argmin()] = np.inf
         candidate, cluster = divmod(int(sums.argmin()), clusters)
         if not sums[candidate, cluster] < LIMIT * self.partition.inertia.sum():
             return None
@@ -129,6 +139,7 @@ class _Search:
     def _try_move(self, cluster: int, point: NDArray[np.float64]) -> Asking:
         """Let the centroid of a cluster go to a point, and keep it where the inertia falls."""
         held, masses = self.partition, self._masses
+        self._tried.append(cluster)
         yield Round("sample.hold")
         self.partition = held.with_centroid(cluster, point)
         yield from self._settle()
