@@ -25,8 +25,8 @@ from .lloyd import MOST_ROUNDS, Asking, Partition
 from .rounds import Method, Round
 from .seeding import draw, seeds, uniforms
 
-LEAST_GAIN = 1e-3
-"""The share of the inertia that a move has to save."""
+GAIN_OF_SEEDS, GAIN_OF_CENTROIDS = 1e-3, 2e-3
+"""The share of the inertia that a move has to save: where seeds were drawn, and where centroids were given."""
 LIMIT = 1.05
 """How many times the inertia the sum of a pair may be for its move to be tried."""
 MOST_MOVES = 100
@@ -80,8 +80,12 @@ def k_means(
         begin = (
             (yield from seeds(clusters, width, seed=seed, of="sample.")) if centroids is None else centroids
         )
-        search = _Search(Partition(begin, of="sample."), width, seed)
-        failures = FAILURES_OF_SEEDS if centroids is None else FAILURES_OF_CENTROIDS
+        gain, failures = (
+            (GAIN_OF_SEEDS, FAILURES_OF_SEEDS)
+            if centroids is None
+            else (GAIN_OF_CENTROIDS, FAILURES_OF_CENTROIDS)
+        )
+        search = _Search(Partition(begin, of="sample."), width, seed, gain)
         yield from search.leave_basins(most_moves, failures)
         moves = search.moves
         if centroids is None or moves:
@@ -95,9 +99,9 @@ def k_means(
 class _Search:
     """From basin to basin of the sample."""
 
-    def __init__(self, partition: Partition, width: int, seed: int) -> None:
+    def __init__(self, partition: Partition, width: int, seed: int, gain: float) -> None:
         self.partition, self.moves = partition, 0
-        self._width, self._seed = width, seed
+        self._width, self._seed, self._gain = width, seed, gain
         self._masses = np.zeros(SHARDS)
         self._tried: list[int] = []  # clusters whose centroids went in vain from where all are now
 
@@ -143,7 +147,7 @@ class _Search:
         yield Round("sample.hold")
         self.partition = held.with_centroid(cluster, point)
         yield from self._settle()
-        if self.partition.inertia.sum() < (1.0 - LEAST_GAIN) * held.inertia.sum():
+        if self.partition.inertia.sum() < (1.0 - self._gain) * held.inertia.sum():
             self.moves += 1
         else:
             self.partition, self._masses = held, masses
