@@ -11,15 +11,11 @@ from numpy.typing import NDArray
 
 from ...kernel_modules import load_module, module_text
 from ...points import DenseShardPoints, ShardPoints, SparseShardPoints
-from . import cluster_kernel, dense_rows_kernel, sparse_rows_kernel, step_rows_kernel
+from . import cluster_kernel, dense_rows_kernel, scatter_kernel, sparse_rows_kernel, step_rows_kernel
+from .lanes import COUNT, imports_of_lanes
 
 Rows = NDArray[Any] | tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[Any]]
 """Points as the kernels read them: features[n, d], or (starts, lengths, indices, values). Never written, and so flagged."""
-
-_LANES = (
-    8  # centroids side by side are padded to a multiple, so that none is left over for plain instructions
-)
-
 
 _ROUNDING = 2.3e-16  # a little more than of one float64
 
@@ -29,7 +25,11 @@ def cluster_module(*, sparse: bool) -> ModuleType:
     """The kernel for dense or for sparse points, from disk where it was compiled before."""
     rows = sparse_rows_kernel if sparse else dense_rows_kernel
     title = f"the kernel of clusters of {'sparse' if sparse else 'dense'} points"
-    return load_module(module_text(title, [rows, cluster_kernel, step_rows_kernel], {}))
+    return load_module(
+        module_text(
+            title, [rows, cluster_kernel, step_rows_kernel, scatter_kernel], {}, functions=imports_of_lanes()
+        )
+    )
 
 
 def rows_of_shard(points: ShardPoints) -> Rows:
@@ -76,6 +76,6 @@ class Centroids:
 def _side_by_side(centroids: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return centroids as columns, float64[d, padded]: a kernel has the distances of a point to several at once."""
     clusters, width = centroids.shape
-    across = np.zeros((width, -(-clusters // _LANES) * _LANES))
+    across = np.zeros((width, -(-clusters // COUNT) * COUNT))
     across[:, :clusters] = centroids.T
     return across

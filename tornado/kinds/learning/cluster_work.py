@@ -6,7 +6,8 @@ no history makes a difference to a bit of what they come to. Squares are summed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,15 @@ from numpy.typing import NDArray
 
 from ...points import SHARDS, ShardPoints, SparseShardPoints
 from .cluster_modules import Centroids, Rows, cluster_module, fixed, rows_of_shard
-from .kept_bounds import KeptBounds
+from .kept_bounds import KeptBounds, ShardBounds
+from .point_samples import sample_of
 from .rounds import Round
 
 _CANDIDATE = 4  # numbers that tell of a far point: its square, the two halves of its id, its row
 
 
 class ClusterWork:
-    """See the module. Tasks: ``measure``, ``assign``, ``inertia``, ``farthest``, ``fetch``.
+    """See the module. Its tasks are the methods whose names begin with an underscore and say what they answer.
 
     Parameters
     ----------
@@ -39,8 +41,12 @@ class ClusterWork:
         self._sparse = first.points.sparse
         self._kernel = cluster_module(sparse=self._sparse)
         self._rows: dict[int, Rows] = {shard: rows_of_shard(points) for shard, points in self.shards.items()}
-        self._near: dict[int, NDArray[np.float64]] = {}
+        self._near = {shard: np.empty(len(points.born)) for shard, points in self.shards.items()}
+        self._next_near: dict[int, NDArray[np.float64]] = {}
+        self._held: dict[int, tuple[ShardBounds, NDArray[np.float64], NDArray[np.float64]]] = {}
         self._asked: Round | None = None
+        self._asked_of_sample: tuple[Round | None, Round] = (None, Round(""))
+        self._sample: ClusterWork | None = None
         self._centroids: Centroids
         self._moves: dict[int, tuple[Any, ...]] = {}
         self._entries = sum(
@@ -54,27 +60,53 @@ class ClusterWork:
 
     def width(self, asked: Round) -> int:
         """How many numbers a shard answers with; see `add`."""
-        if asked.task == "measure":
-            return self._width + 2
-        if asked.task == "assign":
-            return 2 * len(asked.arrays[0]) * (self._width + 1) + 1
-        if asked.task == "inertia":
-            return len(asked.arrays[0])
-        if asked.task == "farthest":
-            return SHARDS * int(asked.numbers[0]) * _CANDIDATE
-        assert asked.task == "fetch"
-        return len(asked.numbers) // 2 * self._width
+        asked, sample = self._of_sample(asked)
+        if sample is not None:
+            return sample.width(asked)
+        shapes = [len(array) for array in asked.arrays]
+        widths: dict[str, Callable[[], int]] = {
+            "measure": lambda: self._width + 2,
+            "assign": lambda: 2 * shapes[0] * (self._width + 1) + 1,
+            "inertia": lambda: shapes[0],
+            "farthest": lambda: SHARDS * int(asked.numbers[0]) * _CANDIDATE,
+            "fetch": lambda: len(asked.numbers) // 2 * self._width,
+            "masses": lambda: SHARDS,
+            "draw": lambda: len(asked.numbers) // 2 * self._width,
+            "trial": lambda: shapes[0] * SHARDS,
+            "spread": lambda: shapes[0] + SHARDS,
+            "swaps": lambda: shapes[0] * (int(asked.numbers[0]) + 1),
+            "sample": lambda: 0,
+            "hold": lambda: 0,
+            "go_back": lambda: 0,
+        }
+        return widths[asked.task]()
 
     def add(self, asked: Round, shard: int, total: NDArray[np.float64]) -> None:
         """Add the answer of a shard: what the methods named after the tasks say."""
+        asked, sample = self._of_sample(asked)
+        if sample is not None:
+            sample.add(asked, shard, total)
+            return
         if asked is not self._asked:
             self._asked = asked
             if asked.arrays:
                 self._centroids = Centroids(asked.arrays[0], sparse=self._sparse)
             self._moves.clear()
+            if asked.task == "sample":
+                self._take_sample(int(asked.numbers[0]))
         points = self.shards[shard]
-        if len(points):
+        if len(points) and asked.task != "sample":
             getattr(self, f"_{asked.task}")(asked, points, total)
+
+    def _of_sample(self, asked: Round) -> tuple[Round, ClusterWork | None]:
+        """What is asked, and of the sample, where it is."""
+        before, _, task = asked.task.rpartition(".")
+        if not before:
+            return asked, None
+        if asked is not self._asked_of_sample[0]:
+            self._asked_of_sample = asked, replace(asked, task=task)
+        assert self._sample is not None
+        return self._asked_of_sample[1], self._sample
 
     def _measure(self, _asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
         """The greatest |weight * feature| of each feature, the greatest weight, how many points there are."""
@@ -150,11 +182,82 @@ class ClusterWork:
                 self._rows[points.shard], named[place : place + 1, 1].astype(np.int32), copies
             )
 
+    def _masses(self, _asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
+        """The weight of each shard, [SHARDS]; from now on each point is 1 away from centroids."""
+        near = self._near[points.shard]
+        near[:] = 1.0
+        total[points.shard] += self._kernel.sum_near(points.rows, points.weight, near)
+
+    def _draw(self, asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
+        """Features of points, [n, d].
+
+        Arrays: a centroid to note first, or none. Numbers: 1 where there is one, 2 where it is the first; then of each draw the
+        shard, and the sum of weighted squares above which it is.
+        """
+        shard, near = points.shard, self._near[points.shard]
+        before, *named = asked.numbers
+        if asked.arrays:
+            known = self._centroids
+            is_first = int(before == 2.0)
+            self._kernel.approach(self._rows[shard], points.rows, known.rows, known.norms, is_first, near)
+        for place in range(len(named) // 2):
+            if named[2 * place] == shard:
+                row = self._kernel.find_row(points.rows, points.weight, near, named[2 * place + 1])
+                copies = total[place * self._width : (place + 1) * self._width]
+                self._kernel.copy_rows(self._rows[shard], np.array([row], np.int32), copies)
+
+    def _trial(self, asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
+        """What the weighted squares would sum up to with each candidate, [n, SHARDS].
+
+        Arrays: candidates. Numbers: whether there is no centroid yet.
+        """
+        known, shard = self._centroids, points.shard
+        totals = np.zeros(len(known.rows))
+        self._kernel.try_each(
+            self._rows[shard], points.rows, points.weight, known.rows, known.across, known.norms, int(asked.numbers[0]),
+            self._near[shard], totals,
+        )  # fmt: skip
+        total[shard::SHARDS] += totals
+
+    def _spread(self, _asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
+        """The inertia of each cluster, and of each shard, [k + SHARDS]. Arrays: centroids."""
+        known, shard, clusters = self._centroids, points.shard, len(self._centroids.rows)
+        if shard not in self._next_near:
+            self._next_near[shard] = np.empty(len(points.born))
+        near = self._near[shard]
+        self._kernel.spread(
+            self._rows[shard], points.rows, points.weight, known.rows, known.across, known.norms,
+            self.bounds.of_shard(shard).which, near, self._next_near[shard], total[:clusters],
+        )  # fmt: skip
+        total[clusters + shard] += self._kernel.sum_near(points.rows, points.weight, near)
+
+    def _swaps(self, asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
+        """The inertia with each candidate, and what each cluster adds to it that goes, [n, 1 + k]. Arrays: candidates. Numbers: k."""
+        known, shard = self._centroids, points.shard
+        self._kernel.try_swaps(
+            self._rows[shard], points.rows, points.weight, known.rows, known.across, known.norms,
+            self.bounds.of_shard(shard).which, self._near[shard], self._next_near[shard], total, int(asked.numbers[0]) + 1,
+        )  # fmt: skip
+
+    def _take_sample(self, stride: int) -> None:
+        """Have every `stride`-th point in a sample of its own."""
+        self._sample = ClusterWork([sample_of(points, stride) for points in self.shards.values()])
+
+    def _hold(self, _asked: Round, points: ShardPoints, _total: NDArray[np.float64]) -> None:
+        """Nothing; what is assigned can be gone back to."""
+        shard = points.shard
+        bounds = self.bounds.of_shard(shard).copy()
+        self._held[shard] = bounds, self._near[shard].copy(), self._next_near[shard].copy()
+
+    def _go_back(self, _asked: Round, points: ShardPoints, _total: NDArray[np.float64]) -> None:
+        """Nothing."""
+        shard = points.shard
+        bounds, self._near[shard], self._next_near[shard] = self._held.pop(shard)
+        self.bounds.put(shard, bounds)
+
     def _squares(self, points: ShardPoints) -> NDArray[np.float64]:
         """The squared distance of each row to its centroid, by row; those that are not visible have any."""
-        near = self._near.get(points.shard)
-        if near is None:
-            near = self._near[points.shard] = np.empty(len(points.born))
+        near = self._near[points.shard]
         which = self.bounds.of_shard(points.shard).which
         self._kernel.square_of_each(
             self._rows[points.shard], points.rows, self._centroids.rows, self._centroids.norms, which, near

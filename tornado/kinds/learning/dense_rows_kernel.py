@@ -7,6 +7,9 @@ clusters it is worked out beside, and by which function, makes no difference to 
 import numba as nb
 import numpy as np
 
+from .lanes import lanes_at, lanes_of, put_lanes
+
+LANES = 8
 ROUNDER = 1.5 * 2.0**52  # what is added to it and taken away again is rounded to a whole number
 
 
@@ -26,12 +29,13 @@ def squares_to(points, row, across, norms, squares):  # noqa: ARG001  # of spars
     squares : float64[padded]
         Written.
     """
-    squares[:] = 0.0
-    for column in range(points.shape[1]):
-        value = np.float64(points[row, column])
-        for cluster in range(across.shape[1]):
-            difference = value - across[column, cluster]
-            squares[cluster] += difference * difference
+    stride = across.shape[1]
+    for first in range(0, stride, LANES):
+        sums = lanes_of(0.0)
+        for column in range(points.shape[1]):
+            difference = lanes_of(np.float64(points[row, column])) - lanes_at(across, column * stride + first)
+            sums = sums + difference * difference
+        put_lanes(squares, first, sums)
 
 
 @nb.njit(cache=True)
@@ -78,7 +82,14 @@ def add_exactly(points, row, weight, sign, units, fine, high, low, base):
         Where the cluster's sums begin.
     """
     width = points.shape[1]
-    for column in range(width):
+    in_lanes = width - width % LANES
+    for column in range(0, in_lanes, LANES):
+        many = lanes_of(weight) * lanes_at(points, row * width + column) * lanes_at(units, column)
+        wholes = (many + lanes_of(ROUNDER)) - lanes_of(ROUNDER)
+        parts = ((many - wholes) * lanes_of(fine) + lanes_of(ROUNDER)) - lanes_of(ROUNDER)
+        put_lanes(high, base + column, lanes_at(high, base + column) + lanes_of(sign) * wholes)
+        put_lanes(low, base + column, lanes_at(low, base + column) + lanes_of(sign) * parts)
+    for column in range(in_lanes, width):
         scaled = weight * points[row, column] * units[column]
         whole = (scaled + ROUNDER) - ROUNDER
         high[base + column] += sign * whole

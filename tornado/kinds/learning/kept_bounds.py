@@ -74,6 +74,10 @@ class KeptBounds:
         """Return those of a shard, as they are kept."""
         return self._shards.setdefault(shard, ShardBounds())
 
+    def put(self, shard: int, bounds: ShardBounds) -> None:
+        """Keep others of a shard instead."""
+        self._shards[shard] = bounds
+
     def copy(self) -> KeptBounds:
         """Return others that are written by themselves."""
         copied = KeptBounds()

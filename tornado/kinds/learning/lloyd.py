@@ -54,6 +54,13 @@ def lloyd(centroids: NDArray[np.float64], *, most_rounds: int = MOST_ROUNDS) -> 
 class Partition:
     """What the coordinator knows of a partition of the points, and the rounds that make it better.
 
+    Parameters
+    ----------
+    centroids : float64[k, d]
+        Copied.
+    of
+        Comes before each task: ``sample.`` where it is the points of the sample that are asked.
+
     Attributes
     ----------
     centroids : float64[k, d]
@@ -68,17 +75,18 @@ class Partition:
         Of each cluster; good after `weigh`.
     """
 
-    def __init__(self, centroids: NDArray[np.float64]) -> None:
+    def __init__(self, centroids: NDArray[np.float64], *, of: str = "") -> None:
         self.centroids = np.array(centroids, np.float64)
         self.moved, self.rounds, self.points = 0.0, 0, 0
         self.is_settled = False
+        self._of = of
         self.inertia = np.zeros(len(centroids))
         self._sums: ExactSums
         self._is_counted = False
 
     def measure(self) -> Asking:
         """Ask how great features are, so that sums can be exact."""
-        answer = yield Round("measure")
+        answer = yield Round(f"{self._of}measure")
         self.points = int(answer[-1])
         self._sums = ExactSums(len(self.centroids), answer[:-1], self.points)
 
@@ -87,7 +95,7 @@ class Partition:
         for left in range(most_rounds - 1, -1, -1):
             sums = self._sums
             numbers = (float(not self._is_counted), sums.fine)
-            answer = yield Round("assign", numbers, (self.centroids, sums.units))
+            answer = yield Round(f"{self._of}assign", numbers, (self.centroids, sums.units))
             sums.add(answer[:-1])
             self._is_counted = True
             self.rounds += 1
@@ -103,7 +111,15 @@ class Partition:
 
     def weigh(self) -> Asking:
         """Ask for the inertia of each cluster."""
-        self.inertia = yield Round("inertia", arrays=(self.centroids,))
+        self.inertia = yield Round(f"{self._of}inertia", arrays=(self.centroids,))
+
+    def with_centroid(self, cluster: int, point: NDArray[np.float64]) -> Partition:
+        """Return another one, in which the centroid of a cluster is elsewhere; this one stays as it is."""
+        other = Partition(self.centroids, of=self._of)
+        other.centroids[cluster] = point
+        other.rounds, other.points, other._is_counted = self.rounds, self.points, self._is_counted
+        other._sums = self._sums.copy()
+        return other
 
     def finished(self) -> Finished:
         """What was found, see `lloyd`."""
@@ -119,7 +135,7 @@ class Partition:
     def _fill(self, means: NDArray[np.float64], empty: NDArray[np.intp]) -> Asking:
         """Put clusters without weight to the points that are farthest from their centroids."""
         count = min(len(empty), _MOST_FILLED)
-        answer = yield Round("farthest", (float(count),), (self.centroids,))
+        answer = yield Round(f"{self._of}farthest", (float(count),), (self.centroids,))
         found = answer.reshape(SHARDS, count, -1)
         shards, places = np.nonzero(found[:, :, 0] > 0.0)
         squares, upper, lower, rows = found[shards, places].T
@@ -127,7 +143,7 @@ class Partition:
         if not len(order):
             return
         named = np.column_stack([shards[order], rows[order]]).ravel()
-        answer = yield Round("fetch", tuple(named.tolist()))
+        answer = yield Round(f"{self._of}fetch", tuple(named.tolist()))
         elsewhere = {point.tobytes(): point for point in answer.reshape(len(order), -1) + 0.0}
         for cluster, point in zip(empty, elsewhere.values(), strict=False):
             means[cluster] = point

@@ -9,6 +9,9 @@ import math
 import numba as nb
 import numpy as np
 
+from .lanes import at_least_zero, lanes_at, lanes_of, put_lanes
+
+LANES = 8
 ROUNDER = 1.5 * 2.0**52  # what is added to it and taken away again is rounded to a whole number
 
 
@@ -16,14 +19,15 @@ ROUNDER = 1.5 * 2.0**52  # what is added to it and taken away again is rounded t
 def squares_to(points, row, across, norms, squares):
     """Write the squared distances of a row to all centroids; `norms` are the squares of their lengths, float64[padded]."""
     starts, lengths, indices, values = points
-    squares[:] = norms
-    first = np.int64(starts[row])
-    for entry in range(first, first + lengths[row]):
-        column, value = indices[entry], np.float64(values[entry])
-        for cluster in range(across.shape[1]):
-            squares[cluster] += value * (value - 2.0 * across[column, cluster])
-    for cluster in range(across.shape[1]):
-        squares[cluster] = max(0.0, squares[cluster])
+    stride = across.shape[1]
+    start = np.int64(starts[row])
+    stop = start + lengths[row]
+    for first in range(0, stride, LANES):
+        sums = lanes_at(norms, first)
+        for entry in range(start, stop):
+            value = lanes_of(np.float64(values[entry]))
+            sums = sums + value * (value - lanes_of(2.0) * lanes_at(across, indices[entry] * stride + first))
+        put_lanes(squares, first, at_least_zero(sums))
 
 
 @nb.njit(cache=True)

@@ -1,0 +1,161 @@
+"""Where centroids begin, and out of which basins they get: against plain k-means++ and the best of many scikit-learn starts."""
+
+import numpy as np
+import pytest
+
+from tests.kinds.learning.method_runs import run, same, works_of
+from tests.kinds.learning.naive_clusters import LAYOUTS, assignment_of, batch_of, squares_of, streams_of
+from tornado.kinds.learning import basins
+from tornado.kinds.learning.basins import k_means
+from tornado.kinds.learning.lloyd import lloyd
+from tornado.kinds.learning.seeding import plus_plus, uniforms
+from tornado.points import SHARDS, shards_of
+from tornado.records.point_schema import Points
+
+layouts = pytest.mark.parametrize("points", LAYOUTS, ids=str)
+
+
+def plain_plus_plus(points, features, weights, clusters, seed):
+    """Greedy k-means++ over points in the order of their shards."""
+    shards = shards_of(np.arange(len(features)))
+    order = np.argsort(shards, kind="stable")
+    features = features.astype(points.value_type).astype(float)[order]
+    weights, shards = weights[order], shards[order]
+
+    def drawn(masses, numbers):
+        ends = np.array([masses[shards <= shard].sum() for shard in range(SHARDS)])
+        return [int(np.flatnonzero(np.cumsum(masses) > target)[0]) for target in numbers * ends[-1]]
+
+    near = np.ones(len(features))
+    rows = drawn(weights * near, uniforms(seed, 0, 1))
+    centroids = [features[rows[0]]]
+    near = squares_of(points, features, features[rows])[:, 0]
+    for place in range(1, clusters):
+        rows = drawn(weights * near, uniforms(seed, place, 2 + int(np.log(clusters))))
+        tried = np.minimum(near[:, None], squares_of(points, features, features[rows]))
+        best = (weights[:, None] * tried).sum(0).argmin()
+        centroids.append(features[rows[best]])
+        near = tried[:, best]
+    return np.array(centroids)
+
+
+@layouts
+@pytest.mark.parametrize("seed", range(3))
+def test_seeds_are_those_of_plain_greedy_draws(points, seed):
+    random = np.random.default_rng(seed)
+    features, weights = random.standard_normal((300, 3)), random.choice([0.0, 1.0, 2.5], 300)
+    works = works_of(streams_of(points, 1, [batch_of(points, range(300), features, weights)]))
+    found, _ = run(plus_plus(7, 3, seed=seed), works)
+    expected = plain_plus_plus(points, features, weights, 7, seed)
+    np.testing.assert_array_equal(found.parameters["centroids"], expected)
+
+
+def test_the_first_is_drawn_by_weight_and_the_next_by_squared_distance():
+    points = Points(1)
+    features, weights = np.array([[0.0], [1.0], [3.0]]), np.array([1.0, 0.0, 3.0])
+    works = works_of(streams_of(points, 1, [batch_of(points, range(3), features, weights)]))
+    firsts = [run(plus_plus(1, 1, seed=seed), works)[0].parameters["centroids"][0, 0] for seed in range(800)]
+    assert set(firsts) == {0.0, 3.0}
+    assert np.mean(np.array(firsts) == 3.0) == pytest.approx(0.75, abs=0.06)
+    for seed in range(20):
+        found, _ = run(plus_plus(2, 1, seed=seed), works)
+        assert sorted(found.parameters["centroids"][:, 0].tolist()) == [0.0, 3.0]
+
+
+@layouts
+def test_more_seeds_than_points_that_differ_and_none_at_all(points):
+    features = np.repeat([[0.0, 1.0, 2.0], [5.0, 5.0, 5.0]], 30, axis=0)
+    works = works_of(streams_of(points, 2, [batch_of(points, range(60), features)]))
+    found, _ = run(plus_plus(5, 3, seed=1), works)
+    assert sorted(set(map(tuple, found.parameters["centroids"].tolist()))) == [(0, 1, 2), (5, 5, 5)]
+    found, _ = run(k_means(5, 3, seed=1), works)
+    assert found.is_converged
+    assert found.findings["inertia"] == 0.0
+    assert sorted(found.parameters["sizes"].tolist()) == [0, 0, 0, 30, 30]
+    found, _ = run(k_means(5, 3, seed=1), works_of(streams_of(points, 1, [])))
+    assert found.is_converged
+    assert found.parameters["sizes"].tolist() == [0.0] * 5
+
+
+@layouts
+@pytest.mark.parametrize("sample", [64, 1 << 14])
+def test_the_bits_are_the_same_on_any_number_of_workers(points, sample, monkeypatch):
+    monkeypatch.setattr(basins, "SAMPLE_POINTS", sample)
+    monkeypatch.setattr(basins, "SAMPLE_POINTS_OF_CLUSTER", 8)
+    random = np.random.default_rng(0)
+    features, weights = random.standard_normal((900, 3)), random.uniform(0.5, 2.0, 900)
+    batches = [batch_of(points, range(900), features, weights)]
+    works = works_of(streams_of(points, 1, batches))
+    expected, asked = run(k_means(20, 3, seed=2), works)
+    assert "sample.hold" in {each.task for each in asked}
+    for workers in (2, 3):
+        others = works_of(streams_of(points, workers, batches))
+        found, _ = run(k_means(20, 3, seed=2), others)
+        same(found, expected)
+        assert assignment_of(others) == assignment_of(works)
+
+
+def test_without_moves_it_is_lloyds_from_where_it_begins():
+    points = Points(3)
+    features = np.random.default_rng(1).standard_normal((500, 3))
+    works = works_of(streams_of(points, 1, [batch_of(points, range(500), features)]))
+    expected, _ = run(lloyd(features[:5]), works)
+    found, _ = run(k_means(5, 3, seed=0, centroids=features[:5], most_moves=0), works)
+    same(found, basins.replace(expected, findings={**expected.findings, "moves": 0.0}))
+
+
+@layouts
+@pytest.mark.parametrize("sample", [256, 1 << 14])
+def test_a_bad_basin_is_left(points, sample, monkeypatch):
+    monkeypatch.setattr(basins, "SAMPLE_POINTS", sample)
+    monkeypatch.setattr(basins, "SAMPLE_POINTS_OF_CLUSTER", 8)
+    random = np.random.default_rng(0)
+    middles = np.array([[0.0, 0, 0], [90, 0, 0], [90, 20, 0]])
+    features = middles[random.integers(0, 3, 1000)] + random.standard_normal((1000, 3))
+    works = works_of(streams_of(points, 1, [batch_of(points, range(1000), features)]))
+    stuck = np.array([[0.5, 0, 0], [-0.5, 0, 0], [90, 10, 0]])
+    plain, _ = run(lloyd(stuck), works)
+    found, _ = run(k_means(3, 3, seed=0, centroids=stuck), works)
+    assert found.findings["moves"] >= 1
+    assert found.findings["inertia"] < 0.3 * plain.findings["inertia"]
+    squares = squares_of(points, features.astype(points.dtype), found.parameters["centroids"])
+    assert assignment_of(works) == dict(enumerate(squares.argmin(1).tolist()))
+
+
+def unequal_blobs(random, count, drift):
+    made = np.random.default_rng(2)
+    middles, sizes = made.uniform(-10, 10, (20, 4)), made.lognormal(0, 1.5, 20)
+    widths = made.uniform(0.3, 1.5, 20)
+    if drift:
+        middles[:10] = made.uniform(-10, 10, (10, 4))
+    which = random.choice(20, count, p=sizes / sizes.sum())
+    return middles[which] + random.standard_normal((count, 4)) * widths[which, None]
+
+
+def uniform(random, count, drift):
+    return random.random((count, 3)) + 0.5 * drift
+
+
+def duplicates(random, count, drift):
+    return random.integers(0, 3, (count, 4)) * (1.0 + drift)
+
+
+@pytest.mark.parametrize("draw", [unequal_blobs, uniform, duplicates])
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_inertia_is_near_that_of_the_best_of_ten_starts(draw, is_warm):
+    cluster = pytest.importorskip("sklearn.cluster")
+    random, points = np.random.default_rng(0), Points(4 if draw is not uniform else 3)
+    before, after = draw(random, 6000, drift=False), draw(random, 6000, drift=True)
+    best = min(
+        cluster.KMeans(15, n_init=1, random_state=seed, max_iter=1000).fit(after).inertia_
+        for seed in range(10)
+    )
+    for seed in range(3):
+        centroids = None
+        if is_warm:
+            works = works_of(streams_of(points, 1, [batch_of(points, range(6000), before)]))
+            centroids = run(k_means(15, points.features, seed=seed), works)[0].parameters["centroids"]
+        works = works_of(streams_of(points, 1, [batch_of(points, range(6000), after)]))
+        found, _ = run(k_means(15, points.features, seed=seed, centroids=centroids), works)
+        assert found.is_converged
+        assert found.findings["inertia"] <= 1.02 * best
