@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from .kinds.cores.program import CoresProgram
     from .kinds.counting.program import CountingProgram
     from .kinds.general.program import GeneralProgram
+    from .kinds.learning.cluster_program import KMeans
+    from .kinds.learning.linear_program import LinearModel
+    from .kinds.learning.program import LearningProgram
     from .kinds.rounds.program import RoundsProgram
     from .kinds.selective.program import SelectiveProgram
     from .loops.vertex_program import VertexProgram
@@ -62,7 +65,10 @@ __all__ = [
     "Fault",
     "GeneralProgram",
     "InvalidArgument",
+    "KMeans",
     "LabelsCheck",
+    "LearningProgram",
+    "LinearModel",
     "PathsCheck",
     "Points",
     "RankRoundsCheck",
@@ -96,7 +102,10 @@ _HOMES = {
     "Fault": ".checking",
     "GeneralProgram": ".kinds.general.program",
     "InvalidArgument": ".errors",
+    "KMeans": ".kinds.learning.cluster_program",
     "LabelsCheck": ".checking",
+    "LearningProgram": ".kinds.learning.program",
+    "LinearModel": ".kinds.learning.linear_program",
     "PathsCheck": ".checking",
     "Points": ".records.point_schema",
     "RankRoundsCheck": ".checking",

@@ -5,7 +5,7 @@
 | exact | the fixed point of the snapshot | |
 | bound | at most so far from it, in a norm | norm, bound |
 | gap | of a learner: (primal - dual) / primal is at most the bound | primal, dual, bound |
-| stationary | where the method stays, though others may be better | |
+| stationary | where the method stays, though others may be better | inertia |
 | none | not known to be near the fixed point | side, or reason, where that is known |
 
 Of the best by rank a certificate with a bound says besides whether their order is certain (`order`: "proved", or "partial" and then
@@ -48,6 +48,7 @@ class Certificate(TypedDict, total=False):
     bound: float
     primal: float
     dual: float
+    inertia: float
     side: Side
     order: Literal["proved", "partial"]
     ties: list[list[int]]

@@ -45,6 +45,9 @@ class MeanShards:
         self.waiting = 0
         self._points = points
 
+    def take(self, work) -> None:
+        assert isinstance(work, MeanWork)
+
     def hear(self, deltas) -> None:
         self.waiting += len(deltas)
 
@@ -105,7 +108,8 @@ class MeanOfFeatures(LearningProgram):
             pass
         return Finished({"mean": mean}, {"rounds": float(done)}, is_converged=done == self.rounds)
 
-    def work(self, points, version):
+    def work(self, points, version, shards):
+        assert isinstance(shards, MeanShards)
         return MeanWork(points, version)
 
     def certificate(self, findings, *, is_converged):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,20 @@ from ...loops.part import PartStatistics
 from ...loops.values import ColumnValues
 from ...points import EvolvingPoints
 from ...timely import Scope
+from ...value_types import Ids, ValueArray
 from ..session_processor import Letter
-from .program import LearningProgram, Parameters
+from .program import DataShards, HasPointValues, LearningProgram, Parameters
 from .rounds import Finished, Method, Partial, Round, ShardWork, Stopped, joined, summing
 from .spoken import RoundLetter
 
 _COORDINATOR = 0
+
+
+class Found(NamedTuple):
+    """What a branch leaves to its main loop: the parameters, on the first worker, and what its work was on each."""
+
+    parameters: Parameters | None
+    work: ShardWork
 
 
 class LearningBranch:
@@ -77,6 +86,8 @@ class LearningBranch:
         self._speakers = 0
         self._parameters: Parameters | None = None
         self._finished: Finished | None = None
+        # Kept as they are at the end: the points may go when the lease is released.
+        self._values: tuple[Ids, ValueArray] = np.empty(0, np.int64), np.empty(0)
 
     def build(self, scope: Scope) -> None:
         """See `BranchPart`."""
@@ -84,12 +95,14 @@ class LearningBranch:
 
     # The cut
 
-    def record(self, points: EvolvingPoints, parameters: Parameters | None, iteration: int) -> None:
+    def record(
+        self, points: EvolvingPoints, parameters: Parameters | None, iteration: int, shards: DataShards
+    ) -> None:
         """Lease the version of the points after the last records applied, and keep the parameters, where the main loop has them here."""
         self.lease, version = points.lease()
         self.first_iteration = iteration
         self._points = points
-        self._work = self._program.work(points, version)
+        self._work = self._program.work(points, version, shards)
         if parameters is not None:
             self._parameters = self._program.begin() if self._fresh else parameters
         self.is_recorded = True
@@ -183,6 +196,10 @@ class LearningBranch:
         self._method = None
         if self._parameters is not None:
             self._parameters = finished.parameters
+        if self._program.values_of_points:
+            self._values = cast("HasPointValues", self._work).point_values()
+        elif self._parameters is not None:
+            self._values = self._program.values(self._parameters)
 
     # What anybody may ask, from any thread
 
@@ -199,9 +216,9 @@ class LearningBranch:
         return self._finished.findings
 
     @property
-    def reusable(self) -> Parameters | None:
-        """See `BranchPartView`: what the coordinator has found."""
-        return self._parameters
+    def reusable(self) -> Found:
+        """See `BranchPartView`."""
+        return Found(self._parameters, self._work)
 
     def progress(self) -> PartStatistics:
         """See `PartView`: an iteration is a round."""
@@ -217,10 +234,8 @@ class LearningBranch:
         return np.array([[done.iteration if done.updates else -1, done.updates, 0, 0]], np.float64)
 
     def held_values(self) -> ColumnValues:
-        """See `PartView`: of the parameters, which the first worker has."""
-        if self._parameters is None:
-            return ColumnValues(np.empty(0, np.int64), np.empty(0))
-        return ColumnValues(*self._program.values(self._parameters))
+        """See `PartView`: of parameters, which the first worker has, or of the points of each; the branch must be over."""
+        return ColumnValues(*self._values)
 
     # Ending
 
@@ -237,6 +252,6 @@ class LearningBranch:
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""
-        for name in ("_points", "_work", "_method", "_summing"):
+        for name in ("_points", "_method", "_summing", "_values"):
             self.__dict__.pop(name, None)
         self._said.clear()

@@ -94,6 +94,11 @@ class ShardSteps:
         self._kernel = cluster_module(sparse=sparse)
         self._which = np.full(0, -1, np.int32)
 
+    @property
+    def which(self) -> NDArray[np.int32]:
+        """The cluster that each row is counted for, -1: none; another array where there are more rows."""
+        return self._which
+
     def came(
         self, points: ShardPoints, rows: NDArray[np.int32], centroids: Centroids, changes: NDArray[np.float64]
     ) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from .minibatch import (
     stepped,
 )
 from .program import Parameters
+from .rounds import ShardWork
 
 Objectives = Callable[[tuple[float, float]], Objective]
 
@@ -234,6 +235,9 @@ class LinearShards:
                 live = rows[view.born[rows] > 0]  # others went again
                 batches.add_given(view, live, weights, intercept, total[_HEAD + half :])
         return total
+
+    def take(self, work: ShardWork) -> None:
+        """See `DataShards`: nothing is kept."""
 
     def _knows(self, negative: float, positive: float) -> bool:
         """Whether there are classes, or none are needed."""

@@ -22,7 +22,7 @@ from .linear_block import LinearBlock, LinearShards
 from .linear_model import LinearModel as Objective
 from .linear_model import LinearWork
 from .newton import newton
-from .program import LearningProgram, Parameters
+from .program import DataShards, LearningProgram, Parameters
 from .rounds import Finished, Method, Round, Stopped, run_alone
 from .shard_reading import ShardsAt
 
@@ -165,8 +165,9 @@ class LinearModel(LearningProgram):
             return Finished(found)
         return Finished(found, {"primal": 0.0, "dual": 0.0, "bound": 0.0})
 
-    def work(self, points: EvolvingPoints, version: int) -> ProgramWork:
+    def work(self, points: EvolvingPoints, version: int, shards: DataShards) -> ProgramWork:
         """See `LearningProgram`."""
+        del shards
         return ProgramWork(self, ShardsAt(points, version))
 
     def certificate(self, findings: Mapping[str, float], *, is_converged: bool) -> Certificate:
@@ -231,5 +232,5 @@ def _warm(loss: str, value_type: str, *, sparse: bool, intercept: bool) -> None:
         shards.hear(points.deltas())
         block.step([shards.say(block.parameters, first)])
     lease, version = points.lease()
-    run_alone(program.method(block.parameters), program.work(points, version))
+    run_alone(program.method(block.parameters), program.work(points, version, shards))
     points.release(lease)

@@ -17,8 +17,8 @@ from ...protocol.messages import AddEdge, Input, Touch
 from ...timely import Scope
 from ..session_processor import HOPS, Letter, SessionProcessor
 from ..stream_reading import ReadsStream
-from .branch_processor import LearningBranch
-from .program import LearningProgram, Parameters
+from .branch_processor import Found, LearningBranch
+from .program import HasPointValues, LearningProgram
 from .spoken import Spoken
 from .vertices import LearningVertices, edges_of, owner_of
 
@@ -149,6 +149,8 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
 
     def held_values(self) -> ColumnValues:
         """See `PartView`: of the parameters, which the first worker has."""
+        if self.program.values_of_points:
+            return ColumnValues(*cast("HasPointValues", self._shards).point_values(), is_final=False)
         if self._block is None:
             return ColumnValues(np.empty(0, np.int64), np.empty(0), is_final=False)
         return ColumnValues(*self.program.values(self._block.parameters), is_final=False)
@@ -159,7 +161,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         """Record this worker's state for a branch: a version of the points, and on the first worker the parameters."""
         self._flush()
         parameters = None if self._block is None else self._block.parameters
-        branch.record(self.points, parameters, self.iteration)
+        branch.record(self.points, parameters, self.iteration, self._shards)
         self.branches.append(branch)
         self._forks.record(branch)
 
@@ -190,9 +192,14 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         """See `MainPart`: a branch leaves nothing that another could use."""
 
     def adopt(self, found: object | None) -> None:
-        """See `AdoptingMain`: the block goes on from the parameters that a branch has found."""
-        if self._block is not None and found is not None:
-            self._block.take(cast("Parameters", found))
+        """See `AdoptingMain`: the block goes on from the parameters that a branch has found, and shards keep what helps the next."""
+        if found is None:
+            return
+        parameters, work = cast("Found", found)
+        self._shards.take(work)
+        if self._block is not None:
+            assert parameters is not None
+            self._block.take(parameters)
             self._touch(self.workers)
 
     def _marker_of(self, fork: int) -> Letter:

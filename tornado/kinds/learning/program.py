@@ -79,6 +79,18 @@ class DataShards(Protocol):
         """What some of the points make of parameters: new ones, and some drawn for this step."""
         ...
 
+    def take(self, work: ShardWork) -> None:
+        """Keep, for branches to come, what the work of one has found whose parameters are adopted."""
+        ...
+
+
+class HasPointValues(Protocol):
+    """What knows a value of each point of a worker."""
+
+    def point_values(self) -> tuple[Ids, ValueArray]:
+        """The ids of points, and the value of each."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class LearningProgram(VertexProgram):
@@ -86,11 +98,14 @@ class LearningProgram(VertexProgram):
 
     Attributes
     ----------
+    values_of_points
+        Whether values are of points: `DataShards` and `ShardWork` of the program are `HasPointValues` then.
     points
         What the points of its stream are declared to be. None: its stream says it (`Session.stream`, with a schema).
     """
 
     program_kind: ClassVar[str] = "learning"
+    values_of_points: ClassVar[bool] = False
     adopts_all: ClassVar[bool] = True
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points"})
 
@@ -112,8 +127,8 @@ class LearningProgram(VertexProgram):
         """How a branch finds the answer, beginning with the parameters of a main loop, or with those that all begin with."""
         raise NotImplementedError
 
-    def work(self, points: EvolvingPoints, version: int) -> ShardWork:
-        """What a worker does for the method, with its points at a version that is leased."""
+    def work(self, points: EvolvingPoints, version: int, shards: DataShards) -> ShardWork:
+        """What a worker does for the method, with its points at a version that is leased, and with what its main loop keeps."""
         raise NotImplementedError
 
     def certificate(self, findings: Mapping[str, float], *, is_converged: bool) -> Certificate:
@@ -121,7 +136,7 @@ class LearningProgram(VertexProgram):
         raise NotImplementedError
 
     def values(self, parameters: Parameters) -> tuple[Ids, ValueArray]:
-        """What is shown of parameters: ids and their values, in any order."""
+        """What is shown of parameters: ids and their values, in any order; where values are not those of points."""
         raise NotImplementedError
 
     def warm(self) -> None:

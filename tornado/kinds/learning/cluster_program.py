@@ -1,0 +1,164 @@
+"""k-means as a user starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...certificate import NONE, Certificate
+from ...errors import InvalidArgument
+from ...points import EvolvingPoints
+from ...records.point_batch import PointBatch
+from ...records.point_schema import Points
+from ...value_types import INT64, Ids, ValueArray
+from .basins import k_means
+from .cluster_block import ANEW, ClusterBlock, ClusterShards
+from .cluster_work import ClusterWork
+from .kept_bounds import KeptBounds
+from .program import DataShards, LearningProgram, Parameters
+from .rounds import Finished, Method, Round, Stopped, run_alone
+from .shard_reading import ShardsAt
+
+_MOST_CLUSTERS = 1 << 16
+_OF_DRAWS = 1 << 63
+
+
+@dataclass(frozen=True, kw_only=True)
+class KMeans(LearningProgram):
+    """Clusters of the points of a stream: values are the cluster of each point, from 0.
+
+    A branch goes on with Lloyd's iterations until no assignment changes, and leaves a bad basin by the rule of `basins`; so its
+    certificate says where it stays, never that this is the best there is. Begun from nothing it draws seeds as k-means++ does. Of
+    centroids equally far the least has the point; a cluster without points gets the point that is farthest from its centroid.
+
+    Attributes
+    ----------
+    clusters
+        k. Where there are fewer different points, some clusters have none.
+    seed
+        Of all draws.
+    batch
+        How many points are looked at again in a step of the main loop, on all workers.
+    """
+
+    worst: ClassVar[tuple[int, int]] = (-1, 0)
+    values_of_points: ClassVar[bool] = True
+    fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points"})
+
+    clusters: int = 8
+    seed: int = 0
+    batch: int = 2048
+
+    def check_parameters(self) -> None:
+        """See `VertexProgram`."""
+        super().check_parameters()
+        if not 1 <= self.clusters <= _MOST_CLUSTERS:
+            raise InvalidArgument(f"clusters is {self.clusters}, but there are 1 to {_MOST_CLUSTERS}")
+        if not 0 <= self.seed < _OF_DRAWS:
+            raise InvalidArgument(f"seed is {self.seed}, but it is 0 or more")
+        if self.batch < 1:
+            raise InvalidArgument(f"batch is {self.batch}, but it is 1 or more")
+
+    # The main loop
+
+    def begin(self) -> Parameters:
+        """See `LearningProgram`: there are no centroids before there are points."""
+        return {"centroids": np.empty((0, self.declared.features)), ANEW: np.zeros(1, np.int64)}
+
+    def parameter_block(self, workers: int) -> ClusterBlock:
+        """See `LearningProgram`."""
+        del workers
+        return ClusterBlock(self.begin(), clusters=self.clusters, seed=self.seed)
+
+    def data_shards(self, points: EvolvingPoints, workers: int) -> ClusterShards:
+        """See `LearningProgram`."""
+        return ClusterShards(
+            points, clusters=self.clusters, batch=max(1, self.batch // workers), seed=self.seed
+        )
+
+    def warm(self) -> None:
+        """See `LearningProgram`."""
+        _warm(self.declared.value_type.name, sparse=self.declared.sparse)
+
+    # Branches
+
+    def method(self, parameters: Parameters) -> Method:
+        """See `LearningProgram`."""
+        centroids, width = parameters["centroids"], self.declared.features
+        begin = centroids if len(centroids) == self.clusters else None
+        try:
+            return (yield from k_means(self.clusters, width, seed=self.seed, centroids=begin))
+        except Stopped:
+            return Finished(parameters, is_converged=False)  # points are where the last pass has put them
+
+    def work(self, points: EvolvingPoints, version: int, shards: DataShards) -> BranchWork:
+        """See `LearningProgram`."""
+        assert isinstance(shards, ClusterShards)
+        return BranchWork(ShardsAt(points, version), shards.bounds)
+
+    def certificate(self, findings: Mapping[str, float], *, is_converged: bool) -> Certificate:
+        """See `LearningProgram`."""
+        return {"kind": "stationary", "inertia": findings["inertia"]} if is_converged else NONE
+
+
+class BranchWork:
+    """What a worker does for k-means; nothing is read before the first round."""
+
+    def __init__(self, shards: ShardsAt, bounds: KeptBounds) -> None:
+        self._shards = shards
+        self._kept = bounds
+        self._work: ClusterWork | None = None
+
+    @property
+    def bounds(self) -> KeptBounds:
+        """Those that later branches may begin with."""
+        return self._kept if self._work is None else self._work.bounds
+
+    def width(self, asked: Round) -> int:
+        """See `ShardWork`."""
+        if self._work is None:
+            self._work = ClusterWork(self._shards.values(), self._kept.copy())
+        return self._work.width(asked)
+
+    def add(self, asked: Round, shard: int, total: NDArray[np.float64]) -> None:
+        """See `ShardWork`."""
+        assert self._work is not None
+        self._work.add(asked, shard, total)
+
+    def point_values(self) -> tuple[Ids, ValueArray]:
+        """The cluster of each point that was assigned."""
+        if self._work is None:
+            return np.empty(0, np.int64), np.empty(0, INT64)
+        found = [self._shards[shard].id[self._shards[shard].rows] for shard in self._shards]
+        clusters = [self._work.assigned(shard) for shard in self._shards]
+        ids, values = np.concatenate(found), np.concatenate(clusters).astype(np.int64)
+        return ids[values >= 0], values[values >= 0]
+
+
+@cache
+def _warm(value_type: str, *, sparse: bool) -> None:
+    """Go once through all that loops of k-means call, on a few points."""
+    declared = Points(2, sparse=sparse, dtype=value_type)
+    program = KMeans(clusters=2, points=declared)
+    points = EvolvingPoints(declared)
+    features: list[Any] = [{0: 1.0}, {1: 1.0}, {0: 3.0}] if sparse else [[1.0, 0.0], [0.0, 1.0], [3.0, 0.0]]
+    shards, block = program.data_shards(points, 1), program.parameter_block(1)
+    for first in (1, 4, 7):
+        batch = PointBatch.of(declared, ids=[first, first + 1, first + 2], features=features)
+        points.apply(batch, 0, len(batch))
+        shards.hear(points.deltas())
+        block.step([shards.say(block.parameters, first)])
+    points.apply(PointBatch.of(declared, ids=[1], op="-"), 0, 1)
+    shards.hear(points.deltas())
+    lease, version = points.lease()
+    for begin in (program.begin(), block.parameters):
+        work = program.work(points, version, shards)
+        run_alone(program.method(begin), work)
+        shards.take(work)
+    block.step([shards.say(block.parameters, 9)])
+    points.release(lease)
