@@ -21,7 +21,7 @@ from .follower import INTERVAL_S, Changes, Follower, checked_interval
 from .ids import StringIds
 from .order import is_contradicted
 from .proofs import CLAIMS
-from .pushed_points import PointColumns, points_of
+from .pushed_points import PointArguments, points_of
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
 from .request import Mode, QueryRequest
 from .result import QueryResult
@@ -213,7 +213,7 @@ class LoopHandle:
         return self.loop.program
 
     def insert(
-        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointColumns]
+        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointArguments]
     ) -> int:
         """Add edges, or points: all of them or, with an error that names the first bad entry, none.
 
@@ -253,7 +253,7 @@ class LoopHandle:
         return self._push(REMOVE, src, dst, weight, ids=ids)
 
     def replace(
-        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointColumns]
+        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointArguments]
     ) -> int:
         """Put these edges in the place of whatever edges src -> dst there are; or points. Otherwise as `insert`."""
         return self._push(REPLACE, src, dst, weight, **points)
@@ -441,7 +441,7 @@ class LoopHandle:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {type(self.program).__name__}>"
 
-    def _push(self, op: int, src: Any, dst: Any, weight: Any, **columns: Unpack[PointColumns]) -> int:
+    def _push(self, op: int, src: Any, dst: Any, weight: Any, **columns: Unpack[PointArguments]) -> int:
         points = points_of(self.loop.stream.points, op, src, dst, weight, **columns)
         if points is not None:
             return self._served.intake.insert(INSERT_SOURCE, points)

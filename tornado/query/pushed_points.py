@@ -9,7 +9,7 @@ from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 
 
-class PointColumns(TypedDict, total=False):
+class PointArguments(TypedDict, total=False):
     """See `PointBatch.of`."""
 
     ids: Any
@@ -19,7 +19,7 @@ class PointColumns(TypedDict, total=False):
 
 
 def points_of(
-    points: Points | None, op: int, *edges: Any, **columns: Unpack[PointColumns]
+    points: Points | None, op: int, *edges: Any, **columns: Unpack[PointArguments]
 ) -> PointBatch | None:
     """Return the points of a call, or None where it is about edges.
 

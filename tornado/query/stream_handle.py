@@ -9,7 +9,7 @@ from typing import Any, Protocol, Unpack
 from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..errors import UnknownStream
 from .handles import LoopHandle
-from .pushed_points import PointColumns
+from .pushed_points import PointArguments
 
 
 class StreamOwner(Protocol):
@@ -67,7 +67,7 @@ class StreamHandle:
         return self._session.start(program, name, delay_bound, stream=self.name)
 
     def insert(
-        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointColumns]
+        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointArguments]
     ) -> int:
         """Add edges or points; see `LoopHandle.insert`."""
         return self._reader().insert(src, dst, weight, **points)
@@ -77,7 +77,7 @@ class StreamHandle:
         return self._reader().remove(src, dst, weight, ids=ids)
 
     def replace(
-        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointColumns]
+        self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointArguments]
     ) -> int:
         """Put edges or points in the place of others; see `LoopHandle.replace`."""
         return self._reader().replace(src, dst, weight, **points)
