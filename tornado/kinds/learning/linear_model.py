@@ -27,6 +27,7 @@ from . import (
     batch_kernel,
     counter_kernel,
     dense_kernel,
+    exponential_kernel,
     hinge_kernel,
     logistic_kernel,
     pass_kernel,
@@ -116,9 +117,8 @@ def linear_module(loss: str, sparse: bool) -> ModuleType:  # noqa: FBT001  # one
     """The kernels of a loss over dense or sparse points, from disk where they were compiled before."""
     layout = sparse_kernel if sparse else dense_kernel
     title = f"linear models of the {loss} loss over {'sparse' if sparse else 'dense'} points"
-    return load_module(
-        module_text(title, [counter_kernel, layout, LOSSES[loss], pass_kernel, batch_kernel], {})
-    )
+    parts = [counter_kernel, exponential_kernel, layout, LOSSES[loss], pass_kernel, batch_kernel]
+    return load_module(module_text(title, parts, {}))
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -22,6 +22,7 @@ from ...kernel_modules import load_module, module_text
 from . import quadratic_kernel
 from .linear_gap import Gap, PassTotals, gap_of, gradient_of, is_near
 from .linear_model import LinearModel, Vector, frozen
+from .pass_kernel import TARGET_SQUARES
 from .rounds import Finished, Method, Round
 
 _LEAST_SAMPLE: Final = 20_000
@@ -109,7 +110,8 @@ class _Descent:
         model = self.model
         begin = np.append(weights, intercept) if model.intercept else np.array(weights, np.float64)
         here = yield from self._at(begin)
-        if not math.isfinite(here.gap.primal):
+        if not here.gap.primal <= _loss_at_zero(here.totals, model) * (1.0 + _EXACT):
+            # Far off there may be no curvature to go by; at zero all points have some.
             here = yield from self._at(np.zeros_like(begin))
         if hessian is not None and np.isfinite(hessian).all():
             self.curvature = np.array(hessian, np.float64)
@@ -247,6 +249,15 @@ class _Descent:
 @cache
 def _quadratic_module() -> ModuleType:
     return load_module(module_text("coordinate descent on a quadratic model", [quadratic_kernel], {}))
+
+
+def _loss_at_zero(totals: PassTotals, model: LinearModel) -> float:
+    """The objective where the weights and the intercept are 0; infinite where there are no points."""
+    if not totals.weight > 0.0:
+        return math.inf
+    if model.is_classifier:
+        return math.log(2.0) if model.loss == "logistic" else 1.0
+    return 0.5 * float(totals.numbers[TARGET_SQUARES]) / totals.weight
 
 
 def _parted(model: LinearModel, vector: Vector) -> tuple[Vector, float]:
