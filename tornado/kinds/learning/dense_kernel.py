@@ -18,24 +18,27 @@ def dot(features, row, vector):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def square(features, row):
-    """The squared length of a row."""
-    values = features[0]
-    total = 0.0
-    for column in range(values.shape[1]):
-        value = nb.float64(values[row, column])
-        total += value * value
-    return total
-
-
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def dot_and_square(features, row, vector):
-    """Both at once."""
+    """Likewise, and the squared length of the row."""
     values = features[0]
     total, length = 0.0, 0.0
     for column in range(values.shape[1]):
         value = nb.float64(values[row, column])
         total += value * vector[column]
+        length += value * value
+    return total, length
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def shrunk_dot_and_square(features, row, vector, least):
+    """Likewise of a vector whose numbers are nearer to 0 by `least`, or 0."""
+    values = features[0]
+    total, length = 0.0, 0.0
+    for column in range(values.shape[1]):
+        value = nb.float64(values[row, column])
+        size = abs(vector[column]) - least
+        size = max(0.0, size)
+        total += value * (size if vector[column] > 0.0 else -size)
         length += value * value
     return total, length
 

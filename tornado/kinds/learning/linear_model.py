@@ -24,6 +24,7 @@ from ...errors import InvalidArgument
 from ...kernel_modules import load_module, module_text
 from ...points import DenseShardPoints, ShardPoints, SparseShardPoints
 from . import (
+    ascent_kernel,
     batch_kernel,
     counter_kernel,
     dense_kernel,
@@ -117,7 +118,8 @@ def linear_module(loss: str, sparse: bool) -> ModuleType:  # noqa: FBT001  # one
     """The kernels of a loss over dense or sparse points, from disk where they were compiled before."""
     layout = sparse_kernel if sparse else dense_kernel
     title = f"linear models of the {loss} loss over {'sparse' if sparse else 'dense'} points"
-    parts = [counter_kernel, exponential_kernel, layout, LOSSES[loss], pass_kernel, batch_kernel]
+    loops = [pass_kernel, batch_kernel, ascent_kernel]
+    parts = [counter_kernel, exponential_kernel, layout, LOSSES[loss], *loops]
     return load_module(module_text(title, parts, {}))
 
 

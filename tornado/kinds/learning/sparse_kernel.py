@@ -20,26 +20,29 @@ def dot(features, row, vector):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def square(features, row):
-    """The squared length of a row."""
-    starts, lengths, _, values = features
-    total = 0.0
-    first = np.uint64(starts[row])
-    for place in range(first, first + np.uint64(lengths[row])):
-        value = nb.float64(values[place])
-        total += value * value
-    return total
-
-
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def dot_and_square(features, row, vector):
-    """Both at once."""
+    """Likewise, and the squared length of the row."""
     starts, lengths, indices, values = features
     total, length = 0.0, 0.0
     first = np.uint64(starts[row])
     for place in range(first, first + np.uint64(lengths[row])):
         value = nb.float64(values[place])
         total += value * vector[np.uint64(indices[place])]
+        length += value * value
+    return total, length
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def shrunk_dot_and_square(features, row, vector, least):
+    """Likewise of a vector whose numbers are nearer to 0 by `least`, or 0."""
+    starts, lengths, indices, values = features
+    total, length = 0.0, 0.0
+    first = np.uint64(starts[row])
+    for place in range(first, first + np.uint64(lengths[row])):
+        value, there = nb.float64(values[place]), vector[np.uint64(indices[place])]
+        size = abs(there) - least
+        size = max(0.0, size)
+        total += value * (size if there > 0.0 else -size)
         length += value * value
     return total, length
 
