@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ from .rounds import Finished, Method, Round
 
 BLOCK_ROWS: Final = 64
 _ALIGNED: Final = 4
-_LEAST_PART: Final = 512  # points that are visited by one call
-_MOST_PARTS: Final = 256
+_LEAST_PART: Final = 64  # points of a shard that are visited before those of another one
+_MOST_PARTS: Final = 4096
 _NONE: Final = np.empty(0)
 _EARLY: Final = 1e-4  # a tolerance from which on new points alone may be enough
 _MOST_UNPROVED: Final = 8  # passes between two certificates
@@ -112,25 +112,14 @@ class AscentWork(LinearWork):
 
     def _ascend(self, asked: Round, total: Vector) -> None:
         """Go the next part of the way: the first shard that is asked begins it, and each goes on from where the one before ended."""
-        weight, workers, penalty, _, _, mean_share = asked.numbers
+        workers = asked.numbers[1]
         if self._way is None or self._way.asked is not asked:
             self._way = self._begun(asked)
-        way, model = self._way, self.model
+        way, visit = self._way, self._kernel.ascend_rows
         before, balance = way.totals.copy(), float(way.balance[1])
         for shard, first, stop in way.next_part():
-            points, held = self.shards[shard], self.held[shard]
-            self._kernel.ascend_rows(
-                *self._columns(points, frozen(way.rows[shard][first:stop])),
-                held.duals,
-                self._means[shard] if mean_share > 0.0 else _NONE,
-                mean_share,
-                way.totals,
-                way.balance,
-                1.0 / (weight * model.l2),
-                1.0 / (weight * penalty) if model.intercept else 0.0,
-                model.l1 * weight,
-                workers,
-            )
+            features, rows, *columns = way.columns[shard]
+            visit(features, rows[first:stop], *columns)
         total[0] += (float(way.balance[1]) - balance) / workers
         total[1:] += (way.totals[0] - before[0]) / workers
 
@@ -140,31 +129,36 @@ class AscentWork(LinearWork):
         Shards one after the other would take hundreds of times as many passes where points have much in common: those that are visited
         first take it all upon them, each time the same.
         """
-        _, _, _, seed, number, mean_share = asked.numbers
-        rows, parts = {}, []
+        weight, workers, penalty, seed, number, mean_share = asked.numbers
+        model, columns, parts = self.model, {}, []
+        totals, balance = asked.arrays[0].reshape(1, -1).copy(), asked.arrays[1].copy()
         visited = {
             shard: points.rows if asked.task == "ascend" else self._fresh[shard]
             for shard, points in self.shards.items()
         }
         length = max(_LEAST_PART, sum(map(len, visited.values())) // _MOST_PARTS)
         for shard, given in visited.items():
-            block = BLOCK_ROWS if is_large(features_of(self.shards[shard]), len(given)) else 1
-            rows[shard] = np.empty(len(given), np.int32)
-            order = np.empty(-(-len(given) // block), np.int64)
-            self._kernel.shuffle_rows(frozen(given), block, int(seed), shard, int(number), order, rows[shard])
+            points, held = self.shards[shard], self.held[shard]
+            block = BLOCK_ROWS if is_large(features_of(points), len(given)) else 1
+            rows, order = np.empty(len(given), np.int32), np.empty(-(-len(given) // block), np.int64)
+            self._kernel.shuffle_rows(frozen(given), block, int(seed), shard, int(number), order, rows)
             parts += [(shard, first, first + length) for first in range(0, len(given), length)]
-            held = self.held[shard]
             if mean_share > 0.0 and len(self._means.get(shard, _NONE)) < len(held.duals):
                 self._means[shard] = np.zeros(len(held.duals))
+            columns[shard] = (
+                *self._columns(points, frozen(rows)),
+                held.duals,
+                self._means[shard] if mean_share > 0.0 else _NONE,
+                mean_share,
+                totals,
+                balance,
+                1.0 / (weight * model.l2),
+                1.0 / (weight * penalty) if model.intercept else 0.0,
+                model.l1 * weight,
+                workers,
+            )
         shuffled = np.random.Generator(np.random.Philox(key=[int(seed), int(number)])).permutation(len(parts))
-        return _Way(
-            asked,
-            rows,
-            [parts[place] for place in shuffled],
-            len(self.shards),
-            asked.arrays[0].reshape(1, -1).copy(),
-            asked.arrays[1].copy(),
-        )
+        return _Way(asked, columns, [parts[place] for place in shuffled], totals, balance)
 
 
 @dataclass(slots=True)
@@ -172,18 +166,17 @@ class _Way:
     """A pass of a worker over its points, as far as it has come."""
 
     asked: Round
-    rows: dict[int, NDArray[np.int32]]
+    columns: dict[int, tuple[Any, ...]]  # of each shard: features, rows, and what else its visits take
     parts: list[tuple[int, int, int]]  # shard, and places in its rows
-    shares: int
     totals: Vector
     balance: Vector
     done: int = 0
 
     def next_part(self) -> list[tuple[int, int, int]]:
         """As much as each shard that is asked has to do, whoever's rows they are."""
-        first = self.done * len(self.parts) // self.shares
+        first = self.done * len(self.parts) // len(self.columns)
         self.done += 1
-        return self.parts[first : self.done * len(self.parts) // self.shares]
+        return self.parts[first : self.done * len(self.parts) // len(self.columns)]
 
 
 def dual_ascent(
