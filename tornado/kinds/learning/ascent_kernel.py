@@ -11,7 +11,7 @@ import numpy as np
 
 from .counter_kernel import random_below
 from .dense_kernel import add_row, dot_and_square, shrunk_dot_and_square
-from .logistic_kernel import ascend, target
+from .logistic_kernel import ascend, target, value_and_dual
 
 CENTRE = 0  # what the intercept is held to
 BALANCE = 1  # sum of a t over all points, which is 0 at the optimum
@@ -90,14 +90,15 @@ def ascend_rows(
         score = factor * score + balance[CENTRE] + balance_factor * balance[BALANCE]
         bend = adding * share * (factor * length + balance_factor)
         old = duals[row]
-        new = old
-        if bend > 0.0:
-            new = ascend(old, score, bend, goal)
-            if new != old and not math.isnan(new):
-                duals[row] = new
-                change = adding * share * (new - old)
-                add_row(features, row, change, totals, 0)
-                balance[BALANCE] += change
+        # Nothing changes the score of a point without features: minus the slope there is best.
+        new = ascend(old, score, bend, goal) if bend > 0.0 else value_and_dual(score, goal)[1]
+        if math.isnan(new):
+            new = old
+        if new != old:
+            duals[row] = new
+            change = adding * share * (new - old)
+            add_row(features, row, change, totals, 0)
+            balance[BALANCE] += change
         if has_means:
             means[row] += mean_share * (new - means[row])
 

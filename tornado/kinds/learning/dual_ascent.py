@@ -21,18 +21,15 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidArgument
 from ...points import ShardPoints
-from .held_duals import HeldDuals, is_large
+from .held_duals import HeldDuals
 from .linear_gap import PassTotals, gap_of
 from .linear_model import LinearModel, LinearWork, Vector, features_of, frozen
-from .pass_kernel import INFEASIBLE, LENGTHS, NUMBERS, TARGET_SQUARES
+from .pass_kernel import DUALS, INFEASIBLE, LENGTHS, NUMBERS, TARGET_SQUARES
 from .rounds import Finished, Method, Round
+from .visits import Visits
 
-BLOCK_ROWS: Final = 64
 _ALIGNED: Final = 4
-_LEAST_PART: Final = 64  # points of a shard that are visited before those of another one
-_MOST_PARTS: Final = 4096
 _NONE: Final = np.empty(0)
-_EARLY: Final = 1e-4  # a tolerance from which on new points alone may be enough
 _MOST_UNPROVED: Final = 8  # passes between two certificates
 _MOST_MEANS: Final = 64
 _NEGLIGIBLE: Final = 1e-12
@@ -66,8 +63,8 @@ class AscentWork(LinearWork):
     ) -> None:
         super().__init__(model, shards)
         self.held = held
-        self._means: dict[int, Vector] = {}
         self._fresh: dict[int, NDArray[np.int32]] = {}
+        self._visits: Visits | None = None
         self._way: _Way | None = None
 
     def width(self, asked: Round) -> int:
@@ -92,13 +89,14 @@ class AscentWork(LinearWork):
             total[0] += balance[1]
         elif asked.task == "clear":
             held.duals[:] = 0.0
+            self._visits = None
         elif asked.task in {"fresh", "ascend"}:
             self._ascend(asked, total)
         elif asked.task == "certify":
-            duals = self._means[shard] if asked.numbers[0] else held.duals
+            duals = self._all_visits().means_of(shard) if asked.numbers[0] else held.duals
             self.add_pass(points, asked.arrays[0], float(asked.arrays[1][0]), total, duals=duals)
         elif asked.task == "settle":
-            held.duals[:] = self._means[shard]
+            held.duals[:] = self._all_visits().means_of(shard)
         else:
             super().add(asked, shard, total)
 
@@ -112,43 +110,40 @@ class AscentWork(LinearWork):
 
     def _ascend(self, asked: Round, total: Vector) -> None:
         """Go the next part of the way: the first shard that is asked begins it, and each goes on from where the one before ended."""
-        workers = asked.numbers[1]
         if self._way is None or self._way.asked is not asked:
             self._way = self._begun(asked)
-        way, visit = self._way, self._kernel.ascend_rows
+        way, workers = self._way, asked.numbers[1]
         before, balance = way.totals.copy(), float(way.balance[1])
-        for shard, first, stop in way.next_part():
-            features, rows, *columns = way.columns[shard]
-            visit(features, rows[first:stop], *columns)
+        for place, rows in way.next_parts():
+            features, *columns = way.columns[place]
+            self._kernel.ascend_rows(features, rows, *columns)
         total[0] += (float(way.balance[1]) - balance) / workers
         total[1:] += (way.totals[0] - before[0]) / workers
+        if way.done == way.shares:
+            for shard in self.shards:
+                self._all_visits().give_back(shard)
+
+    def _all_visits(self) -> Visits:
+        if self._visits is None:
+            self._visits = Visits(self._kernel, self.shards, self.held, self._fresh)
+        return self._visits
 
     def _begun(self, asked: Round) -> _Way:
-        """All rows that are to be visited, shuffled in each shard, and in parts whose order is shuffled.
-
-        Shards one after the other would take hundreds of times as many passes where points have much in common: those that are visited
-        first take it all upon them, each time the same.
-        """
         weight, workers, penalty, seed, number, mean_share = asked.numbers
-        model, columns, parts = self.model, {}, []
+        model, visits = self.model, self._all_visits()
+        negative, positive = map(float, model.classes)
+        if mean_share > 0.0:
+            visits.keep_means()
         totals, balance = asked.arrays[0].reshape(1, -1).copy(), asked.arrays[1].copy()
-        visited = {
-            shard: points.rows if asked.task == "ascend" else self._fresh[shard]
-            for shard, points in self.shards.items()
-        }
-        length = max(_LEAST_PART, sum(map(len, visited.values())) // _MOST_PARTS)
-        for shard, given in visited.items():
-            points, held = self.shards[shard], self.held[shard]
-            block = BLOCK_ROWS if is_large(features_of(points), len(given)) else 1
-            rows, order = np.empty(len(given), np.int32), np.empty(-(-len(given) // block), np.int64)
-            self._kernel.shuffle_rows(frozen(given), block, int(seed), shard, int(number), order, rows)
-            parts += [(shard, first, first + length) for first in range(0, len(given), length)]
-            if mean_share > 0.0 and len(self._means.get(shard, _NONE)) < len(held.duals):
-                self._means[shard] = np.zeros(len(held.duals))
-            columns[shard] = (
-                *self._columns(points, frozen(rows)),
-                held.duals,
-                self._means[shard] if mean_share > 0.0 else _NONE,
+        columns = [
+            (
+                one.features,
+                one.label,
+                one.weight,
+                negative,
+                positive,
+                one.duals,
+                one.means if mean_share > 0.0 else _NONE,
                 mean_share,
                 totals,
                 balance,
@@ -157,8 +152,10 @@ class AscentWork(LinearWork):
                 model.l1 * weight,
                 workers,
             )
-        shuffled = np.random.Generator(np.random.Philox(key=[int(seed), int(number)])).permutation(len(parts))
-        return _Way(asked, columns, [parts[place] for place in shuffled], totals, balance)
+            for one in visits.visited
+        ]
+        parts = visits.parts(asked.task, int(seed), int(number))
+        return _Way(asked, columns, parts, len(self.shards), totals, balance)
 
 
 @dataclass(slots=True)
@@ -166,17 +163,20 @@ class _Way:
     """A pass of a worker over its points, as far as it has come."""
 
     asked: Round
-    columns: dict[int, tuple[Any, ...]]  # of each shard: features, rows, and what else its visits take
-    parts: list[tuple[int, int, int]]  # shard, and places in its rows
+    columns: list[
+        tuple[Any, ...]
+    ]  # of each of `Visits.visited`: features, and what else its visits take beside rows
+    parts: list[tuple[int, NDArray[np.int32]]]
+    shares: int
     totals: Vector
     balance: Vector
     done: int = 0
 
-    def next_part(self) -> list[tuple[int, int, int]]:
+    def next_parts(self) -> list[tuple[int, NDArray[np.int32]]]:
         """As much as each shard that is asked has to do, whoever's rows they are."""
-        first = self.done * len(self.parts) // len(self.columns)
+        first = self.done * len(self.parts) // self.shares
         self.done += 1
-        return self.parts[first : self.done * len(self.parts) // len(self.columns)]
+        return self.parts[first : self.done * len(self.parts) // self.shares]
 
 
 def dual_ascent(
@@ -269,8 +269,6 @@ class _Ascent:
         yield from self._measure()
         if fresh:
             self._take((yield self._round("fresh", 0.0)))
-        if self.tolerance >= _EARLY and fresh < count:
-            yield from self._prove()
         while not self._is_done() and self.rounds < most_rounds:
             for _ in range(self._unproved()):
                 yield from self._pass()
@@ -352,6 +350,9 @@ class _Ascent:
         totals = PassTotals.of((yield Round("certify", (float(is_mean),), arrays)), self.model)
         if totals.numbers[INFEASIBLE] > 0.0 and not is_mean:
             yield from self._clear()
+        elif not is_mean:  # summed anew, so neither roundings last nor what was given wrongly
+            plus, minus = totals.of_sides(DUALS).tolist()
+            self.total, self.balance[1] = totals.sums.sum(0), plus - minus
         gap, best = gap_of(totals, weights, intercept, self.model), self.best
         self.totals = totals
         if gap.primal < best.primal:
@@ -367,11 +368,12 @@ class _Ascent:
 
     def _unproved(self) -> int:
         """How many passes to make before the next certificate, as the last two promise."""
+        is_hinge = self.model.loss == "hinge"
         if len(self.proofs) < 2:
-            return 1
+            return 2 if is_hinge else 1
         (first, far), (last, near) = self.proofs[-2:]
-        if not 0.0 < near < far or last == first:
-            return 1 if self.model.loss != "hinge" else min(_MOST_UNPROVED, 1 + self.passes // 4)
+        if not 0.0 < near < far:
+            return min(_MOST_UNPROVED, 1 + self.passes // 4) if is_hinge else 1
         missing = math.log(max(near, 1e-300) / max(self.tolerance, 1e-300)) / (
             math.log(far / near) / (last - first)
         )

@@ -6,15 +6,11 @@ known to be of the one before, and is taken for 0.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ...points import ShardPoints
 from .linear_model import LinearModel, Vector, features_of, frozen
-
-_NONE = np.empty(0)
 
 
 class HeldDuals:
@@ -89,10 +85,3 @@ class HeldDuals:
             more = rows + rows // 8 - len(self.duals)
             self.duals = np.concatenate([self.duals, np.zeros(more)])
             self.born = np.concatenate([self.born, np.zeros(more, np.int64)])
-
-
-def is_large(features: tuple[NDArray[Any], ...], rows: int) -> bool:
-    """Whether the visited part of a shard is larger than what a core keeps near itself."""
-    values = features[-1]
-    share = rows / max(1, len(features[0]))
-    return values.nbytes * min(1.0, share) > 1 << 20
