@@ -4,7 +4,7 @@
 |---|---|---|
 | exact | the fixed point of the snapshot | |
 | bound | at most so far from it, in a norm | norm, bound |
-| gap | of a learner: (primal - dual) / primal is at most the bound | primal, dual, bound |
+| gap | of a learner: (primal - dual) / primal is at most the bound | primal, dual, bound, method |
 | stationary | where the method stays, though others may be better | inertia |
 | none | not known to be near the fixed point | side, or reason, where that is known |
 
@@ -49,6 +49,7 @@ class Certificate(TypedDict, total=False):
     primal: float
     dual: float
     inertia: float
+    method: str
     side: Side
     order: Literal["proved", "partial"]
     ties: list[list[int]]

@@ -97,7 +97,7 @@ class MeanOfFeatures(LearningProgram):
     def data_shards(self, points, workers):
         return MeanShards(points)
 
-    def method(self, parameters) -> Method:
+    def method(self, parameters, workers) -> Method:
         mean, done = parameters["mean"], 0
         try:
             while done < self.rounds:

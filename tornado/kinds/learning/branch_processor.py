@@ -116,7 +116,7 @@ class LearningBranch:
         self.is_started = True
         if self.worker == _COORDINATOR:
             assert self._parameters is not None
-            self._method = self._program.method(self._parameters)
+            self._method = self._program.method(self._parameters, self.workers)
         self.operator.activate()
 
     # Working

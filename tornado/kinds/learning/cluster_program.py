@@ -87,8 +87,9 @@ class KMeans(LearningProgram):
 
     # Branches
 
-    def method(self, parameters: Parameters) -> Method:
+    def method(self, parameters: Parameters, workers: int) -> Method:
         """See `LearningProgram`."""
+        del workers
         centroids, width = parameters["centroids"], self.declared.features
         begin = centroids if len(centroids) == self.clusters else None
         try:
@@ -158,7 +159,7 @@ def _warm(value_type: str, *, sparse: bool) -> None:
     lease, version = points.lease()
     for begin in (program.begin(), block.parameters):
         work = program.work(points, version, shards)
-        run_alone(program.method(begin), work)
+        run_alone(program.method(begin, 1), work)
         shards.take(work)
     block.step([shards.say(block.parameters, 9)])
     points.release(lease)

@@ -7,7 +7,7 @@ says: which one depends on the machine, but neither on workers nor on rows befor
 import numba as nb
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def dot(features, row, vector):
     """The product of a row and a vector, float64[width]."""
     values = features[0]
@@ -17,20 +17,9 @@ def dot(features, row, vector):
     return total
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def square(features, row):
-    """The squared length of a row."""
-    values = features[0]
-    total = 0.0
-    for column in range(values.shape[1]):
-        value = nb.float64(values[row, column])
-        total += value * value
-    return total
-
-
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def dot_and_square(features, row, vector):
-    """Both at once."""
+    """Likewise, and the squared length of the row."""
     values = features[0]
     total, length = 0.0, 0.0
     for column in range(values.shape[1]):
@@ -40,7 +29,21 @@ def dot_and_square(features, row, vector):
     return total, length
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def shrunk_dot_and_square(features, row, vector, least):
+    """Likewise of a vector whose numbers are nearer to 0 by `least`, or 0."""
+    values = features[0]
+    total, length = 0.0, 0.0
+    for column in range(values.shape[1]):
+        value = nb.float64(values[row, column])
+        size = abs(vector[column]) - least
+        size = max(0.0, size)
+        total += value * (size if vector[column] > 0.0 else -size)
+        length += value * value
+    return total, length
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def add_row(features, row, factor, sums, side):
     """Add a row, times a factor, to float64[sides, width] at `side`."""
     values = features[0]
@@ -48,7 +51,28 @@ def add_row(features, row, factor, sums, side):
         sums[side, column] += factor * values[row, column]
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def add_rows(features, rows, factors, first, stop, sums, side):
+    """Likewise of the rows ``rows[first .. stop]``, int64, each with its factor: four of them at a time."""
+    values = features[0]
+    width = values.shape[1]
+    place = first
+    while place + 4 <= stop:
+        one, two, three, four = rows[place], rows[place + 1], rows[place + 2], rows[place + 3]
+        by_one, by_two, by_three, by_four = (
+            factors[place], factors[place + 1], factors[place + 2], factors[place + 3],
+        )  # fmt: skip
+        for column in range(width):
+            sums[side, column] += (by_one * values[one, column] + by_two * values[two, column]) + (
+                by_three * values[three, column] + by_four * values[four, column]
+            )
+        place += 4
+    while place < stop:
+        add_row(features, rows[place], factors[place], sums, side)
+        place += 1
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def add_outer(features, row, factor, intercept, matrix):
     """Add the outer product of a row with itself, times a factor, to the upper triangle of a matrix.
 

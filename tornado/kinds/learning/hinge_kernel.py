@@ -19,14 +19,15 @@ def side_of(goal, _dual):
     return 0 if goal > 0.0 else 1
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
 def value_and_dual(score, goal):
     """The loss at a score, and minus a slope there."""
     value = 1.0 - goal * score
-    return max(0.0, value), goal if value > 0.0 else 0.0
+    value = 0.0 if value <= 0.0 else value  # noqa: FURB136  # what is no number stays none
+    return value, 0.0 if value <= 0.0 else goal
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def curvature(_score, _goal):
     """There is none: Newton's method does not apply."""
     return 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import InvalidArgument
 from ...points import EvolvingPoints, PointDeltas
 from .classes import labels_between
+from .held_duals import HeldDuals
 from .linear_gap import penalty_of
 from .linear_model import LinearModel as Objective
 from .linear_model import Vector
@@ -197,6 +198,11 @@ class LinearShards:
         How many are drawn for a step, of all shards of the worker.
     seed
         Of the draws.
+
+    Attributes
+    ----------
+    duals
+        Of the points, from the last branch whose answer was adopted.
     """
 
     def __init__(self, objectives: Objectives, points: EvolvingPoints, *, batch: int, seed: int) -> None:
@@ -206,6 +212,7 @@ class LinearShards:
         self._seed = seed
         self._new: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []  # shards and rows
         self.waiting = 0
+        self.duals: Mapping[int, HeldDuals] = {shard: HeldDuals() for shard in points.shards}
 
     def hear(self, deltas: PointDeltas) -> None:
         """See `DataShards`."""
@@ -237,7 +244,8 @@ class LinearShards:
         return total
 
     def take(self, work: ShardWork) -> None:
-        """See `DataShards`: nothing is kept."""
+        """See `DataShards`: the dual variables of the points."""
+        self.duals = work.duals  # type: ignore[attr-defined]  # it is the work of the same program
 
     def _knows(self, negative: float, positive: float) -> bool:
         """Whether there are classes, or none are needed."""

@@ -63,11 +63,6 @@ class PassTotals:
         return int(self.numbers[names.ROWS])
 
     @property
-    def target_squares(self) -> float:
-        """The sum of weighted y^2, where labels are numbers."""
-        return float(self.numbers[names.TARGET_SQUARES])
-
-    @property
     def passed_over(self) -> int:
         """How many do not, having no label or that of another class."""
         return int(self.numbers[names.PASSED_OVER])

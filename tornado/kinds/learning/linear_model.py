@@ -24,9 +24,11 @@ from ...errors import InvalidArgument
 from ...kernel_modules import load_module, module_text
 from ...points import DenseShardPoints, ShardPoints, SparseShardPoints
 from . import (
+    ascent_kernel,
     batch_kernel,
     counter_kernel,
     dense_kernel,
+    exponential_kernel,
     hinge_kernel,
     logistic_kernel,
     pass_kernel,
@@ -116,9 +118,9 @@ def linear_module(loss: str, sparse: bool) -> ModuleType:  # noqa: FBT001  # one
     """The kernels of a loss over dense or sparse points, from disk where they were compiled before."""
     layout = sparse_kernel if sparse else dense_kernel
     title = f"linear models of the {loss} loss over {'sparse' if sparse else 'dense'} points"
-    return load_module(
-        module_text(title, [counter_kernel, layout, LOSSES[loss], pass_kernel, batch_kernel], {})
-    )
+    loops = [pass_kernel, batch_kernel, ascent_kernel]
+    parts = [counter_kernel, exponential_kernel, layout, LOSSES[loss], *loops]
+    return load_module(module_text(title, parts, {}))
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,17 @@ from ...records.point_batch import PointBatch
 from ...records.point_schema import Points
 from ...value_types import Ids, ValueArray
 from .classes import CLASSES, LABELS, add_labels, found_classes, width_of_labels
+from .dual_ascent import AscentWork, dual_ascent
+from .held_duals import HeldDuals
 from .linear_block import LinearBlock, LinearShards
 from .linear_model import LinearModel as Objective
-from .linear_model import LinearWork
 from .newton import newton
 from .program import DataShards, LearningProgram, Parameters
 from .rounds import Finished, Method, Round, Stopped, run_alone
 from .shard_reading import ShardsAt
 
-_INTERCEPT_ID = -1
+MOST_NEWTON_FEATURES: Final = 300
+"""Of more features a matrix of second derivatives takes longer than it saves."""
 _NO_CLASSES = (math.nan, math.nan)
 
 
@@ -84,6 +86,16 @@ class LinearModel(LearningProgram):
         self.objective(self._named or (-1.0, 1.0), features=1)
         LinearBlock.rule_of(self.rule, self.rate, features=1)
 
+    def reading(self, points: Points | None) -> Self:
+        """See `VertexProgram`."""
+        found = super().reading(points)
+        if found.is_dual and not found.l2 > 0.0:
+            raise InvalidArgument(
+                f"l2 is {self.l2}, but a model of the {self.loss} loss and {found.declared.features} features needs one above 0",
+                hint=f"Up to {MOST_NEWTON_FEATURES} features, losses other than the hinge do without.",
+            )
+        return found
+
     @property
     def _named(self) -> tuple[float, float] | None:
         """The classes, where they need not be found."""
@@ -136,7 +148,12 @@ class LinearModel(LearningProgram):
 
     # Branches
 
-    def method(self, parameters: Parameters) -> Method:
+    @property
+    def is_dual(self) -> bool:
+        """Whether branches go up the dual, by a variable for each point: of many features, and where there is no second derivative."""
+        return self.loss == "hinge" or self.declared.features > MOST_NEWTON_FEATURES
+
+    def method(self, parameters: Parameters, workers: int) -> Method:
         """See `LearningProgram`."""
         try:
             classes = self._named
@@ -145,6 +162,16 @@ class LinearModel(LearningProgram):
             if self.intercept and math.isnan(classes[0]) and self.loss != "squared":
                 return self._of_one_class(parameters)
             yield Round(CLASSES, arrays=(np.array(classes),))
+            if self.is_dual:
+                return (
+                    yield from dual_ascent(
+                        self.objective(classes),
+                        intercept=float(parameters["intercept"][0]),
+                        tolerance=self.tolerance,
+                        seed=self.seed,
+                        workers=workers,
+                    )
+                )
             return (
                 yield from newton(
                     self.objective(classes),
@@ -167,8 +194,8 @@ class LinearModel(LearningProgram):
 
     def work(self, points: EvolvingPoints, version: int, shards: DataShards) -> ProgramWork:
         """See `LearningProgram`."""
-        del shards
-        return ProgramWork(self, ShardsAt(points, version))
+        assert isinstance(shards, LinearShards)
+        return ProgramWork(self, ShardsAt(points, version), shards.duals)
 
     def certificate(self, findings: Mapping[str, float], *, is_converged: bool) -> Certificate:
         """See `LearningProgram`."""
@@ -177,7 +204,8 @@ class LinearModel(LearningProgram):
             return NONE
         primal = findings["primal"]
         bound = findings["bound"] / primal if primal > 0.0 else 0.0
-        return {"kind": "gap", "primal": primal, "dual": findings["dual"], "bound": bound}
+        method = "dual ascent" if self.is_dual else "newton"
+        return {"kind": "gap", "primal": primal, "dual": findings["dual"], "bound": bound, "method": method}
 
     def values(self, parameters: Parameters) -> tuple[Ids, ValueArray]:
         """See `LearningProgram`."""
@@ -190,10 +218,16 @@ class LinearModel(LearningProgram):
 class ProgramWork:
     """What a worker does for a linear model: what its labels are, if that is asked, and then what methods ask."""
 
-    def __init__(self, program: LinearModel, shards: ShardsAt) -> None:
+    def __init__(self, program: LinearModel, shards: ShardsAt, duals: Mapping[int, HeldDuals]) -> None:
         self._program = program
         self._shards = shards
-        self._work: LinearWork | None = None
+        self._duals = duals
+        self._work: AscentWork | None = None
+
+    @property
+    def duals(self) -> Mapping[int, HeldDuals]:
+        """Those of the points, that later branches may begin with."""
+        return self._duals if self._work is None else self._work.held
 
     def width(self, asked: Round) -> int:
         """See `ShardWork`."""
@@ -201,7 +235,8 @@ class ProgramWork:
             return width_of_labels()
         if asked.task == CLASSES:
             negative, positive = asked.arrays[0].tolist()
-            self._work = LinearWork(self._program.objective((negative, positive)), self._shards)
+            held = {shard: duals.copy() for shard, duals in self._duals.items()}
+            self._work = AscentWork(self._program.objective((negative, positive)), self._shards, held)
             return 0
         return self._asked.width(asked)
 
@@ -213,7 +248,7 @@ class ProgramWork:
             self._asked.add(asked, shard, total)
 
     @property
-    def _asked(self) -> LinearWork:
+    def _asked(self) -> AscentWork:
         assert self._work is not None  # a method begins with the classes
         return self._work
 
@@ -232,5 +267,5 @@ def _warm(loss: str, value_type: str, *, sparse: bool, intercept: bool) -> None:
         shards.hear(points.deltas())
         block.step([shards.say(block.parameters, first)])
     lease, version = points.lease()
-    run_alone(program.method(block.parameters), program.work(points, version, shards))
+    run_alone(program.method(block.parameters, 1), program.work(points, version, shards))
     points.release(lease)

@@ -8,6 +8,8 @@ import math
 
 import numba as nb
 
+from .exponential_kernel import exp_below, log_above
+
 
 @nb.njit(cache=True)
 def target(label, negative, positive):
@@ -23,19 +25,19 @@ def side_of(goal, _dual):
     return 0 if goal > 0.0 else 1
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
 def value_and_dual(score, goal):
     """The loss at a score, and minus a slope there."""
     margin = goal * score
-    small = math.exp(-abs(margin))
-    value = math.log1p(small) + max(-margin, 0.0)
+    small = exp_below(-abs(margin))
+    value = log_above(small) + (-margin if margin < 0.0 else 0.0)
     return value, goal * (small if margin > 0.0 else 1.0) / (1.0 + small)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def curvature(score, _goal):
     """The second derivative by the score, or that of a parabola that is as good."""
-    small = math.exp(-abs(score))
+    small = exp_below(-abs(score))
     return small / ((1.0 + small) * (1.0 + small))
 
 
@@ -50,22 +52,30 @@ def conjugate(dual, goal):
     return share * math.log(share) + (1.0 - share) * math.log1p(-share)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def ascend(dual, score, bend, goal):
-    """The t' that maximises ``-l*(-t') - score t' - bend/2 (t' - t)^2``; `bend` is above 0."""
-    old, margin, low, high = dual * goal, goal * score, 0.0, 1.0
-    share = min(max(old, 1e-12), 1.0 - 1e-12)
-    for _ in range(30):  # Newton's steps, kept between the bounds of a bisection
-        slope = math.log(share / (1.0 - share)) + margin + bend * (share - old)
+    """The t' that maximises ``-l*(-t') - score t' - bend/2 (t' - t)^2``; `bend` is above 0.
+
+    Of z with |t'| = 1 / (1 + exp(-z)), for Newton's method on |t'| itself makes no way near 0 and 1.
+    """
+    old, margin = dual * goal, goal * score
+    low, high = -margin - bend * (1.0 - old), -margin + bend * old
+    place, share = -margin, 0.0
+    for _ in range(60):
+        small = exp_below(-abs(place))
+        share = (1.0 if place > 0.0 else small) / (1.0 + small)
+        slope = place + margin + bend * (share - old)
         if slope > 0.0:
-            high = share
+            high = place
         else:
-            low = share
-        wanted = share - slope / (1.0 / (share * (1.0 - share)) + bend)
-        if not low < wanted < high:
+            low = place
+        step = slope / (1.0 + bend * small / ((1.0 + small) * (1.0 + small)))
+        wanted = place - step
+        if not low <= wanted <= high:
             wanted = 0.5 * (low + high)
-        step = abs(wanted - share)
-        share = wanted
-        if step <= 1e-10 * share + 1e-14:
+            step = wanted - place
+        place = wanted
+        if abs(step) <= 1e-7:  # the next one would be as small as its square
             break
-    return goal * share
+    small = exp_below(-abs(place))
+    return goal * (1.0 if place > 0.0 else small) / (1.0 + small)

@@ -23,6 +23,7 @@ from ...kernel_modules import load_module, module_text
 from . import quadratic_kernel
 from .linear_gap import Gap, PassTotals, gap_of, gradient_of, is_near
 from .linear_model import LinearModel, Vector, frozen
+from .pass_kernel import TARGET_SQUARES
 from .rounds import Finished, Method, Round, Stopped
 
 _LEAST_SAMPLE: Final = 20_000
@@ -111,9 +112,9 @@ class _Descent:
         model = self.model
         begin = np.append(weights, intercept) if model.intercept else np.array(weights, np.float64)
         here = yield from self._at(begin)
-        if here.totals.weight > 0.0 and not here.gap.primal <= _of_nothing(here.totals, model):
-            here = yield from self._at(np.zeros_like(begin))  # what was learnt does not fit any more
-            hessian = None
+        if not here.gap.primal <= _loss_at_zero(here.totals, model) * (1.0 + _EXACT):
+            # Far off there may be no curvature to go by; at zero all points have some.
+            here, hessian = (yield from self._at(np.zeros_like(begin))), None
         if hessian is not None and np.isfinite(hessian).all():
             self.curvature = np.array(hessian, np.float64)
         self.best = here
@@ -257,11 +258,13 @@ def _quadratic_module() -> ModuleType:
     return load_module(module_text("coordinate descent on a quadratic model", [quadratic_kernel], {}))
 
 
-def _of_nothing(totals: PassTotals, model: LinearModel) -> float:
-    """The objective where all weights are 0."""
-    if model.loss == "squared":
-        return totals.target_squares / (2.0 * totals.weight)
-    return math.log(2.0) if model.loss == "logistic" else 1.0
+def _loss_at_zero(totals: PassTotals, model: LinearModel) -> float:
+    """The objective where the weights and the intercept are 0; infinite where there are no points."""
+    if not totals.weight > 0.0:
+        return math.inf
+    if model.is_classifier:
+        return math.log(2.0) if model.loss == "logistic" else 1.0
+    return 0.5 * float(totals.numbers[TARGET_SQUARES]) / totals.weight
 
 
 def _parted(model: LinearModel, vector: Vector) -> tuple[Vector, float]:

@@ -123,8 +123,8 @@ class LearningProgram(VertexProgram):
         """The points of one of so many workers, as a main loop uses them."""
         raise NotImplementedError
 
-    def method(self, parameters: Parameters) -> Method:
-        """How a branch finds the answer, beginning with the parameters of a main loop, or with those that all begin with."""
+    def method(self, parameters: Parameters, workers: int) -> Method:
+        """How a branch on so many workers finds the answer, beginning with the parameters of a main loop, or those of `begin`."""
         raise NotImplementedError
 
     def work(self, points: EvolvingPoints, version: int, shards: DataShards) -> ShardWork:

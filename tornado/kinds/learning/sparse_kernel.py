@@ -7,7 +7,7 @@ import numba as nb
 import numpy as np
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def dot(features, row, vector):
     """The product of a row and a vector, float64[width]."""
     starts, lengths, indices, values = features
@@ -19,21 +19,9 @@ def dot(features, row, vector):
     return total
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def square(features, row):
-    """The squared length of a row."""
-    starts, lengths, _, values = features
-    total = 0.0
-    first = np.uint64(starts[row])
-    for place in range(first, first + np.uint64(lengths[row])):
-        value = nb.float64(values[place])
-        total += value * value
-    return total
-
-
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def dot_and_square(features, row, vector):
-    """Both at once."""
+    """Likewise, and the squared length of the row."""
     starts, lengths, indices, values = features
     total, length = 0.0, 0.0
     first = np.uint64(starts[row])
@@ -44,7 +32,22 @@ def dot_and_square(features, row, vector):
     return total, length
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def shrunk_dot_and_square(features, row, vector, least):
+    """Likewise of a vector whose numbers are nearer to 0 by `least`, or 0."""
+    starts, lengths, indices, values = features
+    total, length = 0.0, 0.0
+    first = np.uint64(starts[row])
+    for place in range(first, first + np.uint64(lengths[row])):
+        value, there = nb.float64(values[place]), vector[np.uint64(indices[place])]
+        size = abs(there) - least
+        size = max(0.0, size)
+        total += value * (size if there > 0.0 else -size)
+        length += value * value
+    return total, length
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def add_row(features, row, factor, sums, side):
     """Add a row, times a factor, to float64[sides, width] at `side`."""
     starts, lengths, indices, values = features
@@ -53,7 +56,14 @@ def add_row(features, row, factor, sums, side):
         sums[side, np.uint64(indices[place])] += factor * values[place]
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"contract"})
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def add_rows(features, rows, factors, first, stop, sums, side):
+    """Likewise of the rows ``rows[first .. stop]``, int64, each with its factor."""
+    for place in range(first, stop):
+        add_row(features, rows[place], factors[place], sums, side)
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def add_outer(features, row, factor, intercept, matrix):
     """Add the outer product of a row with itself, times a factor, to the upper triangle of a matrix; see `dense_kernel`."""
     starts, lengths, indices, values = features

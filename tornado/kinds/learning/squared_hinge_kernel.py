@@ -19,14 +19,15 @@ def side_of(goal, _dual):
     return 0 if goal > 0.0 else 1
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
 def value_and_dual(score, goal):
     """The loss at a score, and minus its slope there."""
-    lack = max(0.0, 1.0 - goal * score)
+    lack = 1.0 - goal * score
+    lack = 0.0 if lack <= 0.0 else lack  # noqa: FURB136  # what is no number stays none
     return lack * lack, 2.0 * goal * lack
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def curvature(score, goal):
     """The generalised second derivative (Mangasarian 2002)."""
     return 2.0 if goal * score < 1.0 else 0.0

@@ -17,14 +17,14 @@ def side_of(_goal, dual):
     return 0 if dual >= 0.0 else 1
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
 def value_and_dual(score, goal):
     """The loss at a score, and minus its slope there."""
     lack = goal - score
     return 0.5 * lack * lack, lack
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def curvature(_score, _goal):
     """The second derivative by the score."""
     return 1.0

@@ -1,0 +1,409 @@
+"""Stochastic dual coordinate ascent for linear models, which needs no second derivative, and no more than a sum beside the points.
+
+Each round every worker goes over its own shards once, one after the other, with its own copy of v = sum a_i t_i x_i, and says how v has
+changed; of several workers each counts its own changes so many times as there are workers, so that their sum does no harm (Ma et al.
+2015). Points that are new, with t = 0, are visited alone first. Certificates are passes over the points with the dual variables as they
+are: roundings in v cost nothing but time. For the hinge the mean of the last passes is much nearer than any of them, and is tried too.
+
+An intercept has a penalty of its own, drawn to where it was and not to 0, so that it vanishes (Rockafellar 1976); what is left of
+sum a_i t_i then is part of the certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidArgument
+from ...points import ShardPoints
+from .held_duals import HeldDuals
+from .linear_gap import PassTotals, gap_of
+from .linear_model import LinearModel, LinearWork, Vector, features_of, frozen
+from .pass_kernel import DUALS, INFEASIBLE, LENGTHS, NUMBERS, TARGET_SQUARES
+from .rounds import Finished, Method, Round, Stopped
+from .visits import Visits
+
+_ALIGNED: Final = 4
+_NONE: Final = np.empty(0)
+_MOST_UNPROVED: Final = 8  # passes between two certificates
+_MOST_MEANS: Final = 64
+_NEGLIGIBLE: Final = 1e-12
+
+
+class AscentWork(LinearWork):
+    """One worker's side of dual ascent; a `ShardWork`.
+
+    Beside the rounds of `LinearWork` it knows these, where v is float64[d], balance float64[2] (see `ascent_kernel`):
+
+    ``align``
+        Weights of the points that take part, how many points there are, how many of them are new, and how many dual variables are lost: [4].
+    ``sum``, ``clear``
+        The sums of a t and of a t x: [1 + d]; all t become 0 and so does the answer.
+    ``fresh``, ``ascend``
+        Of arrays (v, balance) and numbers (W, workers, penalty of the intercept, seed, number, share of the mean): how the sums of a t and
+        of a t x change when new points, or all, are visited: [1 + d]. With a share of 0 no means are kept.
+    ``certify``
+        As ``pass``, with the dual variables (numbers: 0), or with their means (1).
+    ``settle``
+        Means take the place of the dual variables: nothing, [1].
+
+    Parameters
+    ----------
+    held : mapping of int to HeldDuals
+        Of each shard of the worker; written.
+    """
+
+    def __init__(
+        self, model: LinearModel, shards: Mapping[int, ShardPoints], held: Mapping[int, HeldDuals]
+    ) -> None:
+        super().__init__(model, shards)
+        self.held = held
+        self._fresh: dict[int, NDArray[np.int32]] = {}
+        self._visits: Visits | None = None
+        self._way: _Way | None = None
+
+    def width(self, asked: Round) -> int:
+        """How many numbers a shard answers with."""
+        if asked.task == "align":
+            return _ALIGNED
+        if asked.task in {"sum", "clear", "fresh", "ascend"}:
+            return 1 + self.model.features
+        if asked.task == "certify":
+            return NUMBERS + self.model.sides * self.model.features
+        return 1 if asked.task == "settle" else super().width(asked)
+
+    def add(self, asked: Round, shard: int, total: Vector) -> None:
+        """Add the answer of a shard."""
+        points, held = self.shards[shard], self.held[shard]
+        if asked.task == "align":
+            self._align(points, held, total)
+        elif asked.task == "sum":
+            balance = np.zeros(2)
+            columns = features_of(points), points.rows, points.weight, held.duals
+            self._kernel.sum_duals(*columns, 1.0, total[1:].reshape(1, -1), balance)
+            total[0] += balance[1]
+        elif asked.task == "clear":
+            held.duals[:] = 0.0
+            self._visits = None
+        elif asked.task in {"fresh", "ascend"}:
+            self._ascend(asked, total)
+        elif asked.task == "certify":
+            duals = self._all_visits().means_of(shard) if asked.numbers[0] else held.duals
+            self.add_pass(points, asked.arrays[0], float(asked.arrays[1][0]), total, duals=duals)
+        elif asked.task == "settle":
+            held.duals[:] = self._all_visits().means_of(shard)
+        else:
+            super().add(asked, shard, total)
+
+    def _align(self, points: ShardPoints, held: HeldDuals, total: Vector) -> None:
+        self._fresh[points.shard], lost = held.align(points)
+        negative, positive = map(float, self.model.classes)
+        self._kernel.sum_weights(points.rows, points.label, points.weight, negative, positive, total[:1])
+        total[1] += len(points)
+        total[2] += len(self._fresh[points.shard])
+        total[3] += lost
+
+    def _ascend(self, asked: Round, total: Vector) -> None:
+        """Go the next part of the way: the first shard that is asked begins it, and each goes on from where the one before ended."""
+        if self._way is None or self._way.asked is not asked:
+            self._way = self._begun(asked)
+        way, workers = self._way, asked.numbers[1]
+        before, balance = way.totals.copy(), float(way.balance[1])
+        for place, rows in way.next_parts():
+            features, *columns = way.columns[place]
+            self._kernel.ascend_rows(features, rows, *columns)
+        total[0] += (float(way.balance[1]) - balance) / workers
+        total[1:] += (way.totals[0] - before[0]) / workers
+        if way.done == way.shares:
+            for shard in self.shards:
+                self._all_visits().give_back(shard)
+
+    def _all_visits(self) -> Visits:
+        if self._visits is None:
+            self._visits = Visits(self._kernel, self.shards, self.held, self._fresh)
+        return self._visits
+
+    def _begun(self, asked: Round) -> _Way:
+        weight, workers, penalty, seed, number, mean_share = asked.numbers
+        model, visits = self.model, self._all_visits()
+        negative, positive = map(float, model.classes)
+        if mean_share > 0.0:
+            visits.keep_means()
+        totals, balance = asked.arrays[0].reshape(1, -1).copy(), asked.arrays[1].copy()
+        columns = [
+            (
+                one.features,
+                one.label,
+                one.weight,
+                negative,
+                positive,
+                one.duals,
+                one.means if mean_share > 0.0 else _NONE,
+                mean_share,
+                totals,
+                balance,
+                1.0 / (weight * model.l2),
+                1.0 / (weight * penalty) if model.intercept else 0.0,
+                model.l1 * weight,
+                workers,
+            )
+            for one in visits.visited
+        ]
+        parts = visits.parts(asked.task, int(seed), int(number))
+        return _Way(asked, columns, parts, len(self.shards), totals, balance)
+
+
+@dataclass(slots=True)
+class _Way:
+    """A pass of a worker over its points, as far as it has come."""
+
+    asked: Round
+    columns: list[
+        tuple[Any, ...]
+    ]  # of each of `Visits.visited`: features, and what else its visits take beside rows
+    parts: list[tuple[int, NDArray[np.int32]]]
+    shares: int
+    totals: Vector
+    balance: Vector
+    done: int = 0
+
+    def next_parts(self) -> list[tuple[int, NDArray[np.int32]]]:
+        """As much as each shard that is asked has to do, whoever's rows they are."""
+        first = self.done * len(self.parts) // self.shares
+        self.done += 1
+        return self.parts[first : self.done * len(self.parts) // self.shares]
+
+
+def dual_ascent(
+    model: LinearModel,
+    *,
+    total: Vector | None = None,
+    intercept: float = 0.0,
+    tolerance: float = 1e-3,
+    most_rounds: int = 2000,
+    seed: int = 0,
+    workers: int = 1,
+) -> Method:
+    """Minimise the objective of a model, of `AscentWork`.
+
+    Parameters
+    ----------
+    model
+        With l2 above 0.
+    total : float64[d + 1], optional
+        The sums of a t x, and of a t, of the dual variables that are held; without, they are summed first.
+    intercept
+        Where to begin; of no effect where the model has none.
+    tolerance
+        It ends when ``bound <= tolerance * primal``, or below 1e-12 of the mean of y^2.
+    most_rounds
+        It ends after so many rounds, too.
+    seed
+        Of the orders of visits.
+    workers
+        How many change v at the same time.
+
+    Returns
+    -------
+    Finished
+        Parameters ``weights``, ``intercept`` (float64[1]) and ``total``, to begin with another time; findings ``primal``, ``dual``,
+        ``bound``, ``points``, ``passed_over`` and ``passes``.
+
+    Raises
+    ------
+    InvalidArgument
+        l2 is 0, or `total` has another shape.
+    """
+    if not model.l2 > 0.0:
+        raise InvalidArgument("l2 is 0, but dual ascent divides by it")
+    if total is not None and np.shape(total) != (model.features + 1,):
+        raise InvalidArgument(f"total has the shape {np.shape(total)}, not ({model.features + 1},)")
+    return _Ascent(model, tolerance, seed, workers).run(total, intercept, most_rounds)
+
+
+@dataclass(slots=True)
+class _Best:
+    """The best that is proved: a vector, and a bound of the optimum, which need not be of the same pass."""
+
+    weights: Vector
+    intercept: float
+    primal: float = math.inf
+    dual: float = -math.inf
+    is_mean: bool = False
+
+    @property
+    def bound(self) -> float:
+        return max(0.0, self.primal - self.dual)
+
+
+_Asking = Generator[Round, Vector, None]
+
+
+class _Ascent:
+    def __init__(self, model: LinearModel, tolerance: float, seed: int, workers: int) -> None:
+        self.model, self.tolerance, self.seed, self.workers = model, tolerance, seed, workers
+        self.weight, self.rounds, self.passes, self.penalty = 0.0, 0, 0, model.l2
+        self.total: Vector = np.zeros(model.features)
+        self.balance: Vector = np.zeros(2)
+        self.mean_total, self.mean_balance, self.mean_intercept, self.means = self.total, 0.0, 0.0, 0
+        self.best = _Best(np.zeros(model.features), 0.0)
+        self.totals: PassTotals | None = None
+        self.proofs: list[tuple[int, float]] = []  # passes, and how far off they were
+
+    def run(self, total: Vector | None, intercept: float, most_rounds: int) -> Method:
+        model = self.model
+        self.weight, count, fresh, lost = (yield Round("align")).tolist()
+        if not self.weight > 0.0:
+            return self._finished()
+        self.balance[0] = intercept if model.intercept else 0.0
+        if total is None or lost > 0 or not np.isfinite(total).all():
+            if fresh < count:
+                self._take(np.asarray((yield Round("sum"))))
+        else:
+            self.total, self.balance[1] = np.array(total[:-1]), float(total[-1])
+        yield from self._measure()
+        if fresh:
+            self._take((yield self._round("fresh", 0.0)))
+        try:
+            yield from self._climb(most_rounds)
+        except Stopped:
+            if self.totals is None:
+                raise  # nothing is proved yet
+            return self._finished()
+        if self.best.is_mean:
+            yield Round("settle")
+            self.total, self.balance[1] = self.mean_total, self.mean_balance
+        return self._finished()
+
+    def _climb(self, most_rounds: int) -> _Asking:
+        while not self._is_done() and self.rounds < most_rounds:
+            for _ in range(self._unproved()):
+                yield from self._pass()
+            yield from self._prove()
+
+    def _round(self, task: str, mean_share: float) -> Round:
+        self.rounds += 1
+        numbers = (self.weight, float(self.workers), self.penalty, float(self.seed))
+        arrays = frozen(self.total.copy()), frozen(self.balance.copy())
+        return Round(task, (*numbers, float(self.rounds), mean_share), arrays)
+
+    def _take(self, change: Vector) -> None:
+        self.total = self.total + change[1:]
+        self.balance[1] += float(change[0])
+
+    def _measure(self) -> _Asking:
+        """Let the intercept be as hard to move as a feature is: its penalty is what makes it converge, and has no part in the optimum."""
+        if self.model.intercept:
+            weights, intercept = self._place()
+            asked = Round("certify", (0.0,), (frozen(weights), frozen(np.array([intercept]))))
+            totals = PassTotals.of((yield asked), self.model)
+            if totals.numbers[INFEASIBLE] > 0.0:
+                yield from self._clear()
+            mean = float(totals.of_sides(LENGTHS).sum()) / self.weight
+            self.penalty = self.model.l2 / mean if mean > 0.0 else self.model.l2
+
+    def _clear(self) -> _Asking:
+        yield Round("clear")
+        self.total, self.balance[1], self.means = np.zeros(self.model.features), 0.0, 0
+
+    def _pass(self) -> _Asking:
+        is_hinge = self.model.loss == "hinge"
+        if self.means > _MOST_MEANS or self.means > max(4, self.passes // 2):
+            self.means = 0
+        self.means += 1
+        balance = float(self.balance[1])
+        self._take((yield self._round("ascend", 1.0 / self.means if is_hinge else 0.0)))
+        self.passes += 1
+        moved = abs(float(self.balance[1]) - balance)
+        _, intercept = self._place()
+        if is_hinge:
+            share = 1.0 / self.means
+            before = (self.mean_total, self.mean_balance, self.mean_intercept) if self.means > 1 else None
+            self.mean_total = self.total if before is None else before[0] + share * (self.total - before[0])
+            now = float(self.balance[1]), intercept
+            self.mean_balance, self.mean_intercept = (
+                now
+                if before is None
+                else (before[1] + share * (now[0] - before[1]), before[2] + share * (now[1] - before[2]))
+            )
+        if self.model.intercept and moved <= 0.5 * abs(float(self.balance[1])):
+            self.balance[0] = intercept
+
+    def _place(self) -> tuple[Vector, float]:
+        intercept = float(self.balance[0] + self.balance[1] / (self.weight * self.penalty))
+        return self._weights_of(self.total), intercept if self.model.intercept else 0.0
+
+    def _weights_of(self, total: Vector) -> Vector:
+        reached = total / self.weight
+        if self.model.l1 > 0.0:
+            reached = np.sign(reached) * np.maximum(np.abs(reached) - self.model.l1, 0.0)
+        return np.asarray(reached / self.model.l2)
+
+    def _prove(self) -> _Asking:
+        """Take what a pass proves into the best."""
+        yield from self._prove_at(*self._place(), is_mean=False)
+        if self.model.loss == "hinge" and self.means > 1 and not self._is_done():
+            mean = self.mean_intercept if self.model.intercept else 0.0
+            yield from self._prove_at(self._weights_of(self.mean_total), mean, is_mean=True)
+        self.proofs.append((self.passes, self.best.bound / max(self.best.primal, 1e-300)))
+
+    def _prove_at(self, weights: Vector, intercept: float, *, is_mean: bool) -> _Asking:
+        arrays = frozen(weights), frozen(np.array([intercept]))
+        self.rounds += 1
+        totals = PassTotals.of((yield Round("certify", (float(is_mean),), arrays)), self.model)
+        if totals.numbers[INFEASIBLE] > 0.0 and not is_mean:
+            yield from self._clear()
+        elif not is_mean:  # summed anew, so neither roundings last nor what was given wrongly
+            plus, minus = totals.of_sides(DUALS).tolist()
+            self.total, self.balance[1] = totals.sums.sum(0), plus - minus
+        gap, best = gap_of(totals, weights, intercept, self.model), self.best
+        self.totals = totals
+        if gap.primal < best.primal:
+            best.weights, best.intercept, best.primal, best.is_mean = weights, intercept, gap.primal, is_mean
+        if gap.dual is not None:
+            best.dual = max(best.dual, gap.dual)
+
+    def _is_done(self) -> bool:
+        if self.totals is None or not math.isfinite(self.best.bound):
+            return False
+        least = _NEGLIGIBLE * float(self.totals.numbers[TARGET_SQUARES]) / self.weight
+        return self.best.bound <= max(self.tolerance * self.best.primal, least)
+
+    def _unproved(self) -> int:
+        """How many passes to make before the next certificate, as the last two promise."""
+        is_hinge = self.model.loss == "hinge"
+        if len(self.proofs) < 2:
+            return 2 if is_hinge else 1
+        (first, far), (last, near) = self.proofs[-2:]
+        if not 0.0 < near < far:
+            return min(_MOST_UNPROVED, 1 + self.passes // 4) if is_hinge else 1
+        missing = math.log(max(near, 1e-300) / max(self.tolerance, 1e-300)) / (
+            math.log(far / near) / (last - first)
+        )
+        return int(min(_MOST_UNPROVED, max(1.0, missing)))
+
+    def _finished(self) -> Finished:
+        best, findings = (
+            self.best,
+            {"primal": 0.0, "dual": 0.0, "bound": 0.0, "points": 0.0, "passed_over": 0.0},
+        )
+        if self.totals is not None:
+            findings = {
+                "primal": best.primal,
+                "points": float(self.totals.rows),
+                "passed_over": float(self.totals.passed_over),
+            }
+            if math.isfinite(best.dual):
+                findings |= {"dual": best.dual, "bound": best.bound}
+        findings["passes"] = float(self.passes)
+        parameters = {
+            "weights": best.weights,
+            "intercept": np.array([best.intercept]),
+            "total": np.append(self.total, self.balance[1]),
+        }
+        return Finished(parameters, findings, is_converged=self._is_done() or not self.weight > 0.0)
