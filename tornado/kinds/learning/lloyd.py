@@ -1,7 +1,8 @@
 """Lloyd's iterations as a method: centroids become the means of the points nearest to them, until they are so.
 
 The rules: of centroids equally far the least has the point. A cluster without weight gets the point that is farthest from its own centroid,
-of equally far ones the one of the least id; several such clusters get the next farthest that are elsewhere, in their order. Where no
+of equally far ones the one of the least id. Several such clusters get as many farthest points, each where no other one of them is, in
+their order; one for which none is left waits for the next pass. Where no
 point is away from its centroid, a cluster without weight stays where it is.
 
 It ends where means are the centroids that they were made of, bit for bit: then no assignment changes any more. The result is a function
