@@ -136,6 +136,7 @@ def test_where_a_move_is_not_kept_all_is_as_it_was(points):
         elif asked.task == "sample.hold":
             held = centroids
         elif asked.task == "sample.go_back":
+            centroids = held
             squares = squares_of(points, features, held)
             found = assignment_of([work._sample])
             assert found == dict(enumerate(squares.argmin(1).tolist()))
