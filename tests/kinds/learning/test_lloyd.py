@@ -176,6 +176,19 @@ def test_an_empty_cluster_gets_the_farthest_point_of_the_least_id(points):
 
 
 @layouts
+def test_a_centroid_that_comes_exactly_as_near_gets_the_point_where_it_is_the_least(points):
+    features = np.column_stack([np.arange(-40.0, 41.0), np.zeros((81, 2))])
+    streams = streams_of(points, 1, [batch_of(points, range(81), features)])
+    kept = [KeptBounds()]
+    for left, right in ((-50.0, 40.0), (-40.0, 40.0), (-40.0, 42.0), (-40.0, 40.0)):
+        centroids = np.array([[left, 0, 0], [right, 0, 0]])
+        works = works_of(streams, kept)
+        run(lloyd(centroids, most_rounds=1), works)
+        expected = squares_of(points, features, centroids).argmin(1)
+        assert assignment_of(works) == dict(enumerate(expected.tolist()))
+
+
+@layouts
 def test_of_many_points_equally_far_the_least_id_is_taken(points):
     corners = np.array([[x, y, z] for x in (-4, 4) for y in (-4, 4) for z in (-4, 4)], float)
     features = corners[np.arange(400) % 8]
