@@ -125,12 +125,13 @@ def test_looked_at_often_enough_they_are_a_fixed_point_of_lloyd():
 @layouts
 def test_a_cluster_that_loses_all_points_stays_and_takes_points_again(points):
     near, far = np.full((40, 3), 0.3), np.full((40, 3), 0.7)
-    weights = np.full(40, 0.1)  # whose sum is not exact
+    weights = np.random.default_rng(0).uniform(0.01, 3.0, 40)  # whose sum is not exact
     loop = Loop(points, [[0.1, 0.1, 0.1], [0.9, 0.9, 0.9]])
     loop.take(batch_of(points, range(40), near, weights))
     loop.take(batch_of(points, range(40, 80), far, weights))
     before = loop.clusters.centroids.copy()
-    loop.take(PointBatch.kind_of(points).removals(np.arange(40, 80)))
+    for gone in np.random.default_rng(1).permutation(np.arange(40, 80)).reshape(4, 10):
+        loop.take(PointBatch.kind_of(points).removals(gone))
     assert loop.clusters.sizes[1] == 0.0
     assert loop.clusters.counts.tolist() == [40, 0]
     assert np.isfinite(loop.clusters.centroids).all()
@@ -180,6 +181,18 @@ def test_the_answer_of_a_branch_is_taken_over(points, with_bounds):
         batch = shard.batch()
         squares = squares_of(points, dense(batch, 3), answer.parameters["centroids"])
         assert which.tolist() == squares.argmin(1).tolist()
+
+
+def test_a_point_that_goes_twice_is_taken_away_once():
+    points = Points(3)
+    loop = Loop(points, [[0.0, 0, 0]])
+    loop.take(batch_of(points, range(30), drawn(0, 30)[0]))
+    shard = max(loop.stream.read(), key=len)
+    steps = loop.steps[shard.shard]
+    for expected in (-3.0, 0.0):
+        changes = loop.changes()
+        steps.went(shard, shard.rows[:3], changes)
+        assert changes[-1] == expected
 
 
 def test_rows_are_drawn_evenly_from_live_points_alone():

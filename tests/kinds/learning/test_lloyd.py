@@ -60,6 +60,19 @@ def test_each_pass_assigns_as_a_plain_one(points):
         assert assignment_of(works) == dict(enumerate(which.tolist()))
 
 
+@layouts
+@pytest.mark.parametrize("offset", [3e4, 1e7, 1e8])
+def test_far_from_the_origin_rounding_decides_and_bounds_do_not(points, offset):
+    features, weights = drawn(4, 800)
+    features = offset + np.round(4.0 * features) / 4.0
+    works = works_of(streams_of(points, 1, [batch_of(points, range(800), features, weights)]))
+    found, asked = run(lloyd(features[:7], most_rounds=25), works)
+    centroids, which, *_ = plain_lloyd(points, features, weights, features[:7], most_rounds=25)
+    assert len(asked) > 4
+    assert found.parameters["centroids"].tobytes() == centroids.tobytes()
+    assert assignment_of(works) == dict(enumerate(which.tolist()))
+
+
 def history(points, seed):
     """Batches of points that come, go and are replaced."""
     random = np.random.default_rng(seed)
@@ -160,6 +173,41 @@ def test_an_empty_cluster_gets_the_farthest_point_of_the_least_id(points):
     assert [each.task for each in asked].count("farthest") == 1
     # Point 3 at -4 comes before point 4 at 4.
     assert found.parameters["centroids"][1:].tolist() == [[-4, 0, 0], [4, 0, 0]]
+
+
+@layouts
+def test_a_centroid_that_comes_exactly_as_near_gets_the_point_where_it_is_the_least(points):
+    features = np.column_stack([np.arange(-40.0, 41.0), np.zeros((81, 2))])
+    streams = streams_of(points, 1, [batch_of(points, range(81), features)])
+    kept = [KeptBounds()]
+    for left, right in ((-50.0, 40.0), (-40.0, 40.0), (-40.0, 42.0), (-40.0, 40.0)):
+        centroids = np.array([[left, 0, 0], [right, 0, 0]])
+        works = works_of(streams, kept)
+        run(lloyd(centroids, most_rounds=1), works)
+        expected = squares_of(points, features, centroids).argmin(1)
+        assert assignment_of(works) == dict(enumerate(expected.tolist()))
+
+
+@layouts
+def test_of_many_points_equally_far_the_least_id_is_taken(points):
+    corners = np.array([[x, y, z] for x in (-4, 4) for y in (-4, 4) for z in (-4, 4)], float)
+    features = corners[np.arange(400) % 8]
+    ids = np.random.default_rng(0).permutation(400)
+    works = works_of(streams_of(points, 2, [batch_of(points, ids, features)]))
+    found, _ = run(lloyd(np.array([[0.0, 0, 0], [900, 0, 0]]), most_rounds=2), works)
+    assert found.parameters["centroids"][1].tolist() == features[ids == 0][0].tolist()
+
+
+@layouts
+@pytest.mark.parametrize("passes", [2, 3, 4])
+def test_of_equal_points_that_are_farthest_one_is_taken(points, passes):
+    features, weights = drawn(6, 200)
+    features[:3], weights[:3] = [20.0, 0.5, 0.5], 1.0
+    begin = np.array([[0.0, 0, 0], [900, 0, 0], [0, 900, 0], [0, 0, 900]])
+    works = works_of(streams_of(points, 1, [batch_of(points, range(200), features, weights)]))
+    found, _ = run(lloyd(begin, most_rounds=passes), works)
+    centroids, *_ = plain_lloyd(points, features, weights, begin, most_rounds=passes)
+    assert found.parameters["centroids"].tobytes() == centroids.tobytes()
 
 
 def test_a_constant_feature_and_features_of_very_different_sizes():

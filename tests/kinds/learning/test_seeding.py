@@ -8,6 +8,7 @@ from tests.kinds.learning.naive_clusters import LAYOUTS, assignment_of, batch_of
 from tornado.kinds.learning import basins
 from tornado.kinds.learning.basins import k_means
 from tornado.kinds.learning.lloyd import lloyd
+from tornado.kinds.learning.rounds import joined, partial_sums
 from tornado.kinds.learning.seeding import plus_plus, uniforms
 from tornado.points import SHARDS, shards_of
 from tornado.records.point_schema import Points
@@ -120,6 +121,36 @@ def test_a_bad_basin_is_left(points, sample, monkeypatch):
     assert found.findings["inertia"] < 0.3 * plain.findings["inertia"]
     squares = squares_of(points, features.astype(points.dtype), found.parameters["centroids"])
     assert assignment_of(works) == dict(enumerate(squares.argmin(1).tolist()))
+
+
+@layouts
+def test_where_a_move_is_not_kept_all_is_as_it_was(points):
+    features = np.random.default_rng(3).random((600, 3))
+    (work,) = works_of(streams_of(points, 1, [batch_of(points, range(600), features)]))
+    method, centroids, held, returned = k_means(15, 3, seed=1), None, None, 0
+    asked = next(method)
+    while True:
+        answer = joined(partial_sums(work, asked, range(SHARDS)))
+        if asked.task == "sample.spread":
+            centroids = asked.arrays[0]
+        elif asked.task == "sample.hold":
+            held = centroids
+        elif asked.task == "sample.go_back":
+            centroids = held
+            squares = squares_of(points, features, held)
+            found = assignment_of([work._sample])
+            assert found == dict(enumerate(squares.argmin(1).tolist()))
+            near = {
+                shard: work._sample._near[shard][rows.rows] for shard, rows in work._sample.shards.items()
+            }
+            for shard, rows in work._sample.shards.items():
+                np.testing.assert_array_equal(near[shard], squares.min(1)[rows.id[rows.rows]])
+            returned += 1
+        try:
+            asked = method.send(answer)
+        except StopIteration:
+            break
+    assert returned >= 2
 
 
 def unequal_blobs(random, count, drift):

@@ -4,8 +4,8 @@ The rule: of each shard every s-th point in the order in which they came is in t
 all are. Seeds are drawn from it, where no centroids are given, and Lloyd's iterations go on over it for some passes. Then points are drawn
 from it by weight times squared distance to their centroid, and for each pair of such a point and another cluster than its own, which did not go in vain from here, it is summed what the inertia
 would be if the centroid of the cluster went to the point and all points to the nearest of the centroids then. Of the pair with the
-least such sum (the first of several) the centroid goes there, if that is below a limit, and Lloyd's iterations go on for some passes. That is
-kept where the inertia fell by more than a share of it, else all is as it was. After so many draws, one after the other, that brought
+least such sum (the first of several) the centroid goes there, if that is below a limit, and Lloyd's iterations go on for some passes, as long as they may
+save enough. That is kept where the inertia fell by more than a share of it, else all is as it was. After so many draws, one after the other, that brought
 nothing, or so many in all, it ends. Then Lloyd's iterations go on over all points to where no assignment changes:
 from the centroids that were given, where no move was kept, else from those of the sample.
 
@@ -146,15 +146,15 @@ class _Search:
         self._tried.append(cluster)
         yield Round("sample.hold")
         self.partition = held.with_centroid(cluster, point)
-        yield from self._settle()
+        yield from self._settle(held.explained + self._gain * float(held.inertia.sum()))
         if self.partition.inertia.sum() < (1.0 - self._gain) * held.inertia.sum():
             self.moves += 1
         else:
             self.partition, self._masses = held, masses
             yield Round("sample.go_back")
 
-    def _settle(self) -> Asking:
+    def _settle(self, wanted: float = -np.inf) -> Asking:
         """Go on for some passes, and ask for the inertia of each cluster and of each shard."""
-        yield from self.partition.settle(SAMPLE_ROUNDS)
+        yield from self.partition.approach(SAMPLE_ROUNDS, wanted=wanted)
         answer = yield Round("sample.spread", arrays=(self.partition.centroids,))
         self.partition.inertia, self._masses = answer[:-SHARDS], answer[-SHARDS:]

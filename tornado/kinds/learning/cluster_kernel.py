@@ -2,7 +2,8 @@
 
 Bounds are those of Hamerly ("Making k-means even faster", 2010): for each point how far its centroid is at most, and how far any other is
 at least. A point is passed over only where its centroid would be the nearest, alone, in whatever way squares are rounded; so what is
-assigned is bit for bit what Lloyd's algorithm without bounds assigns. Of clusters equally far the least has the point.
+assigned is bit for bit what Lloyd's algorithm without bounds assigns. (A bound for each centroid, as Elkan's, takes longer to look at than
+eight distances take to work out: 1.3 times at 16 features and 20 clusters.) Of clusters equally far the least has the point.
 
 Rows of points are read by the functions of `dense_rows_kernel` or `sparse_rows_kernel`.
 """

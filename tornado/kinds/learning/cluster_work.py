@@ -48,6 +48,7 @@ class ClusterWork:
         self._asked_of_sample: tuple[Round | None, Round] = (None, Round(""))
         self._sample: ClusterWork | None = None
         self._centroids: Centroids
+        self._units: NDArray[np.float64]
         self._moves: dict[int, tuple[Any, ...]] = {}
         self._entries = sum(
             len(points.values) if isinstance(points, SparseShardPoints) else len(points) * self._width
@@ -91,6 +92,7 @@ class ClusterWork:
             self._asked = asked
             if asked.arrays:
                 self._centroids = Centroids(asked.arrays[0], sparse=self._sparse)
+                self._units = fixed(asked.arrays[-1])
             self._moves.clear()
             if asked.task == "sample":
                 self._take_sample(int(asked.numbers[0]))
@@ -132,7 +134,7 @@ class ClusterWork:
         size = len(total) // 2
         total[-1] += self._kernel.assign(
             self._rows[points.shard], points.rows, points.born, points.weight, centroids.rows, centroids.across, centroids.norms,
-            bounds.drift, bounds.fall, halves, centroids.wider, centroids.blur, centroids.reach, fixed(asked.arrays[1]), fine, int(is_first), bounds.met,
+            bounds.drift, bounds.fall, halves, centroids.wider, centroids.blur, centroids.reach, self._units, fine, int(is_first), bounds.met,
             bounds.which, bounds.upper, bounds.lower, total[:size], total[size:-1],
         )  # fmt: skip
         bounds.centroids = centroids.rows

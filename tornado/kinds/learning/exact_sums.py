@@ -55,6 +55,18 @@ class ExactSums:
         found: NDArray[np.float64] = (high + low / self.fine) / self.units[-1]
         return found
 
+    @property
+    def explained(self) -> float:
+        """How much less the inertia is about the means of clusters than about the mean of all points."""
+        high, low = self._parts
+        sums = (high + low / self.fine) / self.units
+        sums = sums[sums[:, -1] > 0.0]
+        total = sums.sum(0)
+        if not len(sums):
+            return 0.0
+        squares = (sums[:, :-1] ** 2).sum(1) / sums[:, -1]
+        return float(squares.sum() - (total[:-1] ** 2).sum() / total[-1])
+
     def means(self, otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean of each cluster, float64[k, d]; of one without weight what stands in `otherwise`."""
         high, low = self._parts

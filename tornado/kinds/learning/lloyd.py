@@ -1,7 +1,8 @@
 """Lloyd's iterations as a method: centroids become the means of the points nearest to them, until they are so.
 
 The rules: of centroids equally far the least has the point. A cluster without weight gets the point that is farthest from its own centroid,
-of equally far ones the one of the least id; several such clusters get the next farthest that are elsewhere, in their order. Where no
+of equally far ones the one of the least id. Several such clusters get as many farthest points, each where no other one of them is, in
+their order; one for which none is left waits for the next pass. Where no
 point is away from its centroid, a cluster without weight stays where it is.
 
 It ends where means are the centroids that they were made of, bit for bit: then no assignment changes any more. The result is a function
@@ -24,6 +25,10 @@ from .rounds import Finished, Method, Round
 Asking = Generator[Round, NDArray[np.float64], None]
 
 MOST_ROUNDS = 1000
+LITTLE = 1e-6
+"""The share of what is explained that is little."""
+HOPE = 2.0
+"""How many times what a pass brought each further one may bring on the average."""
 _MOST_FILLED = 64  # clusters without weight that get a point in one round
 
 
@@ -93,21 +98,45 @@ class Partition:
     def settle(self, most_rounds: int) -> Asking:
         """Assign points and move centroids until nothing changes, in at most so many passes."""
         for left in range(most_rounds - 1, -1, -1):
-            sums = self._sums
-            numbers = (float(not self._is_counted), sums.fine)
-            answer = yield Round(f"{self._of}assign", numbers, (self.centroids, sums.units))
-            sums.add(answer[:-1])
-            self._is_counted = True
-            self.rounds += 1
-            means = sums.means(self.centroids)
-            is_empty = sums.weights <= 0.0
-            if is_empty.any() and self.points:
-                yield from self._fill(means, np.flatnonzero(is_empty))
-            self.moved = float(np.sqrt(((means - self.centroids) ** 2).sum(1).max(initial=0.0)))
-            self.is_settled = np.array_equal(means, self.centroids)
+            means = yield from self._assign()
             if self.is_settled or left == 0:
                 return
             self.centroids = means
+
+    def approach(self, most_rounds: int, *, wanted: float = -np.inf) -> Asking:
+        """Likewise until little changes, or until it is not to be expected that `wanted` will be explained (`explained`).
+
+        For that each pass would have to bring `HOPE` times what the last one brought.
+        """
+        before = np.inf
+        for left in range(most_rounds - 1, -1, -1):
+            means = yield from self._assign()
+            gain, before = self.explained - before, self.explained
+            is_in_vain = gain >= 0.0 and wanted - before > HOPE * gain * left
+            if self.is_settled or left == 0 or is_in_vain or 0.0 <= gain < LITTLE * before:
+                return
+            self.centroids = means
+
+    @property
+    def explained(self) -> float:
+        """See `ExactSums.explained`: what the inertia is less by where centroids are the means of their points."""
+        return self._sums.explained
+
+    def _assign(self) -> Generator[Round, NDArray[np.float64], NDArray[np.float64]]:
+        """Assign points; returns the means."""
+        sums = self._sums
+        numbers = (float(not self._is_counted), sums.fine)
+        answer = yield Round(f"{self._of}assign", numbers, (self.centroids, sums.units))
+        sums.add(answer[:-1])
+        self._is_counted = True
+        self.rounds += 1
+        means = sums.means(self.centroids)
+        is_empty = sums.weights <= 0.0
+        if is_empty.any() and self.points:
+            yield from self._fill(means, np.flatnonzero(is_empty))
+        self.moved = float(np.sqrt(((means - self.centroids) ** 2).sum(1).max(initial=0.0)))
+        self.is_settled = np.array_equal(means, self.centroids)
+        return means
 
     def weigh(self) -> Asking:
         """Ask for the inertia of each cluster."""
