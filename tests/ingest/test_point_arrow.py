@@ -217,6 +217,56 @@ def test_indices_and_values_are_sparse_points(kind):
     holds()
 
 
+VECTORS = pa.struct(
+    [
+        ("type", pa.int8()),
+        ("size", pa.int32()),
+        ("indices", pa.list_(pa.int32())),
+        ("values", pa.list_(pa.float64())),
+    ]
+)
+
+
+def vector(row):
+    """What Spark makes of a row: dense or sparse, as the row is the one or the other."""
+    if row["sparse"] is not None:
+        indices, numbers = [index for index, _ in row["sparse"]], [value for _, value in row["sparse"]]
+        return {"type": 0, "size": WIDTH, "indices": indices, "values": numbers}
+    return (
+        None if row["dense"] is None else {"type": 1, "size": None, "indices": None, "values": row["dense"]}
+    )
+
+
+@pytest.mark.parametrize("points", [Points(WIDTH), SPARSE])
+def test_vectors_of_spark_go_to_both_kinds_of_streams(points):
+    @given(rows, st.integers(0, 3))
+    @settings(max_examples=200, deadline=None)
+    def holds(rows, cut):
+        def features_of(row):
+            if row["sparse"] is None and row["dense"] is not None and len(row["dense"]) != WIDTH:
+                return None, f"features has {len(row['dense'])} numbers, but points have {WIDTH} features"
+            pairs = row["sparse"]
+            if pairs is None and row["dense"] is not None:
+                pairs = list(enumerate(row["dense"]))
+            found, reason = sparse_features({"sparse": pairs})
+            if not points.sparse and found is not None:
+                found = [found.get(place, (0.0).hex()) for place in range(WIDTH)]
+            return found, reason
+
+        table = pa.table(fields(rows) | {"features": pa.array([vector(row) for row in rows], VECTORS)})
+        checked(table, points, rows, features_of, {} if points.sparse else [(0.0).hex()] * WIDTH, cut=cut)
+
+    holds()
+
+
+def test_a_vector_of_another_size_is_rejected():
+    found = {"type": 0, "size": 4, "indices": [0], "values": [1.0]}
+    table = pa.table({"id": [1], "features": pa.array([found], VECTORS)})
+    for points in (Points(3), SPARSE):
+        [rejection] = parse_point_table(table, points).rejected
+        assert rejection.reason == "features has 4 numbers, but points have 3 features"
+
+
 def test_lists_that_are_not_equally_long_are_rejected():
     table = pa.table({"id": [1, 2], "indices": [[0], [0, 1]], "values": [[1.0], [1.0]]})
     parsed = parse_point_table(table, SPARSE)
@@ -335,6 +385,11 @@ def test_positions_go_on_behind_rows_that_came_before():
         (
             {"features": pa.array([[(4, 1.0)], [(2, 1.0)]], pa.map_(pa.int32(), pa.float64()))},
             Points(5, sparse=True),
+        ),
+        ({"features": pa.array([None, {"type": 1, "values": [1.0, 2.0]}], VECTORS)}, Points(2)),
+        (
+            {"features": pa.array([{"type": 0, "size": 9, "indices": [], "values": []}], VECTORS)},
+            Points(9, sparse=True),
         ),
         ({"indices": [[7], []], "values": [[1.0], []]}, Points(8, sparse=True)),
     ],

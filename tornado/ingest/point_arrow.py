@@ -8,6 +8,8 @@ these forms, which the schema shows:
 `features`: maps of integers to numbers              sparse  indices from 0, and values
 `features`: structs with lists `indices`, `values`   sparse  likewise
 `indices` and `values`: lists                        sparse  likewise
+`features`: structs `type`, `size`, `indices`,       either  vectors of Spark's `ml.linalg`: it chooses for each row
+`values`                                                     which form is shorter, so both go to both kinds of streams
 otherwise                                            dense   every other column is a feature under its name
 ===================================================  ======  =====================================================
 
@@ -22,7 +24,7 @@ refused before memory is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -49,24 +51,26 @@ from .arrow import (
     weight_column,
 )
 from .arrow_bounds import BODY, Bounds
+from .feature_lists import (
+    FEATURES,
+    INDICES,
+    VALUES,
+    floats_of,
+    form_of,
+    index_lists,
+    lists_of,
+    require_number,
+    shape_of_vectors,
+    sizes_of,
+)
 from .interner import Names
 from .parsed import ParsedPoints, Rejections, drafted
 from .point_ids import ids_at, names_at
 from .point_layout import ColumnRoles, PointFormat
 from .point_record import DENSE_ON_SPARSE, NO_ID_OF_REMOVAL, SPARSE_ON_DENSE, beyond_width, feature_name
 
-_FEATURES: Final = "features"
-_INDICES: Final = "indices"
-_VALUES: Final = "values"
 _INDEX_BYTES: Final = 4
 _SHOWN_COLUMNS: Final = 40
-
-
-class _Lists(NamedTuple):
-    """The lists of a column, one after the other; those of nulls are empty."""
-
-    lengths: NDArray[np.int64]
-    entries: pa.ChunkedArray
 
 
 def parse_point_arrow(
@@ -121,7 +125,7 @@ def parse_point_table(
     """
     text_format = wanted or PointFormat()
     id_name, label_name = text_format.id or "id", text_format.label or "label"
-    check_table(table, (id_name, label_name, "weight", "op", _FEATURES, _INDICES, _VALUES), None)
+    check_table(table, (id_name, label_name, "weight", "op", FEATURES, INDICES, VALUES), None)
     for name in (text_format.id, text_format.label):
         if name is not None and name not in table.column_names:
             raise InvalidArgument(f"the table has no column {name!r}, but has {_names(table)}")
@@ -175,19 +179,22 @@ def declared_points(table: pa.Table, wanted: PointFormat | None = None) -> Point
         It has no features, or none of a type that features can have.
     """
     text_format = wanted or PointFormat()
-    form = _form(table.schema)
+    form = form_of(table.schema)
     if form == "columns":
         names = ColumnRoles.of(table.column_names, text_format, source="the table").features
         return Points(len(names), dtype=text_format.dtype, names=names)
     if form == "lists":
-        kind = table.schema.field(_FEATURES).type
+        kind = table.schema.field(FEATURES).type
         if pa.types.is_fixed_size_list(kind):
             return Points(kind.list_size, dtype=text_format.dtype)
-        lengths = pc.list_value_length(table.column(_FEATURES)).drop_null()
+        lengths = pc.list_value_length(table.column(FEATURES)).drop_null()
         if not len(lengths):
             raise InvalidArgument("the table declares no points: its first rows have no features")
         return Points(int(lengths[0].as_py()), dtype=text_format.dtype)
-    indices, _ = _index_lists(table, form)
+    if form == "vectors":
+        features, is_dense = shape_of_vectors(table.column(FEATURES))
+        return Points(features, sparse=not is_dense, dtype=text_format.dtype)
+    indices, _ = index_lists(table, form)
     greatest = pc.max(indices.entries).as_py()
     return Points(1 if greatest is None else greatest + 1, sparse=True, dtype=text_format.dtype)
 
@@ -207,27 +214,6 @@ class _Faults(Faults):
         return row_text(self._table, self._columns, position - 1)
 
 
-def _form(schema: pa.Schema) -> str:
-    """How the features are there: `lists`, `maps`, `structs`, `two lists` or `columns`."""
-    if _FEATURES in schema.names:
-        kind = schema.field(_FEATURES).type
-        if pa.types.is_map(kind):
-            return "maps"
-        if pa.types.is_struct(kind):
-            return "structs"
-        if _is_list(kind):
-            return "lists"
-    if _INDICES in schema.names and _VALUES in schema.names:
-        kinds = schema.field(_INDICES).type, schema.field(_VALUES).type
-        if all(map(_is_list, kinds)):
-            return "two lists"
-    return "columns"
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
 def _names(table: pa.Table) -> str:
     names: list[str] = table.column_names
     return f"{names[:_SHOWN_COLUMNS]}" + " and more" * (len(names) > _SHOWN_COLUMNS)
@@ -241,7 +227,7 @@ def _label(table: pa.Table, name: str, faults: Faults, removed: NDArray[np.bool_
         return np.full(table.num_rows, np.nan)
     column = table.column(name)
     if not pa.types.is_null(column.type):
-        _require_number(column.type, name, "a label", with_bool=False)
+        require_number(column.type, name, "a label", with_bool=False)
     label = owned(as_numpy(column.cast(pa.float64(), safe=False).fill_null(np.nan)))
     label[removed] = np.nan
     faults.add(np.isnan(label) & ~nulls(column) & ~removed, "label is NaN")
@@ -273,12 +259,6 @@ def _ids(
     return as_numpy(kept.cast(pa.int64())) if interner is None else interner.intern(kept)
 
 
-def _require_number(kind: pa.DataType, name: str, what: str, *, with_bool: bool = True) -> None:
-    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    if not (numeric or (with_bool and pa.types.is_boolean(kind))):
-        raise InvalidArgument(f"column {name!r} has type {kind}, but {what} is a number")
-
-
 def _require_room(size_bytes: int, bounds: Bounds | None) -> None:
     if bounds is not None and size_bytes > bounds.size_bytes:
         raise BodyTooLarge(
@@ -297,12 +277,18 @@ def _dense(
     removed: NDArray[np.bool_],
     bounds: Bounds | None,
 ) -> dict[str, NDArray[Any]]:
-    form = _form(table.schema)
-    if form not in {"columns", "lists"}:
+    form = form_of(table.schema)
+    if form not in {"columns", "lists", "vectors"}:
         raise InvalidArgument(f"the table cannot be taken: {SPARSE_ON_DENSE}")
     _require_room(table.num_rows * points.features * points.value_type.itemsize, bounds)
     features = np.zeros((table.num_rows, points.features), points.value_type)
-    if form == "columns":
+    if form == "vectors":
+        entries = _sparse(table, points, wanted, faults, removed, bounds)
+        rows = np.repeat(np.arange(table.num_rows), np.diff(entries["starts"]))
+        indices = entries["indices"]
+        known = (indices >= 0) & (indices < points.features)
+        features[rows[known], indices[known]] = entries["values"][known]
+    elif form == "columns":
         _read_columns(table, points, wanted, faults, removed, features)
     else:
         _read_lists(table, points, faults, removed, features)
@@ -321,8 +307,8 @@ def _read_columns(
     for column_name, place, column in zip(table.column_names, roles.tolist(), table.columns, strict=True):
         if place < 0:
             continue
-        _require_number(column.type, column_name, "a feature")
-        values = as_numpy(_floats(column))
+        require_number(column.type, column_name, "a feature")
+        values = as_numpy(floats_of(column))
         with np.errstate(over="ignore"):
             features[:, place] = values
         if removed.any():
@@ -337,13 +323,13 @@ def _read_columns(
 def _read_lists(
     table: pa.Table, points: Points, faults: Faults, removed: NDArray[np.bool_], features: NDArray[Any]
 ) -> None:
-    column = table.column(_FEATURES)
-    _require_number(column.type.value_type, _FEATURES, "an entry of it")
-    lists = _lists(column)
+    column = table.column(FEATURES)
+    require_number(column.type.value_type, FEATURES, "an entry of it")
+    lists = lists_of(column)
     faults.add(nulls(column) & ~removed, "features are missing")
     faults.add((lists.lengths != points.features) & ~removed, _wrong_count(lists.lengths, points))
     whole = (lists.lengths == points.features) & ~removed
-    values, missing = as_numpy(_floats(lists.entries)), nulls(lists.entries)
+    values, missing = as_numpy(floats_of(lists.entries)), nulls(lists.entries)
     if not whole.all():
         kept = np.repeat(whole, lists.lengths)
         values, missing = values[kept], missing[kept]
@@ -383,11 +369,15 @@ def _sparse(
     removed: NDArray[np.bool_],
     bounds: Bounds | None,
 ) -> dict[str, NDArray[Any]]:
-    form = _form(table.schema)
+    form = form_of(table.schema)
     if form in {"columns", "lists"}:
         raise InvalidArgument(f"the table cannot be taken: {DENSE_ON_SPARSE}")
-    given, numbers = _index_lists(table, form)
-    names = (_FEATURES,) if form != "two lists" else (_INDICES, _VALUES)
+    if form == "vectors":
+        sizes = sizes_of(table.column(FEATURES))
+        present = ~nulls(table.column(FEATURES)) & ~removed
+        faults.add((sizes != points.features) & present, _wrong_count(sizes, points))
+    given, numbers = index_lists(table, form)
+    names = (FEATURES,) if form != "two lists" else (INDICES, VALUES)
     for name in names:
         faults.add(nulls(table.column(name)) & ~removed, f"{name} are missing")
     faults.add(
@@ -402,7 +392,7 @@ def _sparse(
     no_index = nulls(given.entries)[kept]
     indices = as_numpy(given.entries.cast(pa.int64(), safe=False).fill_null(-1))[kept]
     kept = np.repeat(good, numbers.lengths)
-    values, missing = as_numpy(_floats(numbers.entries))[kept], nulls(numbers.entries)[kept]
+    values, missing = as_numpy(floats_of(numbers.entries))[kept], nulls(numbers.entries)[kept]
     lengths = np.where(good, given.lengths, 0)
     rows = np.repeat(np.arange(table.num_rows), lengths)
     if len(rows) and ((np.diff(indices) < 0) & (np.diff(rows) == 0)).any():
@@ -451,56 +441,6 @@ def _add_entry_faults(
         return f"feature {indices[place]} {fault}"
 
     faults.add(bad, reason)
-
-
-def _index_lists(table: pa.Table, form: str) -> tuple[_Lists, _Lists]:
-    """The indices and the values of sparse points."""
-    if form == "two lists":
-        columns = table.column(_INDICES), table.column(_VALUES)
-    elif form == "structs":
-        kind = table.schema.field(_FEATURES).type
-        names = [kind.field(place).name for place in range(kind.num_fields)]
-        if not {_INDICES, _VALUES} <= set(names):
-            raise InvalidArgument(
-                f"column 'features' has type {kind}, but needs the lists indices and values"
-            )
-        parts = table.column(_FEATURES).flatten()
-        columns = parts[names.index(_INDICES)], parts[names.index(_VALUES)]
-    else:
-        kind = table.schema.field(_FEATURES).type
-        _require_indices(kind.key_type)
-        _require_number(kind.item_type, _FEATURES, "a value of it")
-        # A map is a list of pairs.
-        pairs = table.column(_FEATURES).cast(
-            pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
-        )
-        lists = _lists(pairs)
-        keys, items = lists.entries.flatten()
-        return lists._replace(entries=keys), lists._replace(entries=items)
-    for column in columns:
-        if not _is_list(column.type):
-            raise InvalidArgument(f"column 'features' has a field of type {column.type}, but needs lists")
-    _require_indices(columns[0].type.value_type)
-    _require_number(columns[1].type.value_type, _VALUES, "an entry of it")
-    return _lists(columns[0]), _lists(columns[1])
-
-
-def _require_indices(kind: pa.DataType) -> None:
-    if not pa.types.is_integer(kind):
-        raise InvalidArgument(f"indices of features have type {kind}, but they are integers")
-
-
-# Lists and values
-
-
-def _lists(column: pa.ChunkedArray) -> _Lists:
-    lengths = pc.list_value_length(column).fill_null(0).cast(pa.int64())
-    return _Lists(as_numpy(lengths), pc.list_flatten(column))
-
-
-def _floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Numbers as float64, NaN for those that are missing; integers beyond 2^53 become the nearest, as they do in text."""
-    return column.cast(pa.float64(), safe=False).fill_null(np.nan)
 
 
 def _value_faults(

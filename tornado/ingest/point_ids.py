@@ -6,8 +6,9 @@ The rule, which is stored with every point and so never changes:
 - 27 bits are the first ones of the SHA-256 of the source's name in UTF-8;
 - 36 bits are the position: the number of the line or row from 1, as the quarantine has it, or an offset.
 
-So a source has one id for each position, however often and from wherever it is read again, and both ways of writing it lead to it:
-`id_at` finds the id that removes a point. Where the ids of a stream are texts the id is ``SOURCE:POSITION``.
+So a source has one id for each position, however often and from whichever record on it is read again, and `id_at` finds the id that
+removes a point. Where the ids of a stream are texts the id is ``SOURCE:POSITION``, and a
+sender's own text that looks so is the same point.
 
 Collisions: none within a source. Two sources share all of their ids where 27 bits of their names are the same, which of two
 happens once in 134 million times and of a thousand once in 270; `check_sources` says so before a point of one takes the place of

@@ -274,11 +274,8 @@ def _elements(body: bytes, limit: int) -> Iterator[Lines]:
     # As many at once as take about a piece.
     firsts = np.unique(np.searchsorted(starts, np.arange(0, len(body), _PIECE_BYTES)))
     for first, stop in zip(firsts, [*firsts[1:], count], strict=True):
-        if first < stop:
-            begin = starts[first]
-            piece = body[begin : stops[stop - 1]]
-            positions = np.arange(first + 1, stop + 1)
-            yield Lines(piece, starts[first:stop] - begin, stops[first:stop] - begin, positions, limit)
+        # Not a piece of the body: what is kept of each for its text would be the whole body once more.
+        yield Lines(body, starts[first:stop], stops[first:stop], np.arange(first + 1, stop + 1), limit)
 
 
 def _pieces_of_records(lines: Lines, most: int) -> Iterator[Lines]:
