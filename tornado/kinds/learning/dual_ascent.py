@@ -1,8 +1,9 @@
 """Stochastic dual coordinate ascent for linear models, which needs no second derivative, and no more than a sum beside the points.
 
-Each round every worker goes over its own shards once, one after the other, with its own copy of v = sum a_i t_i x_i, and says how v has
-changed; of several workers each counts its own changes so many times as there are workers, so that their sum does no harm (Ma et al.
-2015). Points that are new, with t = 0, are visited alone first. Certificates are passes over the points with the dual variables as they
+In a pass workers take turns: each goes over a part of its own points with a copy of v = sum a_i t_i x_i, and says how v has changed, while
+the others wait. So several workers need about as many passes as one. (Where all go at once each has to count its changes so many
+times as there are workers, or their sum does harm (Ma et al. 2015): that took so many more passes as it saved time, and with an
+intercept hundreds of times more. Where each goes over all of its points at once, those that come first take too much upon them.) Points that are new, with t = 0, are visited alone first. Certificates are passes over the points with the dual variables as they
 are: roundings in v cost nothing but time. For the hinge the mean of the last passes is much nearer than any of them, and is tried too.
 
 An intercept has a penalty of its own, drawn to where it was and not to 0, so that it vanishes (Rockafellar 1976); what is left of
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +31,7 @@ from .rounds import Finished, Method, Round, Stopped
 from .visits import Visits
 
 _ALIGNED: Final = 4
+_TURNS: Final = 16  # of each worker in a pass
 _NONE: Final = np.empty(0)
 _MOST_UNPROVED: Final = 8  # passes between two certificates
 _MOST_MEANS: Final = 64
@@ -45,8 +48,8 @@ class AscentWork(LinearWork):
     ``sum``, ``clear``
         The sums of a t and of a t x: [1 + d]; all t become 0 and so does the answer.
     ``fresh``, ``ascend``
-        Of arrays (v, balance) and numbers (W, workers, penalty of the intercept, seed, number, share of the mean): how the sums of a t and
-        of a t x change when new points, or all, are visited: [1 + d]. With a share of 0 no means are kept.
+        Of arrays (v, balance) and numbers (W, penalty of the intercept, seed, number, share of the mean, worker, workers, part, parts): how the
+        sums of a t and of a t x change when a part of the points of a worker is visited, of new ones or of all: [1 + d]. With a share of 0 no means are kept.
     ``certify``
         As ``pass``, with the dual variables (numbers: 0), or with their means (1).
     ``settle``
@@ -66,6 +69,7 @@ class AscentWork(LinearWork):
         self._fresh: dict[int, NDArray[np.int32]] = {}
         self._visits: Visits | None = None
         self._way: _Way | None = None
+        self._asked: Round | None = None
 
     def width(self, asked: Round) -> int:
         """How many numbers a shard answers with."""
@@ -91,7 +95,10 @@ class AscentWork(LinearWork):
             held.duals[:] = 0.0
             self._visits = None
         elif asked.task in {"fresh", "ascend"}:
-            self._ascend(asked, total)
+            worker, workers, part, parts = map(int, asked.numbers[-4:])
+            if shard % workers == worker and asked is not self._asked:
+                self._asked = asked
+                self._ascend(asked, part, parts, total)
         elif asked.task == "certify":
             duals = self._all_visits().means_of(shard) if asked.numbers[0] else held.duals
             self.add_pass(points, asked.arrays[0], float(asked.arrays[1][0]), total, duals=duals)
@@ -108,18 +115,21 @@ class AscentWork(LinearWork):
         total[2] += len(self._fresh[points.shard])
         total[3] += lost
 
-    def _ascend(self, asked: Round, total: Vector) -> None:
-        """Go the next part of the way: the first shard that is asked begins it, and each goes on from where the one before ended."""
-        if self._way is None or self._way.asked is not asked:
+    def _ascend(self, asked: Round, part: int, parts: int, total: Vector) -> None:
+        """Go the next part of the way of this worker, all of its shards together."""
+        if part == 0:
             self._way = self._begun(asked)
-        way, workers = self._way, asked.numbers[1]
-        before, balance = way.totals.copy(), float(way.balance[1])
-        for place, rows in way.next_parts():
+        way = self._way
+        assert way is not None
+        way.totals[0], way.balance[:] = asked.arrays
+        for place, rows in way.stretches[
+            part * len(way.stretches) // parts : (part + 1) * len(way.stretches) // parts
+        ]:
             features, *columns = way.columns[place]
             self._kernel.ascend_rows(features, rows, *columns)
-        total[0] += (float(way.balance[1]) - balance) / workers
-        total[1:] += (way.totals[0] - before[0]) / workers
-        if way.done == way.shares:
+        total[0] += float(way.balance[1]) - float(asked.arrays[1][1])
+        total[1:] += way.totals[0] - asked.arrays[0]
+        if part == parts - 1:
             for shard in self.shards:
                 self._all_visits().give_back(shard)
 
@@ -129,7 +139,7 @@ class AscentWork(LinearWork):
         return self._visits
 
     def _begun(self, asked: Round) -> _Way:
-        weight, workers, penalty, seed, number, mean_share = asked.numbers
+        weight, penalty, seed, number, mean_share, *_ = asked.numbers
         model, visits = self.model, self._all_visits()
         negative, positive = map(float, model.classes)
         if mean_share > 0.0:
@@ -150,33 +160,24 @@ class AscentWork(LinearWork):
                 1.0 / (weight * model.l2),
                 1.0 / (weight * penalty) if model.intercept else 0.0,
                 model.l1 * weight,
-                workers,
+                1.0,
             )
             for one in visits.visited
         ]
-        parts = visits.parts(asked.task, int(seed), int(number))
-        return _Way(asked, columns, parts, len(self.shards), totals, balance)
+        stretches = visits.parts(asked.task, int(seed), int(number))
+        return _Way(columns, stretches, totals, balance)
 
 
 @dataclass(slots=True)
 class _Way:
-    """A pass of a worker over its points, as far as it has come."""
+    """A pass of a worker over its points, a stretch after another."""
 
-    asked: Round
     columns: list[
         tuple[Any, ...]
     ]  # of each of `Visits.visited`: features, and what else its visits take beside rows
-    parts: list[tuple[int, NDArray[np.int32]]]
-    shares: int
+    stretches: list[tuple[int, NDArray[np.int32]]]
     totals: Vector
     balance: Vector
-    done: int = 0
-
-    def next_parts(self) -> list[tuple[int, NDArray[np.int32]]]:
-        """As much as each shard that is asked has to do, whoever's rows they are."""
-        first = self.done * len(self.parts) // self.shares
-        self.done += 1
-        return self.parts[first : self.done * len(self.parts) // self.shares]
 
 
 def dual_ascent(
@@ -206,7 +207,7 @@ def dual_ascent(
     seed
         Of the orders of visits.
     workers
-        How many change v at the same time.
+        How many have shards, of which each has those of its number modulo this.
 
     Returns
     -------
@@ -268,7 +269,7 @@ class _Ascent:
             self.total, self.balance[1] = np.array(total[:-1]), float(total[-1])
         yield from self._measure()
         if fresh:
-            self._take((yield self._round("fresh", 0.0)))
+            yield from self._visit("fresh", 0.0)
         try:
             yield from self._climb(most_rounds)
         except Stopped:
@@ -286,11 +287,15 @@ class _Ascent:
                 yield from self._pass()
             yield from self._prove()
 
-    def _round(self, task: str, mean_share: float) -> Round:
+    def _visit(self, task: str, mean_share: float) -> _Asking:
+        """Have the workers visit points, one after the other."""
         self.rounds += 1
-        numbers = (self.weight, float(self.workers), self.penalty, float(self.seed))
-        arrays = frozen(self.total.copy()), frozen(self.balance.copy())
-        return Round(task, (*numbers, float(self.rounds), mean_share), arrays)
+        numbers = (self.weight, self.penalty, float(self.seed), float(self.rounds), mean_share)
+        parts = 1 if self.workers == 1 else _TURNS
+        for part, worker in product(range(parts), range(self.workers)):
+            arrays = frozen(self.total.copy()), frozen(self.balance.copy())
+            turn = (float(worker), float(self.workers), float(part), float(parts))
+            self._take((yield Round(task, (*numbers, *turn), arrays)))
 
     def _take(self, change: Vector) -> None:
         self.total = self.total + change[1:]
@@ -317,7 +322,7 @@ class _Ascent:
             self.means = 0
         self.means += 1
         balance = float(self.balance[1])
-        self._take((yield self._round("ascend", 1.0 / self.means if is_hinge else 0.0)))
+        yield from self._visit("ascend", 1.0 / self.means if is_hinge else 0.0)
         self.passes += 1
         moved = abs(float(self.balance[1]) - balance)
         _, intercept = self._place()

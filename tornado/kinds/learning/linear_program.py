@@ -69,7 +69,7 @@ class LinearModel(LearningProgram):
     l1: float = 0.0
     intercept: bool = True
     classes: tuple[float, ...] = ()
-    tolerance: float = 1e-6
+    tolerance: float = 1e-3
     rate: float = 0.1
     rule: str = "bold"
     batch: int = 2048
