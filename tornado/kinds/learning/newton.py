@@ -28,6 +28,8 @@ from .rounds import Finished, Method, Round, Stopped
 
 _LEAST_SAMPLE: Final = 20_000
 _SAMPLE_A_FEATURE: Final = 200
+_SAMPLE_SHARE: Final = 0.2
+_NEAR: Final = 0.1  # of the objective: a bound that the second derivative is near its last value within
 _ARMIJO: Final = 1e-4
 _SHORTEST: Final = 2.0**-40
 _SLOW: Final = 0.3  # of the gradient: what is left of it after a step that was no help
@@ -105,6 +107,7 @@ class _Descent:
         self.model, self.tolerance, self.seed = model, tolerance, seed
         self.share, self.samples, self.passes = 0.0, 0, 0
         self.curvature: Vector | None = None  # of losses alone
+        self.is_cold = True  # whether nothing was sampled near the end
         self.is_fresh = False  # whether it was sampled where we are
         self.best: _Place
 
@@ -115,6 +118,7 @@ class _Descent:
         if not here.gap.primal <= _loss_at_zero(here.totals, model) * (1.0 + _EXACT):
             # Far off there may be no curvature to go by; at zero all points have some.
             here, hessian = (yield from self._at(np.zeros_like(begin))), None
+        self.is_cold = hessian is None
         if hessian is not None and np.isfinite(hessian).all():
             self.curvature = np.array(hessian, np.float64)
         self.best = here
@@ -160,13 +164,14 @@ class _Descent:
         return -slope <= least * here.gap.primal
 
     def _sample(self, here: _Place) -> _Asked:
-        """Sum the second derivative of losses here, over four times as many points as before."""
+        """Sum the second derivative of losses here, over few points at first, and over more and more of them."""
         rows, size = here.totals.rows + here.totals.passed_over, len(here.vector)
         if self.model.loss == "squared":
             self.share = 1.0  # it is the same everywhere, so once is enough
         else:
             least = max(_LEAST_SAMPLE, _SAMPLE_A_FEATURE * size) / rows
-            self.share = min(1.0, max(least, 4.0 * self.share if self.samples else least))
+            more = max(_SAMPLE_SHARE, 4.0 * self.share) if self.samples else least
+            self.share = min(1.0, max(least, more))
         if self.share > 0.5:
             self.share = 1.0
         numbers = (self.share, float(self.seed), float(self.samples))
@@ -226,7 +231,11 @@ class _Descent:
         else:
             bounds = here.gap.bound, there.gap.bound
             slow = bounds[0] is None or bounds[1] is None or bounds[1] > _SLOW * bounds[0]
-        if slow and not (model.loss == "squared" and self.share >= 1.0):
+        # What was sampled far away is of use on the way; what is kept for other questions had better be of where this one ends.
+        bound = there.gap.bound
+        arrives = self.is_cold and bound is not None and bound <= _NEAR * there.gap.primal
+        if (slow or arrives) and not (model.loss == "squared" and self.share >= 1.0):
+            self.is_cold = self.is_cold and not arrives
             yield from self._sample(there)
             return
         image = self.curvature @ moved

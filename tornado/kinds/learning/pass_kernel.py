@@ -8,7 +8,7 @@ import math
 import numba as nb
 import numpy as np
 
-from .dense_kernel import add_outer, add_rows, dot, dot_and_square
+from .dense_kernel import add_outers, add_rows, dot, dot_and_square
 from .logistic_kernel import conjugate, curvature, side_of, target, value_and_dual
 
 # Of each side, with a for the weight of a point, t for its dual variable:
@@ -155,6 +155,8 @@ def sum_curvatures(
     matrix : float64[width + has_intercept, width + has_intercept]
         Its upper triangle is added to.
     """
+    chosen, factors = np.empty(BLOCK, np.int64), np.empty(BLOCK)
+    count = 0
     for place in range(len(rows)):
         row = np.int64(rows[place])
         goal = target(label[row], negative, positive)
@@ -162,4 +164,8 @@ def sum_curvatures(
             total[0] += weight[row]
             bend = weight[row] * curvature(dot(features, row, vector) + intercept, goal)
             if bend > 0.0:
-                add_outer(features, row, bend, has_intercept, matrix)
+                chosen[count], factors[count] = row, bend
+                count += 1
+        if count == BLOCK or place == len(rows) - 1:
+            add_outers(features, chosen, factors, count, has_intercept, matrix)
+            count = 0

@@ -78,3 +78,10 @@ def add_outer(features, row, factor, intercept, matrix):
             matrix[index, last] += scaled
     if intercept:
         matrix[last, last] += factor
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def add_outers(features, rows, factors, count, intercept, matrix):
+    """Likewise of the first `count` rows, int64, each with its factor."""
+    for place in range(count):
+        add_outer(features, rows[place], factors[place], intercept, matrix)
