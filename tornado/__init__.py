@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from .kinds.cores.program import CoresProgram
     from .kinds.counting.program import CountingProgram
     from .kinds.general.program import GeneralProgram
-    from .kinds.learning.cluster_program import KMeans
-    from .kinds.learning.linear_program import LinearModel
+    from .kinds.learning.clusters.cluster_program import KMeans
+    from .kinds.learning.linear.linear_program import LinearModel
     from .kinds.learning.program import LearningProgram
     from .kinds.rounds.program import RoundsProgram
     from .kinds.selective.program import SelectiveProgram
@@ -102,10 +102,10 @@ _HOMES = {
     "Fault": ".checking",
     "GeneralProgram": ".kinds.general.program",
     "InvalidArgument": ".errors",
-    "KMeans": ".kinds.learning.cluster_program",
+    "KMeans": ".kinds.learning.clusters.cluster_program",
     "LabelsCheck": ".checking",
     "LearningProgram": ".kinds.learning.program",
-    "LinearModel": ".kinds.learning.linear_program",
+    "LinearModel": ".kinds.learning.linear.linear_program",
     "PathsCheck": ".checking",
     "Points": ".records.point_schema",
     "RankRoundsCheck": ".checking",

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from tests.real_data import DATA_VARIABLE, locate
-from tornado.kinds.learning.linear_model import LinearModel
+from tornado.kinds.learning.linear.linear_objective import LinearObjective
 from tornado.points import EvolvingPoints
 from tornado.records.point_batch import PointBatch
 from tornado.records.point_schema import Points
@@ -39,7 +39,7 @@ def shards_of_stream(points):
 
 
 def model_of(loss, features, l2, l1=0.0, *, intercept=False, sparse=False, classes=CLASSES):
-    return LinearModel(
+    return LinearObjective(
         loss,
         features,
         l2,

@@ -1,7 +1,7 @@
 """Methods run over the shards of some workers, and what they found compared."""
 
-from tornado.kinds.learning.cluster_work import ClusterWork
-from tornado.kinds.learning.kept_bounds import KeptBounds
+from tornado.kinds.learning.clusters.cluster_work import ClusterWork
+from tornado.kinds.learning.clusters.kept_bounds import KeptBounds
 from tornado.kinds.learning.rounds import joined, partial_sums
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import tornado
 from tornado.errors import InvalidArgument
-from tornado.kinds.learning.cluster_program import KMeans
+from tornado.kinds.learning.clusters.cluster_program import KMeans
 
 TIMEOUT_S = 60
 WIDTH, CLUSTERS = 4, 6

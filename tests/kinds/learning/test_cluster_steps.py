@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tests.kinds.learning.naive_clusters import LAYOUTS, batch_of, plain_lloyd, squares_of
-from tornado.kinds.learning.cluster_modules import Centroids
-from tornado.kinds.learning.cluster_steps import MovingClusters, ShardSteps, assign_batch
-from tornado.kinds.learning.cluster_work import ClusterWork
-from tornado.kinds.learning.kept_bounds import KeptBounds
-from tornado.kinds.learning.lloyd import lloyd
+from tornado.kinds.learning.clusters.cluster_modules import Centroids
+from tornado.kinds.learning.clusters.cluster_steps import MovingClusters, ShardSteps, assign_batch
+from tornado.kinds.learning.clusters.cluster_work import ClusterWork
+from tornado.kinds.learning.clusters.kept_bounds import KeptBounds
+from tornado.kinds.learning.clusters.lloyd import lloyd
 from tornado.kinds.learning.rounds import run_alone
 from tornado.points import SHARDS, EvolvingPoints
 from tornado.records.point_batch import PointBatch

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tests.kinds.learning.naive_clusters import batch_of, streams_of
-from tornado.kinds.learning.basins import k_means
-from tornado.kinds.learning.cluster_modules import Centroids, cluster_module
-from tornado.kinds.learning.cluster_steps import ShardSteps, assign_batch
-from tornado.kinds.learning.cluster_warming import warm_clusters
-from tornado.kinds.learning.cluster_work import ClusterWork
+from tornado.kinds.learning.clusters.basins import k_means
+from tornado.kinds.learning.clusters.cluster_modules import Centroids, cluster_module
+from tornado.kinds.learning.clusters.cluster_steps import ShardSteps, assign_batch
+from tornado.kinds.learning.clusters.cluster_warming import warm_clusters
+from tornado.kinds.learning.clusters.cluster_work import ClusterWork
 from tornado.kinds.learning.rounds import run_alone
 from tornado.records.point_schema import Points
 

@@ -7,10 +7,10 @@ import pytest
 
 from tests.kinds.learning import linear_cases as cases
 from tornado.errors import InvalidArgument
-from tornado.kinds.learning import visits
-from tornado.kinds.learning.dual_ascent import AscentWork, dual_ascent
-from tornado.kinds.learning.held_duals import HeldDuals
-from tornado.kinds.learning.newton import newton
+from tornado.kinds.learning.linear import visits
+from tornado.kinds.learning.linear.dual_ascent import AscentWork, dual_ascent
+from tornado.kinds.learning.linear.held_duals import HeldDuals
+from tornado.kinds.learning.linear.newton import newton
 from tornado.kinds.learning.rounds import Round, joined, partial_sums, run_alone
 from tornado.points import SHARDS, shards_of_worker
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.kinds.learning import linear_cases as cases
 from tornado.errors import InvalidArgument
-from tornado.kinds.learning.linear_gap import PassTotals, gap_of, gradient_of
-from tornado.kinds.learning.linear_model import LinearModel, LinearWork
-from tornado.kinds.learning.pass_kernel import INFEASIBLE, NUMBERS
+from tornado.kinds.learning.linear.linear_gap import PassTotals, gap_of, gradient_of
+from tornado.kinds.learning.linear.linear_objective import LinearObjective, LinearWork
+from tornado.kinds.learning.linear.pass_kernel import INFEASIBLE, NUMBERS
 from tornado.kinds.learning.rounds import Round, joined, partial_sums
 from tornado.points import SHARDS, shards_of_worker
 
@@ -159,4 +159,4 @@ def test_a_pass_has_the_same_bits_on_any_number_of_workers(sparse, dtype):
 )
 def test_a_model_that_cannot_be_is_refused(given):
     with pytest.raises(InvalidArgument):
-        LinearModel(**{"loss": "hinge", "features": 2, "l2": 0.1, "classes": cases.CLASSES} | given)
+        LinearObjective(**{"loss": "hinge", "features": 2, "l2": 0.1, "classes": cases.CLASSES} | given)

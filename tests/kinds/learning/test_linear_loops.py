@@ -10,7 +10,7 @@ import pytest
 
 import tornado
 from tornado.errors import InvalidArgument
-from tornado.kinds.learning.linear_program import LinearModel
+from tornado.kinds.learning.linear.linear_program import LinearModel
 from tornado.records.point_schema import Points
 
 TIMEOUT_S = 60

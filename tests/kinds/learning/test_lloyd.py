@@ -12,8 +12,8 @@ from tests.kinds.learning.naive_clusters import (
     squares_of,
     streams_of,
 )
-from tornado.kinds.learning.kept_bounds import KeptBounds
-from tornado.kinds.learning.lloyd import lloyd
+from tornado.kinds.learning.clusters.kept_bounds import KeptBounds
+from tornado.kinds.learning.clusters.lloyd import lloyd
 from tornado.points import share_out
 from tornado.records.point_batch import PointBatch
 from tornado.records.point_schema import Points

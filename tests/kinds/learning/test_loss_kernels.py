@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.kinds.learning import linear_cases as cases
-from tornado.kinds.learning import hinge_kernel, logistic_kernel, squared_hinge_kernel, squared_kernel
-from tornado.kinds.learning.linear_model import linear_module
+from tornado.kinds.learning.linear import hinge_kernel, logistic_kernel, squared_hinge_kernel, squared_kernel
+from tornado.kinds.learning.linear.linear_objective import linear_module
 
 KERNELS = {
     "hinge": hinge_kernel,

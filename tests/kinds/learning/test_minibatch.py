@@ -7,7 +7,7 @@ import pytest
 
 from tests.kinds.learning import linear_cases as cases
 from tornado.errors import InvalidArgument
-from tornado.kinds.learning.minibatch import (
+from tornado.kinds.learning.linear.minibatch import (
     Adagrad,
     BatchTotals,
     BoldDriver,

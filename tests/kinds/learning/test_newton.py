@@ -7,8 +7,8 @@ import pytest
 
 from tests.kinds.learning import linear_cases as cases
 from tornado.errors import InvalidArgument
-from tornado.kinds.learning.linear_model import LinearWork
-from tornado.kinds.learning.newton import newton
+from tornado.kinds.learning.linear.linear_objective import LinearWork
+from tornado.kinds.learning.linear.newton import newton
 from tornado.kinds.learning.rounds import run_alone
 
 SMOOTH = ("squared_hinge", "logistic", "squared")

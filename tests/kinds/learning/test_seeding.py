@@ -5,11 +5,11 @@ import pytest
 
 from tests.kinds.learning.method_runs import run, same, works_of
 from tests.kinds.learning.naive_clusters import LAYOUTS, assignment_of, batch_of, squares_of, streams_of
-from tornado.kinds.learning import basins
-from tornado.kinds.learning.basins import k_means
-from tornado.kinds.learning.lloyd import lloyd
+from tornado.kinds.learning.clusters import basins
+from tornado.kinds.learning.clusters.basins import k_means
+from tornado.kinds.learning.clusters.lloyd import lloyd
+from tornado.kinds.learning.clusters.seeding import plus_plus, uniforms
 from tornado.kinds.learning.rounds import joined, partial_sums
-from tornado.kinds.learning.seeding import plus_plus, uniforms
 from tornado.points import SHARDS, shards_of
 from tornado.records.point_schema import Points
 

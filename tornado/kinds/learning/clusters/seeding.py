@@ -14,8 +14,8 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...points import SHARDS
-from .rounds import Finished, Method, Round
+from ....points import SHARDS
+from ..rounds import Finished, Method, Round
 
 Points = Generator[Round, NDArray[np.float64], NDArray[np.float64]]
 

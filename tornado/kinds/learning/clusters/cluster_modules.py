@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernel_modules import load_module, module_text
-from ...points import DenseShardPoints, ShardPoints, SparseShardPoints
+from ....kernel_modules import load_module, module_text
+from ....points import DenseShardPoints, ShardPoints, SparseShardPoints
 from . import cluster_kernel, dense_rows_kernel, scatter_kernel, sparse_rows_kernel, step_rows_kernel
 from .lanes import COUNT, imports_of_lanes
 

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...points import ShardPoints
+from ....points import ShardPoints
 from .cluster_modules import Centroids, Rows, cluster_module, fixed, rows_of_shard
 from .kept_bounds import ShardBounds
 

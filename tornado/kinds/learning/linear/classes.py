@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidArgument
-from ...points import SHARDS, ShardPoints
-from .rounds import Round
+from ....errors import InvalidArgument
+from ....points import SHARDS, ShardPoints
+from ..rounds import Round
 
 LABELS: Final = "labels"
 CLASSES: Final = "classes"

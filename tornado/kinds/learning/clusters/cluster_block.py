@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...points import EvolvingPoints, PointDeltas
-from ...value_types import INT64, Ids, ValueArray
+from ....points import EvolvingPoints, PointDeltas
+from ....value_types import INT64, Ids, ValueArray
+from ..program import Parameters
+from ..rounds import ShardWork
 from .cluster_modules import Centroids
 from .cluster_steps import BESIDE_FEATURES, MovingClusters, ShardSteps
 from .kept_bounds import KeptBounds
-from .program import Parameters
-from .rounds import ShardWork
 from .seeding import uniforms
 
 ANEW: Final = "anew"

@@ -21,17 +21,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidArgument
-from ...points import ShardPoints
+from ....errors import InvalidArgument
+from ....points import ShardPoints
+from ..rounds import Finished, Method, Round, Stopped
 from .held_duals import HeldDuals
 from .linear_gap import PassTotals, gap_of
-from .linear_model import LinearModel, LinearWork, Vector, features_of, frozen
+from .linear_objective import LinearObjective, LinearWork, Vector, features_of, frozen
 from .pass_kernel import DUALS, INFEASIBLE, LENGTHS, NUMBERS, TARGET_SQUARES
-from .rounds import Finished, Method, Round, Stopped
 from .visits import Visits
 
 _ALIGNED: Final = 4
-_TURNS: Final = 16  # of each worker in a pass
+_TURNS: Final = 4  # of each worker in a pass
 _NONE: Final = np.empty(0)
 _MOST_UNPROVED: Final = 8  # passes between two certificates
 _MOST_MEANS: Final = 64
@@ -62,7 +62,7 @@ class AscentWork(LinearWork):
     """
 
     def __init__(
-        self, model: LinearModel, shards: Mapping[int, ShardPoints], held: Mapping[int, HeldDuals]
+        self, model: LinearObjective, shards: Mapping[int, ShardPoints], held: Mapping[int, HeldDuals]
     ) -> None:
         super().__init__(model, shards)
         self.held = held
@@ -181,7 +181,7 @@ class _Way:
 
 
 def dual_ascent(
-    model: LinearModel,
+    model: LinearObjective,
     *,
     total: Vector | None = None,
     intercept: float = 0.0,
@@ -246,7 +246,7 @@ _Asking = Generator[Round, Vector, None]
 
 
 class _Ascent:
-    def __init__(self, model: LinearModel, tolerance: float, seed: int, workers: int) -> None:
+    def __init__(self, model: LinearObjective, tolerance: float, seed: int, workers: int) -> None:
         self.model, self.tolerance, self.seed, self.workers = model, tolerance, seed, workers
         self.weight, self.rounds, self.passes, self.penalty = 0.0, 0, 0, model.l2
         self.total: Vector = np.zeros(model.features)

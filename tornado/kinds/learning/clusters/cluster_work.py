@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...points import SHARDS, ShardPoints, SparseShardPoints
+from ....points import SHARDS, ShardPoints, SparseShardPoints
+from ..rounds import Round
 from .cluster_modules import Centroids, Rows, cluster_module, fixed, rows_of_shard
 from .kept_bounds import KeptBounds, ShardBounds
 from .point_samples import sample_of
-from .rounds import Round
 
 _CANDIDATE = 4  # numbers that tell of a far point: its square, the two halves of its id, its row
 

@@ -18,9 +18,9 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...points import SHARDS
+from ....points import SHARDS
+from ..rounds import Finished, Method, Round
 from .exact_sums import ExactSums
-from .rounds import Finished, Method, Round
 
 Asking = Generator[Round, NDArray[np.float64], None]
 

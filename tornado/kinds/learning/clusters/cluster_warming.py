@@ -6,15 +6,15 @@ from functools import cache
 
 import numpy as np
 
-from ...points import EvolvingPoints
-from ...records.point_batch import PointBatch
-from ...records.point_schema import Points
+from ....points import EvolvingPoints
+from ....records.point_batch import PointBatch
+from ....records.point_schema import Points
+from ..rounds import run_alone
 from .basins import k_means
 from .cluster_modules import Centroids
 from .cluster_steps import BESIDE_FEATURES, ShardSteps, assign_batch
 from .cluster_work import ClusterWork
 from .lloyd import lloyd
-from .rounds import run_alone
 
 _CLUSTERS = 3
 

@@ -20,9 +20,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...points import SHARDS
+from ....points import SHARDS
+from ..rounds import Method, Round
 from .lloyd import MOST_ROUNDS, Asking, Partition
-from .rounds import Method, Round
 from .seeding import draw, seeds, uniforms
 
 GAIN_OF_SEEDS, GAIN_OF_CENTROIDS = 1e-3, 2e-3

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...points import ShardPoints
-from .linear_model import LinearModel, Vector, features_of, frozen
+from ....points import ShardPoints
+from .linear_objective import LinearObjective, Vector, features_of, frozen
 
 
 class HeldDuals:
@@ -59,7 +59,7 @@ class HeldDuals:
         return fresh, lost
 
     def take_out(
-        self, model: LinearModel, points: ShardPoints, rows: NDArray[np.int32], total: Vector
+        self, model: LinearObjective, points: ShardPoints, rows: NDArray[np.int32], total: Vector
     ) -> None:
         """Subtract what points that went are in a sum, and forget their dual variables.
 

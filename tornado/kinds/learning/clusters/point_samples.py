@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...points import DenseShardPoints, ShardPoints, SparseShardPoints
-from ...records.point_batch import DensePointBatch, SparsePointBatch
+from ....points import DenseShardPoints, ShardPoints, SparseShardPoints
+from ....records.point_batch import DensePointBatch, SparsePointBatch
 from .cluster_modules import fixed
 
 

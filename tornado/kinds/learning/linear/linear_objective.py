@@ -20,13 +20,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidArgument
-from ...kernel_modules import load_module, module_text
-from ...points import DenseShardPoints, ShardPoints, SparseShardPoints
+from ....errors import InvalidArgument
+from ....kernel_modules import load_module, module_text
+from ....points import DenseShardPoints, ShardPoints, SparseShardPoints
+from .. import counter_kernel
+from ..rounds import Round
 from . import (
     ascent_kernel,
     batch_kernel,
-    counter_kernel,
     dense_kernel,
     exponential_kernel,
     hinge_kernel,
@@ -37,7 +38,6 @@ from . import (
     squared_kernel,
 )
 from .pass_kernel import NUMBERS
-from .rounds import Round
 
 Vector = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ _NO_CLASSES: Final = (math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
-class LinearModel:
+class LinearObjective:
     """What is to be minimised; see the module.
 
     Parameters
@@ -155,12 +155,12 @@ class LinearWork:
 
     Parameters
     ----------
-    model : LinearModel
+    model : LinearObjective
     shards : mapping of int to ShardPoints
         Those of the worker, by number.
     """
 
-    def __init__(self, model: LinearModel, shards: Mapping[int, ShardPoints]) -> None:
+    def __init__(self, model: LinearObjective, shards: Mapping[int, ShardPoints]) -> None:
         self.model, self.shards = model, shards
         self._kernel = model.kernel
 

@@ -11,21 +11,21 @@ from typing import ClassVar, Final, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...certificate import NONE, Certificate
-from ...errors import InvalidArgument
-from ...points import EvolvingPoints
-from ...records.point_batch import PointBatch
-from ...records.point_schema import Points
-from ...value_types import Ids, ValueArray
+from ....certificate import NONE, Certificate
+from ....errors import InvalidArgument
+from ....points import EvolvingPoints
+from ....records.point_batch import PointBatch
+from ....records.point_schema import Points
+from ....value_types import Ids, ValueArray
+from ..program import DataShards, LearningProgram, Parameters
+from ..rounds import Finished, Method, Round, Stopped, run_alone
+from ..shard_reading import ShardsAt
 from .classes import CLASSES, LABELS, add_labels, found_classes, width_of_labels
 from .dual_ascent import AscentWork, dual_ascent
 from .held_duals import HeldDuals
 from .linear_block import LinearBlock, LinearShards
-from .linear_model import LinearModel as Objective
+from .linear_objective import LinearObjective
 from .newton import newton
-from .program import DataShards, LearningProgram, Parameters
-from .rounds import Finished, Method, Round, Stopped, run_alone
-from .shard_reading import ShardsAt
 
 MOST_NEWTON_FEATURES: Final = 300
 """Of more features a matrix of second derivatives takes longer than it saves."""
@@ -103,10 +103,10 @@ class LinearModel(LearningProgram):
             return _NO_CLASSES
         return (self.classes[0], self.classes[1]) if self.classes else None
 
-    def objective(self, classes: tuple[float, float], *, features: int | None = None) -> Objective:
+    def objective(self, classes: tuple[float, float], *, features: int | None = None) -> LinearObjective:
         """What is minimised, given the classes; NaN where there are none."""
         sparse = False if features is not None else self.declared.sparse
-        return Objective(
+        return LinearObjective(
             self.loss,
             self.declared.features if features is None else features,
             self.l2,

@@ -18,13 +18,13 @@ from typing import Final
 
 import numpy as np
 
-from ...errors import InvalidArgument
-from ...kernel_modules import load_module, module_text
+from ....errors import InvalidArgument
+from ....kernel_modules import load_module, module_text
+from ..rounds import Finished, Method, Round, Stopped
 from . import quadratic_kernel
 from .linear_gap import Gap, PassTotals, gap_of, gradient_of, is_near
-from .linear_model import LinearModel, Vector, frozen
+from .linear_objective import LinearObjective, Vector, frozen
 from .pass_kernel import TARGET_SQUARES
-from .rounds import Finished, Method, Round, Stopped
 
 _LEAST_SAMPLE: Final = 20_000
 _SAMPLE_A_FEATURE: Final = 200
@@ -38,7 +38,7 @@ _EXACT: Final = 1e-13  # of the objective: less is not seen for roundings
 
 
 def newton(
-    model: LinearModel,
+    model: LinearObjective,
     weights: Vector,
     intercept: float = 0.0,
     *,
@@ -90,7 +90,7 @@ def newton(
 class _Place:
     """A vector and what the pass there has found."""
 
-    def __init__(self, model: LinearModel, vector: Vector, totals: PassTotals) -> None:
+    def __init__(self, model: LinearObjective, vector: Vector, totals: PassTotals) -> None:
         self.vector, self.totals = vector, totals
         self.weights, self.intercept = _parted(model, vector)
         self.gap: Gap = gap_of(totals, self.weights, self.intercept, model)
@@ -103,7 +103,7 @@ _Asked = Generator[Round, Vector, None]
 
 
 class _Descent:
-    def __init__(self, model: LinearModel, tolerance: float, seed: int) -> None:
+    def __init__(self, model: LinearObjective, tolerance: float, seed: int) -> None:
         self.model, self.tolerance, self.seed = model, tolerance, seed
         self.share, self.samples, self.passes = 0.0, 0, 0
         self.curvature: Vector | None = None  # of losses alone
@@ -267,7 +267,7 @@ def _quadratic_module() -> ModuleType:
     return load_module(module_text("coordinate descent on a quadratic model", [quadratic_kernel], {}))
 
 
-def _loss_at_zero(totals: PassTotals, model: LinearModel) -> float:
+def _loss_at_zero(totals: PassTotals, model: LinearObjective) -> float:
     """The objective where the weights and the intercept are 0; infinite where there are no points."""
     if not totals.weight > 0.0:
         return math.inf
@@ -276,12 +276,12 @@ def _loss_at_zero(totals: PassTotals, model: LinearModel) -> float:
     return 0.5 * float(totals.numbers[TARGET_SQUARES]) / totals.weight
 
 
-def _parted(model: LinearModel, vector: Vector) -> tuple[Vector, float]:
+def _parted(model: LinearObjective, vector: Vector) -> tuple[Vector, float]:
     """The weights and the intercept."""
     return (vector[:-1], float(vector[-1])) if model.intercept else (vector, 0.0)
 
 
-def _penalised_step(matrix: Vector, gradient: Vector, weights: Vector, model: LinearModel) -> Vector:
+def _penalised_step(matrix: Vector, gradient: Vector, weights: Vector, model: LinearObjective) -> Vector:
     """The p that minimises ``gradient p + p matrix p / 2 + l1 |w + p|_1``, of which the intercept is eliminated first.
 
     Else features that are constant and the intercept would take a part of each other's way, for thousands of sweeps.

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...points import ShardPoints
+from ....points import ShardPoints
 from .held_duals import HeldDuals
-from .linear_model import Vector, features_of, frozen
+from .linear_objective import Vector, features_of, frozen
 
 BLOCK_ROWS: Final = 64
 _GATHERED_BYTES: Final = 32 << 20

@@ -9,7 +9,7 @@ import math
 import numba as nb
 import numpy as np
 
-from .counter_kernel import random_below
+from ..counter_kernel import random_below
 from .dense_kernel import add_row, dot
 from .logistic_kernel import target, value_and_dual
 

@@ -13,11 +13,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidArgument
-from ...points import ShardPoints
-from ...records.point_batch import DensePointBatch, PointBatch, SparsePointBatch
+from ....errors import InvalidArgument
+from ....points import ShardPoints
+from ....records.point_batch import DensePointBatch, PointBatch, SparsePointBatch
 from . import batch_kernel as names
-from .linear_model import LinearModel, Vector, features_of, frozen
+from .linear_objective import LinearObjective, Vector, features_of, frozen
 
 BATCH_NUMBERS: Final = names.BATCH_NUMBERS
 
@@ -28,7 +28,7 @@ class MiniBatches:
     Answers are added to ``float64[BATCH_NUMBERS + features]``, see `BatchTotals`.
     """
 
-    def __init__(self, model: LinearModel) -> None:
+    def __init__(self, model: LinearObjective) -> None:
         self.model = model
         self._kernel = model.kernel
 
@@ -93,7 +93,7 @@ def _features_of_batch(batch: PointBatch) -> tuple[NDArray[Any], ...]:
     return frozen(starts), frozen(lengths), frozen(batch.indices), frozen(batch.values)
 
 
-def classes_at(scores: Vector, model: LinearModel) -> Vector:
+def classes_at(scores: Vector, model: LinearObjective) -> Vector:
     """The label that each score stands for, float64[n]: of the positive class from 0 on; without classes, the score."""
     negative, positive = model.classes
     return np.where(scores >= 0.0, positive, negative) if model.is_classifier else scores
@@ -143,7 +143,7 @@ class BatchTotals:
         """0 where there are no points."""
         return self.loss / self.weight if self.weight > 0.0 else 0.0
 
-    def gradient(self, weights: Vector, model: LinearModel) -> Vector:
+    def gradient(self, weights: Vector, model: LinearObjective) -> Vector:
         """The gradient of the objective but for l1, float64[features + 1]; 0 by the intercept where the model has none."""
         found = self.slopes / self.weight if self.weight > 0.0 else np.zeros(len(self.slopes))
         found[:-1] += model.l2 * weights
@@ -153,7 +153,7 @@ class BatchTotals:
 
 
 def stepped(
-    model: LinearModel, weights: Vector, intercept: float, gradient: Vector, rates: float | Vector
+    model: LinearObjective, weights: Vector, intercept: float, gradient: Vector, rates: float | Vector
 ) -> tuple[Vector, float]:
     """Go a step down: w and b. With l1 it is a proximal one, so weights become 0 (Duchi and Singer 2009).
 

@@ -9,13 +9,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidArgument
-from ...points import EvolvingPoints, PointDeltas
+from ....errors import InvalidArgument
+from ....points import EvolvingPoints, PointDeltas
+from ..program import Parameters
+from ..rounds import ShardWork
 from .classes import labels_between
 from .held_duals import HeldDuals
 from .linear_gap import penalty_of
-from .linear_model import LinearModel as Objective
-from .linear_model import Vector
+from .linear_objective import LinearObjective, Vector
 from .minibatch import (
     BATCH_NUMBERS,
     Adagrad,
@@ -27,10 +28,8 @@ from .minibatch import (
     StepRule,
     stepped,
 )
-from .program import Parameters
-from .rounds import ShardWork
 
-Objectives = Callable[[tuple[float, float]], Objective]
+Objectives = Callable[[tuple[float, float]], LinearObjective]
 
 _WINDOW: Final = 8  # steps over which the objective is averaged: of one batch it is noisy
 _PATIENCE: Final = 3  # windows without progress
@@ -146,7 +145,7 @@ class LinearBlock:
                 least, greatest = min(self._labels), max(self._labels)
                 self._classes = (least if least != greatest else math.nan, greatest)
 
-    def _judge(self, said: Sequence[Vector], half: int, model: Objective, weights: Vector) -> bool:
+    def _judge(self, said: Sequence[Vector], half: int, model: LinearObjective, weights: Vector) -> bool:
         """Measure the objective at each vector that all workers have answered; return whether it is finite."""
         for one in said:
             known = self._objective.setdefault(int(one[0]), [0.0, 0.0, 0.0])

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...certificate import NONE, Certificate
-from ...errors import InvalidArgument
-from ...points import EvolvingPoints
-from ...records.point_batch import PointBatch
-from ...records.point_schema import Points
-from ...value_types import INT64, Ids, ValueArray
+from ....certificate import NONE, Certificate
+from ....errors import InvalidArgument
+from ....points import EvolvingPoints
+from ....value_types import INT64, Ids, ValueArray
+from ..program import DataShards, LearningProgram, Parameters
+from ..rounds import Finished, Method, Round, Stopped
+from ..shard_reading import ShardsAt
 from .basins import k_means
 from .cluster_block import ANEW, ClusterBlock, ClusterShards
+from .cluster_warming import warm_clusters
 from .cluster_work import ClusterWork
 from .kept_bounds import KeptBounds
-from .program import DataShards, LearningProgram, Parameters
-from .rounds import Finished, Method, Round, Stopped, run_alone
-from .shard_reading import ShardsAt
 
 _MOST_CLUSTERS = 1 << 16
 _OF_DRAWS = 1 << 63
@@ -83,7 +81,7 @@ class KMeans(LearningProgram):
 
     def warm(self) -> None:
         """See `LearningProgram`."""
-        _warm(self.declared.value_type.name, sparse=self.declared.sparse)
+        warm_clusters(self.declared.value_type.name, sparse=self.declared.sparse)
 
     # Branches
 
@@ -139,27 +137,3 @@ class BranchWork:
         clusters = [self._work.assigned(shard) for shard in self._shards]
         ids, values = np.concatenate(found), np.concatenate(clusters).astype(np.int64)
         return ids[values >= 0], values[values >= 0]
-
-
-@cache
-def _warm(value_type: str, *, sparse: bool) -> None:
-    """Go once through all that loops of k-means call, on a few points."""
-    declared = Points(2, sparse=sparse, dtype=value_type)
-    program = KMeans(clusters=2, points=declared)
-    points = EvolvingPoints(declared)
-    features: list[Any] = [{0: 1.0}, {1: 1.0}, {0: 3.0}] if sparse else [[1.0, 0.0], [0.0, 1.0], [3.0, 0.0]]
-    shards, block = program.data_shards(points, 1), program.parameter_block(1)
-    for first in (1, 4, 7):
-        batch = PointBatch.of(declared, ids=[first, first + 1, first + 2], features=features)
-        points.apply(batch, 0, len(batch))
-        shards.hear(points.deltas())
-        block.step([shards.say(block.parameters, first)])
-    points.apply(PointBatch.of(declared, ids=[1], op="-"), 0, 1)
-    shards.hear(points.deltas())
-    lease, version = points.lease()
-    for begin in (program.begin(), block.parameters):
-        work = program.work(points, version, shards)
-        run_alone(program.method(begin, 1), work)
-        shards.take(work)
-    block.step([shards.say(block.parameters, 9)])
-    points.release(lease)

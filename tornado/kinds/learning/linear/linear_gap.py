@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from . import pass_kernel as names
-from .linear_model import LinearModel, Vector
+from .linear_objective import LinearObjective, Vector
 
 _ROUNDING: Final = 2.0**-53
 _NEGLIGIBLE: Final = 1e-12
@@ -53,7 +53,7 @@ class PassTotals:
     sums: Vector
 
     @classmethod
-    def of(cls, totals: Vector, model: LinearModel) -> PassTotals:
+    def of(cls, totals: Vector, model: LinearObjective) -> PassTotals:
         """The totals of a round ``pass``."""
         return cls(totals[: names.NUMBERS], totals[names.NUMBERS :].reshape(model.sides, model.features))
 
@@ -99,17 +99,17 @@ def is_near(gap: Gap, totals: PassTotals, tolerance: float) -> bool:
     return gap.bound <= _NEGLIGIBLE * float(totals.numbers[names.TARGET_SQUARES]) / totals.weight
 
 
-def objective_of(totals: PassTotals, vector: Vector, model: LinearModel) -> float:
+def objective_of(totals: PassTotals, vector: Vector, model: LinearObjective) -> float:
     """P(w, b)."""
     return totals.loss / totals.weight + penalty_of(vector, model)
 
 
-def penalty_of(vector: Vector, model: LinearModel) -> float:
+def penalty_of(vector: Vector, model: LinearObjective) -> float:
     """h(w)."""
     return model.l2 / 2 * float(vector @ vector) + model.l1 * float(np.abs(vector).sum())
 
 
-def gradient_of(totals: PassTotals, vector: Vector, model: LinearModel) -> Vector:
+def gradient_of(totals: PassTotals, vector: Vector, model: LinearObjective) -> Vector:
     """The gradient of the objective without l1 by w and, where there is an intercept, by b; of totals without given duals."""
     with np.errstate(all="ignore"):
         by_vector = model.l2 * vector - totals.sums.sum(0) / totals.weight
@@ -117,7 +117,7 @@ def gradient_of(totals: PassTotals, vector: Vector, model: LinearModel) -> Vecto
         return np.append(by_vector, (minus - plus) / totals.weight) if model.intercept else by_vector
 
 
-def gap_of(totals: PassTotals, vector: Vector, intercept: float, model: LinearModel) -> Gap:
+def gap_of(totals: PassTotals, vector: Vector, intercept: float, model: LinearObjective) -> Gap:
     """How far the objective is above its optimum at most.
 
     Parameters
@@ -133,7 +133,7 @@ def gap_of(totals: PassTotals, vector: Vector, intercept: float, model: LinearMo
         return _gap_of(totals, vector, intercept, model)
 
 
-def _gap_of(totals: PassTotals, vector: Vector, intercept: float, model: LinearModel) -> Gap:
+def _gap_of(totals: PassTotals, vector: Vector, intercept: float, model: LinearObjective) -> Gap:
     if totals.rows == 0 or not totals.weight > 0.0:
         return Gap(0.0, 0.0, 0.0)
     primal = objective_of(totals, vector, model)
@@ -153,7 +153,7 @@ class _Certificate:
     """The bound of `gap_of`, step by step."""
 
     def __init__(
-        self, totals: PassTotals, vector: Vector, intercept: float, model: LinearModel, primal: float
+        self, totals: PassTotals, vector: Vector, intercept: float, model: LinearObjective, primal: float
     ) -> None:
         self.totals, self.vector, self.intercept, self.model, self.primal = (
             totals, vector, intercept, model, primal,

@@ -1,0 +1,1 @@
+"""k-means: steps of a main loop, and Lloyd's iterations from basin to basin."""

@@ -1,0 +1,1 @@
+"""Linear models: a loss, penalties, and the methods that find their optimum."""
