@@ -2,8 +2,8 @@
 
 The rules: of centroids equally far the least has the point. A cluster without weight gets the point that is farthest from its own centroid,
 of equally far ones the one of the least id. Several such clusters get as many farthest points, each where no other one of them is, in
-their order; one for which none is left waits for the next pass. Where no
-point is away from its centroid, a cluster without weight stays where it is.
+their order; one for which none is left waits for the next pass. Where no point is away from its centroid, a cluster without weight stays
+where it is.
 
 It ends where means are the centroids that they were made of, bit for bit: then no assignment changes any more. The result is a function
 of the points and the first centroids: not of workers, nor of bounds that were kept (`kept_bounds`).
