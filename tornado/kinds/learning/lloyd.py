@@ -103,8 +103,8 @@ class Partition:
                 return
             self.centroids = means
 
-    def approach(self, most_rounds: int, *, wanted: float = -np.inf) -> Asking:
-        """Likewise until little changes, or until it is not to be expected that `wanted` will be explained (`explained`).
+    def approach(self, most_rounds: int, *, little: float = LITTLE, wanted: float = -np.inf) -> Asking:
+        """Likewise until a pass explains but a little share more, or until it is not to be expected that `wanted` will be explained (`explained`).
 
         For that each pass would have to bring `HOPE` times what the last one brought.
         """
@@ -113,7 +113,7 @@ class Partition:
             means = yield from self._assign()
             gain, before = self.explained - before, self.explained
             is_in_vain = gain >= 0.0 and wanted - before > HOPE * gain * left
-            if self.is_settled or left == 0 or is_in_vain or 0.0 <= gain < LITTLE * before:
+            if self.is_settled or left == 0 or is_in_vain or 0.0 <= gain < little * before:
                 return
             self.centroids = means
 
