@@ -162,8 +162,9 @@ def test_the_answer_of_a_branch_is_taken_over(points, with_bounds):
     loop = Loop(points, features[:4])
     loop.take(batch_of(points, range(600), features[:600], weights[:600]))
     kept = KeptBounds()
-    _, version = loop.stream.lease()
+    lease, version = loop.stream.lease()
     answer = run_alone(lloyd(loop.clusters.centroids), ClusterWork(loop.stream.read(version), kept))
+    loop.stream.release(lease)  # so that rows are used again
     loop.take(PointBatch.kind_of(points).removals(np.arange(100)))
     loop.take(batch_of(points, range(550, 850), features[600:], weights[600:]))
     loop.clusters.start_anew(answer.parameters["centroids"])

@@ -105,6 +105,19 @@ def test_without_moves_it_is_lloyds_from_where_it_begins():
     same(found, basins.replace(expected, findings={**expected.findings, "moves": 0.0}))
 
 
+def test_with_a_tolerance_it_ends_sooner_and_says_that_it_has_not_converged():
+    points, features = Points(3), np.random.default_rng(1).random((2000, 3))
+    works = works_of(streams_of(points, 1, [batch_of(points, range(2000), features)]))
+    exact, _ = run(k_means(12, 3, seed=0, centroids=features[:12], most_moves=0), works)
+    found, _ = run(k_means(12, 3, seed=0, centroids=features[:12], most_moves=0, tolerance=1e-4), works)
+    assert exact.is_converged and not found.is_converged
+    assert found.findings["rounds"] < exact.findings["rounds"]
+    assert found.findings["moved"] > 0.0
+    squares = squares_of(points, features, found.parameters["centroids"])
+    assert found.findings["inertia"] == pytest.approx(squares.min(1).sum())
+    assert found.findings["inertia"] < 1.02 * exact.findings["inertia"]
+
+
 @layouts
 @pytest.mark.parametrize("sample", [256, 1 << 14])
 def test_a_bad_basin_is_left(points, sample, monkeypatch):

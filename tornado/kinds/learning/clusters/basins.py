@@ -47,6 +47,7 @@ def k_means(
     centroids: NDArray[np.float64] | None = None,
     most_rounds: int = MOST_ROUNDS,
     most_moves: int = MOST_MOVES,
+    tolerance: float = 0.0,
 ) -> Method:
     """Find clusters.
 
@@ -64,6 +65,9 @@ def k_means(
         Of Lloyd's iterations over all points.
     most_moves
         0: the basin that is at hand will do.
+    tolerance
+        Above 0: it ends where a pass explains less than this share more than the one before (`ExactSums.explained`), which is not
+        converged unless no assignment changes. Points that are in no clusters may take hundreds of passes beyond.
 
     Returns
     -------
@@ -90,7 +94,10 @@ def k_means(
         moves = search.moves
         if centroids is None or moves:
             whole.centroids = search.partition.centroids
-    yield from whole.settle(most_rounds)
+    if tolerance > 0.0:
+        yield from whole.approach(most_rounds, little=tolerance)
+    else:
+        yield from whole.settle(most_rounds)
     yield from whole.weigh()
     finished = whole.finished()
     return replace(finished, findings={**finished.findings, "moves": float(moves)})

@@ -118,6 +118,23 @@ def find_greatest(points, rows, weights, greatest):
         greatest[greatest.size - 1] = max(greatest[greatest.size - 1], weights[row])
 
 
+@nb.njit(cache=True)
+def find_unsure(rows, which, upper, lower, drift, fall, halves, wider, blur, reach, unsure):
+    """Write the rows that may have to change, int32[n]; returns how many they are.
+
+    Without branches, and before any of them is looked at: so nothing waits for their features.
+    """
+    count = 0
+    for position in range(rows.size):
+        row = rows[position]
+        old = np.int64(which[row])
+        near = np.float64(upper[row]) + drift[old]
+        bound = max(np.float64(lower[row]) - fall[old], halves[old])
+        unsure[count] = row
+        count += 0 if is_surely_nearest(near, bound, wider, blur, reach) else 1
+    return count
+
+
 @nb.njit(cache=True, nogil=True)
 def assign(
     points, rows, born, weights, centroids, across, norms, drift, fall, halves, wider, blur, reach, units, fine, is_first, met,
@@ -158,8 +175,12 @@ def assign(
     kept = 1.0 - is_first
     squares = np.empty(norms.size)
     changed = 0
-    for position in range(rows.size):
-        row = rows[position]
+    unsure = np.empty(0 if is_first != 0 else rows.size, np.int32)
+    visited = rows.size
+    if is_first == 0:
+        visited = find_unsure(rows, which, upper, lower, drift, fall, halves, wider, blur, reach, unsure)
+    for position in range(visited):
+        row = rows[position] if is_first != 0 else unsure[position]
         old = np.int64(which[row])
         if is_first != 0:
             birth = abs(born[row])
@@ -170,10 +191,7 @@ def assign(
             near, far = np.float64(upper[row]) + drift[old], np.float64(lower[row]) - fall[old]
             bound = max(far, halves[old])
             is_sure = is_surely_nearest(near, bound, wider, blur, reach)
-            if is_first == 0:
-                if is_sure:
-                    continue
-            else:
+            if is_first != 0:
                 lower[row] = below(far, 0.0)
             if not is_sure and clusters > 2:
                 length = length_of(points, row) + reach

@@ -2,8 +2,8 @@
 
 The rules: of centroids equally far the least has the point. A cluster without weight gets the point that is farthest from its own centroid,
 of equally far ones the one of the least id. Several such clusters get as many farthest points, each where no other one of them is, in
-their order; one for which none is left waits for the next pass. Where no
-point is away from its centroid, a cluster without weight stays where it is.
+their order; one for which none is left waits for the next pass. Where no point is away from its centroid, a cluster without weight stays
+where it is.
 
 It ends where means are the centroids that they were made of, bit for bit: then no assignment changes any more. The result is a function
 of the points and the first centroids: not of workers, nor of bounds that were kept (`kept_bounds`).
@@ -103,8 +103,8 @@ class Partition:
                 return
             self.centroids = means
 
-    def approach(self, most_rounds: int, *, wanted: float = -np.inf) -> Asking:
-        """Likewise until little changes, or until it is not to be expected that `wanted` will be explained (`explained`).
+    def approach(self, most_rounds: int, *, little: float = LITTLE, wanted: float = -np.inf) -> Asking:
+        """Likewise until a pass explains but a little share more, or until it is not to be expected that `wanted` will be explained (`explained`).
 
         For that each pass would have to bring `HOPE` times what the last one brought.
         """
@@ -113,7 +113,7 @@ class Partition:
             means = yield from self._assign()
             gain, before = self.explained - before, self.explained
             is_in_vain = gain >= 0.0 and wanted - before > HOPE * gain * left
-            if self.is_settled or left == 0 or is_in_vain or 0.0 <= gain < LITTLE * before:
+            if self.is_settled or left == 0 or is_in_vain or 0.0 <= gain < little * before:
                 return
             self.centroids = means
 

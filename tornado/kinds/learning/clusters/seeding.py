@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ....points import SHARDS
 from ..rounds import Finished, Method, Round
 
-Points = Generator[Round, NDArray[np.float64], NDArray[np.float64]]
+Drawing = Generator[Round, NDArray[np.float64], NDArray[np.float64]]
 
 _KEEP, _APPROACH, _BEGIN = 0.0, 1.0, 2.0  # before a draw: what is done about distances
 
@@ -42,7 +42,7 @@ def plus_plus(clusters: int, width: int, *, seed: int) -> Method:
     return Finished({"centroids": (yield from seeds(clusters, width, seed=seed))})
 
 
-def seeds(clusters: int, width: int, *, seed: int, of: str = "") -> Points:
+def seeds(clusters: int, width: int, *, seed: int, of: str = "") -> Drawing:
     """Ask as `plus_plus` does; returns the centroids, float64[k, d]. `of` comes before each task."""
     centroids = np.zeros((clusters, width))
     masses = yield Round(f"{of}masses")
@@ -83,7 +83,7 @@ def draw(
     of: str = "",
     before: float = _KEEP,
     nearer: NDArray[np.float64] | None = None,
-) -> Points:
+) -> Drawing:
     """Draw points by their weight times what they are away from centroids.
 
     Parameters
