@@ -55,6 +55,8 @@ class AscentWork(LinearWork):
     ``settle``
         Means take the place of the dual variables: nothing, [1].
 
+    All shards of the worker are asked in a round, by one and the same `Round` object: a pass is shared out among these calls.
+
     Parameters
     ----------
     held : mapping of int to HeldDuals
