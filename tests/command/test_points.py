@@ -4,7 +4,10 @@ import csv
 import gzip
 import io
 import json
+import subprocess
+import sys
 
+import httpx
 import numpy as np
 import pytest
 
@@ -145,3 +148,36 @@ def test_two_files_of_one_name_are_told_apart_or_refused(tornado, folder):
     ]
     done = tornado("run", *words, "--output", "{loop}.out.csv")
     assert (done.code, "two sources are called points.csv" in done.err) == (2, True)
+
+
+def test_a_service_of_files_of_points_answers_and_takes_more(folder, environment):
+    words = ["run", "logistic_regression", "--points", "points.csv", "--label", "bought", "--l2", "0.01"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tornado", *words, "--workers", "2", "--json", "--http", "127.0.0.1:0"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        cwd=folder,
+        env=environment,
+    )
+    try:
+        events = map(json.loads, process.stderr)
+        url = next(event["url"] for event in events if event["event"] == "ready")
+        next(event for event in events if event["event"] == "input-ended")
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+            features, labels = points()
+            question = {"loop": "logistic_regression"}
+            first = client.post("/v1/queries?wait_s=30", json=question).json()
+            assert first["snapshot"]["offsets"] == {"points.csv": COUNT}
+            more = {"id": COUNT, "label": 0, "features": [30.0, 0.0]}
+            pushed = client.post("/v1/loops/logistic_regression/points", json=more).json()
+            assert pushed == {"accepted": 1, "rejected": 0, "offsets": {"http": 1}}
+            answer = client.post("/v1/queries?wait_s=30", json=question).json()
+            assert answer["snapshot"]["offsets"] == {"http": 1, "points.csv": COUNT}
+            found = {one["vertex"]: one["value"] for one in answer["result"]["values"]}
+            features, labels = np.vstack([features, [30.0, 0.0]]), np.append(labels, 0.0)
+            assert found == pytest.approx(optimum(features, labels, l2=0.01), abs=1e-3)
+            assert found[0] < first["result"]["values"][1]["value"]
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
