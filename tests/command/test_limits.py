@@ -76,12 +76,15 @@ def job(tmp_path):
             recognise=lambda *_: None,
             is_gone_on_from=False,
             interner=None,
+            points=None,
             quarantine=Quarantine(None),
             server=None,
             served=SimpleNamespace(intake=loop, watch_sources=lambda *_: None),
         )
         options = {
-            **dict.fromkeys(["vertices", "points", "columns", "workers", "store", "stream", "quarantine"]),
+            **dict.fromkeys(
+                ["vertices", "points", "label", "id", "columns", "workers", "store", "stream", "quarantine"]
+            ),
             **dict.fromkeys(["kafka", "topic", "value_format", "when_deleted", "kafka_config", "pipeline"]),
             "pipeline_arguments": (),
             **dict.fromkeys(["dedup_key", "dedup_window", "group", "ingesters"]),

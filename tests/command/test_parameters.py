@@ -129,7 +129,9 @@ def test_a_field_without_a_spelling_is_refused_only_where_it_is_needed():
 _OPTIONS = {
     "edges": (),
     "vertices": None,
-    "points": None,
+    "points": (),
+    "label": None,
+    "id": None,
     "kafka": None,
     "topic": None,
     "value_format": None,
@@ -169,7 +171,6 @@ _OPTIONS = {
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"points": "a.csv"}, "--points"),
         ({"store": "postgresql://host/db"}, "postgresql"),
     ],
 )
@@ -182,7 +183,12 @@ def test_the_changelog_says_of_nothing_that_works_that_it_is_refused():
     changelog = (Path(__file__).resolve().parents[2] / "CHANGELOG.md").read_text(encoding="utf-8")
     (entry,) = [one for one in changelog.split("\n- ") if "refused with" in one and "not-supported" in one]
     refused = entry.partition(" refused with")[0]
-    assert re.findall(r"`([^`]+)`", refused) == ["--points", "--store postgresql:"]
+    assert re.findall(r"`([^`]+)`", refused) == [
+        "--store postgresql:",
+        "--points",
+        "--store",
+        "--checkpoint-every",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -191,6 +197,10 @@ def test_the_changelog_says_of_nothing_that_works_that_it_is_refused():
         ({"http": None}, "no input"),
         ({"vertices": ("no.txt",)}, "--vertices no.txt: there is no such file"),
         ({"vertices": ("-", "-")}, "--vertices - is given twice"),
+        ({"points": ("no.csv",)}, "--points no.csv: there is no such file"),
+        ({"points": ("-",)}, "--points - names standard input"),
+        ({"label": "y"}, "--label y names a column of files of points, and there are none"),
+        ({"id": "x"}, "--id x names a column of files of points, and there are none"),
         ({"kafka": "broker:9092"}, "--kafka is given without --topic"),
         ({"topic": "edges"}, "--topic is given without --kafka"),
         ({"kafka": "broker", "topic": "edges"}, "'broker' is not HOST:PORT"),

@@ -13,8 +13,10 @@ from tornado.clock import ManualClock
 from tornado.errors import InvalidArgument, QueueFull
 from tornado.ingest.ingester import Ingester, IngesterState
 from tornado.ingest.layout import TextFormat
+from tornado.ingest.point_source import PointFile
 from tornado.ingest.quarantine import Quarantine
 from tornado.ingest.source import FileSource, StandardInputSource
+from tornado.records.point_schema import Points
 
 
 class RecordingLoop:
@@ -101,6 +103,32 @@ def test_everything_is_admitted_in_order_or_quarantined_with_its_line(path, tmp_
         "reason": "weight is negative",
     }
     assert quarantine.count("edges.csv") == 12
+
+
+class PointLoop(RecordingLoop):
+    """Keeps the ids and labels of points."""
+
+    def admit(self, batch, source, offset, timeout_s=None, *, checked=()):
+        self.edges += zip(batch.id.tolist(), batch.label.tolist(), strict=True)
+        self._offsets[source] = offset
+
+
+def test_points_are_pumped_as_edges_are_and_reading_goes_on_behind_what_the_loop_has(tmp_path):
+    path, points = tmp_path / "points.csv", Points(features=1)
+    path.write_text(
+        "id,x,label\n" + "".join(f"{index},{'a' if index == 13 else 1},{index % 3}\n" for index in range(40))
+    )
+    loop, quarantine = PointLoop(offsets={"points.csv": 10}), Quarantine(tmp_path / "quarantine.jsonl")
+    source = PointFile(path, points, max_records=7)
+    ingester = run(loop, source, quarantine, check=lambda batch: (batch.label == 2, "a label is 0 or 1"))
+    assert loop.edges == [(index, index % 3) for index in range(10, 40) if index % 3 != 2 and index != 13]
+    assert loop.offsets() == {"points.csv": 40}
+    statistics = ingester.statistics()
+    assert (statistics.state, statistics.records, statistics.edges) == (IngesterState.FINISHED, 30, 19)
+    entries = [json.loads(line) for line in quarantine.path.read_text().splitlines()]
+    assert [entry["position"] for entry in entries] == [
+        index + 2 for index in range(10, 40) if index % 3 == 2 or index == 13
+    ]
 
 
 def test_the_offset_moves_where_every_record_was_rejected(tmp_path):

@@ -206,6 +206,8 @@ class Adoption:
 
 
 class MainLoop:
+    points = None
+
     def __init__(self, master, name, program, delay_bound):
         self.master = master
         self.name = self.stream_name = name
@@ -398,7 +400,17 @@ class Master:
         self.values_of = Values
         self._threads = []
 
-    def start(self, program, name=None, delay_bound=64, *, beside=(), new_stream=None, is_undirected=False):
+    def start(
+        self,
+        program,
+        name=None,
+        delay_bound=64,
+        *,
+        beside=(),
+        new_stream=None,
+        is_undirected=False,
+        points=None,
+    ):
         assert not beside
         assert not is_undirected
         name = name or type(program).__name__.lower()
@@ -406,6 +418,7 @@ class Master:
             raise InvalidArgument(f"a loop is called {name!r} already")
         loop = MainLoop(self, name, program, delay_bound)
         loop.stream_name = new_stream or name
+        loop.points = points
         self.loops[name] = loop
         return loop
 

@@ -233,6 +233,7 @@ def test_the_openapi_document_describes_every_path_and_the_query_body(client):
         "/v1/loops/{name}",
         "/v1/loops/{name}/edges",
         "/v1/loops/{name}/vertices",
+        "/v1/loops/{name}/points",
         "/healthz",
         "/readyz",
         "/metrics",
@@ -253,7 +254,20 @@ def test_the_openapi_document_describes_every_path_and_the_query_body(client):
     certificate = document["components"]["schemas"]["CertificateBody"]["properties"]
     assert certificate["kind"]["enum"] == ["exact", "bound", "gap", "stationary", "none"]
     assert certificate.keys() == {
-        *("kind", "norm", "bound", "primal", "dual", "side", "order", "ties", "reason", "checked", "check")
+        *(
+            "kind",
+            "norm",
+            "bound",
+            "primal",
+            "dual",
+            "inertia",
+            "side",
+            "order",
+            "ties",
+            "reason",
+            "checked",
+            "check",
+        )
     }
 
 

@@ -18,7 +18,7 @@ from ..errors import InvalidArgument, StoreLocked
 from ..ingest.interner import Interner
 from ..ingest.known_files import KnownFiles
 from ..ingest.quarantine import Quarantine
-from ..ingest.source import FileSource, Source
+from ..ingest.source import RecordFile, Source
 from ..ingest.source_names import SourceKind, check_file_name, kind_of
 from ..loop_views import MainLoopView
 from ..loops.kind import kind_of_program
@@ -29,6 +29,7 @@ from ..query.ids import StringIds
 from ..query.served_stream import ServedStream
 from ..query.service import QueryService
 from ..query.session import session_on
+from ..records.point_schema import Points
 from ..storage import VersionedStore, open_store
 from .plan import Address, LoopBeside, default_quarantine, default_stores
 
@@ -75,6 +76,8 @@ class Placement:
         Whether the loops take over what each converged branch with their own parameters has found.
     check_times : bool
         Whether what is pushed is rejected where its time is none.
+    points : Points or None
+        What the points of the stream are; None: it has none.
     """
 
     loop: str
@@ -93,6 +96,7 @@ class Placement:
     adopts: bool = False
     check_times: bool = False
     stream: str | None = None
+    points: Points | None = None
 
     @property
     def stream_name(self) -> str:
@@ -193,6 +197,7 @@ class Deployment:
             beside=[NewLoop(other.program, other.name, other.delay_bound) for other in self._beside],
             new_stream=placement.stream_name,
             files_first=placement.files_first,
+            schema=placement.points,
         )
         self.loop = self._handle.loop
         self.served = self.service.served(self.loop)
@@ -245,8 +250,15 @@ class Deployment:
             for name, offset in offsets.items()
             if offset and kind_of(name) is SourceKind.FILE and all(name != source.name for source in sources)
         }
+        names = [source.name for source in sources]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidArgument(
+                    f"two sources are called {name}, one of edges and one of points",
+                    hint="Give one of the files another name; a symbolic link will do.",
+                )
         for source in sources:
-            if not isinstance(source, FileSource):
+            if not isinstance(source, RecordFile):
                 continue
             check_file_name(source.name)
             if source.name not in offsets:
@@ -262,6 +274,11 @@ class Deployment:
     def checkpoint(self) -> int:
         """Write a snapshot of the loop, with what it counts on, and return its version."""
         return self._handle.checkpoint()
+
+    @property
+    def points(self) -> Points | None:
+        """What the points of its stream are; None: it has none."""
+        return self.loop.stream.points
 
     @property
     def interner(self) -> Interner | None:

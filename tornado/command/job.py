@@ -22,7 +22,7 @@ from ..certificate import has_no_answer
 from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError, WorkerLost
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.layout import TextFormat
-from ..ingest.source import open_sources
+from ..ingest.source import Source, open_sources
 from ..loop_views import MainLoopView, ValuesView
 from ..loops.vertex_program import VertexProgram
 from ..query.formats import snapshot_dict
@@ -35,6 +35,7 @@ from .interruption import Interruption
 from .output import result_table, write_result
 from .pipeline import PipelineProcess, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
+from .point_input import fitted, open_points, schema_of
 from .presentation import ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter, show_compiling
 
@@ -66,8 +67,10 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
     TornadoError
         What made the run fail.
     """
+    programs = [program, *(other.program for other in beside)]
+    plan = fitted(plan, programs)
     if plan.check:
-        for one in (program, *(other.program for other in beside)):
+        for one in programs:
             require_checker(one)
     as_json = plan.as_json or not sys.stderr.isatty()
     placement = Placement(
@@ -81,12 +84,13 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         address=plan.address,
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
-        files_first=bool(plan.edges or plan.vertices),
+        files_first=plan.has_files,
         adopts=plan.adopts,
         engine=plan.engine,
         spark_master=plan.spark_master,
         undirected=plan.undirected,
         check_times=plan.check_times,
+        points=schema_of(plan, programs),
     )
     with (
         Interruption() as interruption,
@@ -113,10 +117,13 @@ class _Job:
         self._interruption = interruption
         self._as_json = as_json
         text_format = TextFormat(columns=plan.columns, undirected=plan.undirected, times=plan.check_times)
-        sources = open_sources(
-            plan.edges, vertices=plan.vertices, text_format=text_format, interner=deployment.interner
-        )
+        sources: list[Source] = [
+            *open_sources(
+                plan.edges, vertices=plan.vertices, text_format=text_format, interner=deployment.interner
+            )
+        ]
         try:
+            sources += open_points(plan, deployment.points, deployment.interner)
             deployment.recognise(sources, None if plan.kafka is None else plan.kafka.topic)
         except BaseException:
             for source in sources:
@@ -396,8 +403,7 @@ class _Job:
 
     def _report_input(self) -> None:
         rejected = self._feed.rejected()
-        has_files = self._plan.edges or self._plan.vertices
-        if not has_files and (self._plan.kafka is None or self._plan.is_endless):
+        if not self._plan.has_files and (self._plan.kafka is None or self._plan.is_endless):
             return
         where = self._deployment.quarantine.path
         say_note(

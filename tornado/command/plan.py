@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..loops.vertex_program import VertexProgram
 
 STANDARD_INPUT = "-"
+MEMORY = "memory:"
 _LMDB = "lmdb://"
 _STORES_TO_TRY = 32
 # What says something only about a topic.
@@ -124,6 +125,10 @@ class RunPlan:
         Files in the order given; `-` is standard input.
     vertices : tuple of str
         Files of vertices, which are read before them.
+    points : tuple of str
+        Files of points in the order given, which are read after those.
+    label_column, id_column : str or None
+        Which columns of these have labels and ids; None: those that are called so, if any.
     columns : tuple of str or None
         Names of the columns; None detects them.
     kafka : KafkaSettings or None
@@ -158,6 +163,9 @@ class RunPlan:
     stream: str
     edges: tuple[str, ...]
     vertices: tuple[str, ...]
+    points: tuple[str, ...]
+    label_column: str | None
+    id_column: str | None
     columns: tuple[str, ...] | None
     check_times: bool
     undirected: bool
@@ -204,16 +212,18 @@ class RunPlan:
         """
         _refuse_unsupported(options)
         edges, vertices = tuple(options["edges"]), tuple(options["vertices"] or ())
+        points = _points(options)
+        files = (*edges, *vertices, *points)
         address = None if options["http"] is None else Address.parse(options["http"])
         output = options["output"]
         kafka = _kafka(options)
         pipeline = _pipeline(options)
         if pipeline is not None and address is None:
             address = Address(DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT)
-        if not (edges or vertices) and kafka is None and address is None:
+        if not files and kafka is None and address is None:
             raise InvalidArgument(
                 "there is no input and nobody to ask",
-                hint="Name files with --edges, a topic with --kafka and --topic or a --pipeline, or serve with --http, or both.",
+                hint="Name files with --edges or --points, a topic with --kafka and --topic or a --pipeline, or serve with --http, or both.",
             )
         if output is not None and pipeline is not None:
             raise InvalidArgument(
@@ -225,10 +235,10 @@ class RunPlan:
                 "--output is written when the input ends, and a topic does not end",
                 hint="With --until-end the topic is read to the end that it has when reading begins.",
             )
-        if not (edges or vertices) and kafka is None and output is not None:
+        if not files and kafka is None and output is not None:
             raise InvalidArgument(
                 "--output is written when the input ends, and there is no input",
-                hint="Name files with --edges.",
+                hint="Name files with --edges or --points.",
             )
         if output is not None and several and LOOP_IN_OUTPUT not in output:
             raise InvalidArgument(
@@ -250,6 +260,9 @@ class RunPlan:
             stream=options["stream"] or loop,
             edges=_checked_files("--edges", edges),
             vertices=_checked_files("--vertices", vertices),
+            points=_checked_files("--points", points),
+            label_column=options["label"],
+            id_column=options["id"],
             columns=_file_columns(options),
             check_times=options["check_times"],
             undirected=options["undirected"],
@@ -274,6 +287,11 @@ class RunPlan:
             checkpoint_every_s=_checked_checkpoints(options["checkpoint_every"], options["store"]),
             keep_snapshots=options["keep_snapshots"],
         )
+
+    @property
+    def has_files(self) -> bool:
+        """Whether files are read."""
+        return bool(self.edges or self.vertices or self.points)
 
     @property
     def is_endless(self) -> bool:
@@ -356,13 +374,27 @@ def _checked_master(master: str | None, engine: str) -> str | None:
 
 
 def _refuse_unsupported(options: Mapping[str, Any]) -> None:
-    if options["points"] is not None:
-        raise NotSupported("--points: no program of this version reads points")
     store = options["store"]
     if store is not None and store.startswith("postgresql:"):
         raise NotSupported(
             "--store postgresql: is not supported in this version", hint="Use lmdb:///DIR or memory:."
         )
+
+
+def _points(options: Mapping[str, Any]) -> tuple[str, ...]:
+    points = tuple(options["points"] or ())
+    if STANDARD_INPUT in points:
+        raise InvalidArgument(
+            "--points - names standard input, and what points are must be found out before they are read",
+            hint="Name a file.",
+        )
+    for option in ("label", "id"):
+        if options[option] is not None and not points:
+            raise InvalidArgument(
+                f"--{option} {options[option]} names a column of files of points, and there are none",
+                hint="Name them with --points.",
+            )
+    return points
 
 
 def _check_format(options: Mapping[str, Any]) -> None:

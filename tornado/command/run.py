@@ -48,7 +48,21 @@ class RunCommand(ProgramCommand):
     metavar="PATH",
     help="A file of vertices that need have no edge, one id a line, read before the edges. Repeat it for several.",
 )
-@click.option("--points", metavar="PATH", help="A file of points (no program of this version reads one).")
+@click.option(
+    "--points",
+    multiple=True,
+    metavar="PATH",
+    help="A file of points for programs that learn: CSV with a header, .libsvm, .svm, .arrow or .parquet, plain or .gz. "
+    "Repeat it for several; the first one says what points are.",
+)
+@click.option(
+    "--label",
+    metavar="NAME",
+    help="The column of --points with the labels. Default: label, where there is one.",
+)
+@click.option(
+    "--id", metavar="NAME", help="The column of --points with the ids. Default: id, where there is one."
+)
 @click.option(
     "--kafka",
     metavar="HOST:PORT[,…]",
@@ -211,7 +225,7 @@ class RunCommand(ProgramCommand):
 @json_option
 @click.pass_context
 def run_command(ctx: click.Context, /, **options: Any) -> int:
-    """Run the program APP on a stream of edges.
+    """Run the program APP on a stream of edges, or of points.
 
     APP is a name from apps/ (sssp, …) or path/to/file.py:ClassName. The fields of its class are options as well:
     `tornado run APP --help` lists them. Further programs that read the same stream follow behind `--and`, each as a loop with

@@ -22,8 +22,8 @@ from typing import Final, Protocol
 from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import InvalidArgument, QueueFull
 from ..records.checked import Check, Checked, CheckedBy
-from ..records.edge_batch import EdgeBatch
-from .parsed import ParsedBatch
+from ..records.record_batch import RecordBatch
+from .parsed import ParsedRecords
 from .quarantine import Quarantine
 from .source import Source
 
@@ -36,7 +36,7 @@ class Admitting(Protocol):
 
     def admit(
         self,
-        batch: EdgeBatch,
+        batch: RecordBatch,
         source: str,
         offset: int,
         timeout_s: float | None = None,
@@ -83,7 +83,7 @@ class IngesterStatistics:
     repeated : int
         Accepted records that repeat another by their key, and so were left out.
     edges : int
-        Edges admitted in this run (two a record where they are undirected).
+        Edges admitted in this run (two a record where they are undirected), or points.
     offset : int
         Where the source stands, records of earlier runs included.
     rows_per_s : float
@@ -111,7 +111,7 @@ class IngesterStatistics:
 
 
 class Ingester:
-    """Pumps a source into a loop.
+    """Pumps a source, of records of any kind, into a loop.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Ingester:
         self._check = check
         self._clock = clock
         # None is the end; an exception is how the source ended instead.
-        self._parsed: queue.Queue[ParsedBatch | Exception | None] = queue.Queue(read_ahead)
+        self._parsed: queue.Queue[ParsedRecords[RecordBatch] | Exception | None] = queue.Queue(read_ahead)
         self._stop = threading.Event()
         self._ended = threading.Event()
         self._lock = threading.Lock()
@@ -230,7 +230,7 @@ class Ingester:
             last = error
         self._hand_over(last)
 
-    def _hand_over(self, item: ParsedBatch | Exception | None) -> bool:
+    def _hand_over(self, item: ParsedRecords[RecordBatch] | Exception | None) -> bool:
         while not self._stop.is_set():
             try:
                 self._parsed.put(item, timeout=_POLL_S)
@@ -258,7 +258,7 @@ class Ingester:
             return
         self._end(IngesterState.STOPPED)
 
-    def _take(self, parsed: ParsedBatch) -> None:
+    def _take(self, parsed: ParsedRecords[RecordBatch]) -> None:
         offset, written = self._offset + parsed.records, set[int]()
         parsed, checked = self._checked(parsed)
         while True:
@@ -286,14 +286,14 @@ class Ingester:
             self._recent.append((self._clock.monotonic(), parsed.records))
             self._forget_old()
 
-    def _checked(self, parsed: ParsedBatch) -> tuple[ParsedBatch, CheckedBy]:
+    def _checked(self, parsed: ParsedRecords[RecordBatch]) -> tuple[ParsedRecords[RecordBatch], CheckedBy]:
         """Without the records that a program cannot take, and who has looked."""
         if self._check is None or not len(parsed.batch):
             return parsed, ()
         found = Checked(*self._check(parsed.batch))
         return parsed.without(found.refused, found.reason), found.by
 
-    def _admit(self, batch: EdgeBatch, offset: int, checked: CheckedBy) -> bool:
+    def _admit(self, batch: RecordBatch, offset: int, checked: CheckedBy) -> bool:
         """Admit, however long the loop takes; False if stopped while waiting."""
         while True:
             try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from threading import Lock
@@ -41,6 +41,7 @@ DESCRIBING: Final = Lock()
 lock, and whoever waits for that, such as the thread that answers, would wait for all of them in turn."""
 
 BatchT = TypeVar("BatchT", bound=RecordBatch)
+BatchT_co = TypeVar("BatchT_co", bound=RecordBatch, covariant=True)
 
 # What a rejection takes beside its text.
 _REJECTION_BYTES: Final = 200
@@ -139,7 +140,7 @@ class Rejections:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ParsedRecords(Generic[BatchT]):
+class ParsedRecords(Generic[BatchT_co]):
     """A stretch of a source, parsed.
 
     Attributes
@@ -164,7 +165,7 @@ class ParsedRecords(Generic[BatchT]):
         The time of the record each of them came from, in microseconds since 1970, NO_TIME where it has none; None where none was read.
     """
 
-    batch: BatchT
+    batch: BatchT_co
     records: int
     last_position: int
     positions: NDArray[np.int64]
@@ -179,7 +180,7 @@ class ParsedRecords(Generic[BatchT]):
         """Number of records whose edges or points are in `batch`."""
         return self.records - len(self.rejected)
 
-    def settled(self) -> BatchT:
+    def settled(self) -> BatchT_co:
         """The edges or points with the ids of the loop; see `settled`."""
         return settled(self.batch, self.draft)
 
@@ -232,15 +233,15 @@ class ParsedRecords(Generic[BatchT]):
         )
 
     @classmethod
-    def of_parts(cls, parts: Sequence[Self], batch: BatchT) -> Self:
-        """One stretch of several that follow each other, whose positions do so already, with the batches of all of them."""
+    def of_parts(cls, parts: Sequence[Self], concat: Callable[[Iterable[BatchT_co]], BatchT_co]) -> Self:
+        """One stretch of several that follow each other, whose positions do so already, with their batches put together."""
         lasts = [part.last_position for part in parts]
 
         def text_of(position: int) -> bytes | str:
             return parts[bisect_left(lasts, position)].text_of(position)
 
         return cls(
-            batch,
+            concat(part.batch for part in parts),
             sum(part.records for part in parts),
             lasts[-1] if lasts else 0,
             np.concatenate([np.empty(0, np.int64), *(part.positions for part in parts)]).astype(np.int64),
@@ -277,7 +278,7 @@ class ParsedBatch(ParsedRecords[EdgeBatch]):
         """One stretch of several that follow each other, whose positions do so already; of one draft, if they have any."""
         if len(parts) == 1:
             return parts[0]
-        return cls.of_parts(parts, EdgeBatch.concat(part.batch for part in parts))
+        return cls.of_parts(parts, EdgeBatch.concat)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,7 +290,7 @@ class ParsedPoints(ParsedRecords[PointBatch]):
         """One stretch of several that follow each other, whose positions do so already; of one draft, if they have any."""
         if len(parts) == 1:
             return parts[0]
-        return cls.of_parts(parts, PointBatch.kind_of(points).concat(part.batch for part in parts))
+        return cls.of_parts(parts, PointBatch.kind_of(points).concat)
 
 
 def is_settled(batch: RecordBatch, draft: Draft | None) -> bool:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import BinaryIO, Generic, Protocol
 
 from ..errors import InvalidArgument
+from ..records.record_batch import RecordBatch
 from .blocks import BLOCK_BYTES, LiveReader, Reader
 from .interner import Interner
 from .layout import TextFormat
-from .parsed import ParsedBatch
+from .parsed import ParsedBatch, ParsedRecords
 from .text import MAX_RECORDS, ParsedT, parsed_batches
 
 STANDARD_INPUT = "-"
@@ -32,7 +33,7 @@ _STANDARD_INPUT_NAME = "stdin"
 
 
 class Source(Protocol):
-    """A named sequence of records.
+    """A named sequence of records, of edges or of points.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class Source(Protocol):
         """
         ...
 
-    def batches(self) -> Iterator[ParsedBatch]:
+    def batches(self) -> Iterator[ParsedRecords[RecordBatch]]:
         """The records from the offset on, in order, each batch of at least one record; can be called once.
 
         Raises

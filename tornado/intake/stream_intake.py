@@ -1,4 +1,4 @@
-"""The intake of one stream: edges that are pushed (HTTP, `insert`, standard input), numbered and admitted in order.
+"""The intake of one stream: edges and points that are pushed (HTTP, `insert`, standard input), numbered and admitted in order.
 
 They are not read again at a restart, and a pushed source has no position of its own. So its offset is counted here: records
 accepted and quarantined since the stream began, going on from what the snapshot names that it began with. One lock per source
@@ -25,7 +25,7 @@ from ..clock import Clock
 from ..errors import ConnectionLost, InvalidArgument, NotSupported, QueueFull, UnknownStream
 from ..ingest.assembly import both_directions
 from ..ingest.interner import Draft, Interner
-from ..ingest.parsed import REJECTED, ParsedBatch, Rejection, is_settled, settled
+from ..ingest.parsed import REJECTED, ParsedRecords, Rejection, is_settled, settled
 from ..ingest.quarantine import Quarantine
 from ..loop_views import RecordStreamView
 from ..records.checked import Checked, CheckedBy
@@ -204,7 +204,7 @@ class StreamIntake:
 
     # Taking in
 
-    def push(self, source: str, parsed: ParsedBatch) -> Pushed:
+    def push(self, source: str, parsed: ParsedRecords[RecordBatch]) -> Pushed:
         """Admit the good records of a body and quarantine the others. Blocks while the stream lags.
 
         Raises
@@ -314,7 +314,7 @@ class StreamIntake:
 
     def admit(
         self,
-        batch: EdgeBatch,
+        batch: RecordBatch,
         source: str,
         offset: int,
         timeout_s: float | None = None,

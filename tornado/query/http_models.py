@@ -148,6 +148,10 @@ class CertificateBody(BaseModel):
     bound: float | None = Field(None, description="Of a `bound` or a `gap`.")
     primal: float | None = Field(None, description="Of a `gap`.")
     dual: float | None = Field(None, description="Of a `gap`.")
+    inertia: float | None = Field(
+        None,
+        description="Of `stationary`: the squared distances of all points from their centroids, summed by their weights.",
+    )
     side: Side | None = Field(
         None,
         description="Of `none`, where it is known. `upper`: every exact value is at most the one given, `lower`: at least; "

@@ -1,4 +1,4 @@
-"""`/v1/loops` and the pushing of edges; health, readiness and metrics for those who operate the server.
+"""`/v1/loops` and the pushing of records; health, readiness and metrics for those who operate the server.
 
 Admission may block while a loop lags, and parsing takes its time: both run in a bulkhead, and so does every look at a loop.
 How many bodies are in memory at once is bounded, and the next one is told to come back. A loop that does not answer in time is
@@ -21,7 +21,7 @@ from . import problems
 from .formats import number, snapshot_dict
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, LoopListBody, ProblemBody, PushedBody
-from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
+from .http_pushes import EDGES_BODY, POINTS_BODY, VERTICES_BODY, Pushes
 from .http_requests import (
     HttpLimits,
     IdsParameter,
@@ -84,6 +84,11 @@ def loop_routes(service: QueryService, pushes: Pushes, limits: HttpLimits, bulkh
     async def push_vertices(request: Request, name: LoopName, ids: IdsParameter = None) -> Response:
         """Push vertices that need have no edge: from now on they were seen."""
         return await pushes.vertices(request, service.loop(name), ids)
+
+    @router.post("/{name}/points", status_code=202, response_model=PushedBody, openapi_extra=POINTS_BODY)
+    async def push_points(request: Request, name: LoopName, ids: IdsParameter = None) -> Response:
+        """Push points, added, replaced and removed in the order of the body."""
+        return await pushes.points(request, service.loop(name), ids)
 
     return router
 

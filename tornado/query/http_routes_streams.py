@@ -23,7 +23,7 @@ from ..loop_views import MainLoopView
 from .formats import JSON, number
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, PushedBody, SourceBody, parse_body
-from .http_pushes import EDGES_BODY, VERTICES_BODY, Pushes
+from .http_pushes import EDGES_BODY, POINTS_BODY, VERTICES_BODY, Pushes
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
 from .http_routes_loops import LoopName, loop_dict, source_dict, standing_of
 from .ids import INT64_MAX
@@ -170,6 +170,17 @@ def stream_routes(
     async def push_vertices(request: Request, name: StreamName, ids: IdsParameter = None) -> Response:
         """Push vertices that need have no edge; the same as pushing them to one of its loops."""
         return await pushes.vertices(request, _any_loop(service, name), ids)
+
+    @router.post(
+        "/v1/streams/{name}/points",
+        status_code=202,
+        response_model=PushedBody,
+        openapi_extra=POINTS_BODY,
+        tags=["streams"],
+    )
+    async def push_points(request: Request, name: StreamName, ids: IdsParameter = None) -> Response:
+        """Push points, added, replaced and removed in the order of the body; the same as pushing them to one of its loops."""
+        return await pushes.points(request, _any_loop(service, name), ids)
 
     @router.post("/v1/loops", status_code=201, response_model=LoopBody, tags=["loops"])
     async def start(request: Request) -> Response:

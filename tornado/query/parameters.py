@@ -197,6 +197,10 @@ def _value(name: str, value: Any, hint: Any) -> Any:
             raise InvalidArgument(
                 f"parameter {name} is {value!r}, which is beyond what a float holds"
             ) from None
+    if typing.get_origin(hint) is typing.Literal and value not in typing.get_args(hint):
+        raise InvalidArgument(
+            f"parameter {name} is {value!r} but must be one of {', '.join(map(str, typing.get_args(hint)))}"
+        )
     if hint in {bool, str} and not isinstance(value, hint):
         raise InvalidArgument(
             f"parameter {name} is {value!r} but must be {'true or false' if hint is bool else 'a string'}"

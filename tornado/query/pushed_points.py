@@ -1,10 +1,12 @@
-"""Points that a Python program hands over, as columns."""
+"""Points that are pushed: those of a Python program, as columns, and which streams have any."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
 from ..errors import InvalidArgument
+from ..loop_views import MainLoopView
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 
@@ -56,3 +58,35 @@ def points_of(
             "ids is left out, but a point has an id", hint="Any integers serve, such as range(n)."
         )
     return PointBatch.of(points, **given, op=op)
+
+
+def required_points(stream: str, points: Points | None) -> Points:
+    """Return what the points of a stream are.
+
+    Raises
+    ------
+    InvalidArgument
+        When it has none.
+    """
+    if points is None:
+        raise InvalidArgument(
+            f"stream {stream!r} has no points, as nobody has said what these are",
+            hint="Points go to a stream that has begun with them: tornado run APP --points PATH, or session.stream(name, schema=…).",
+        )
+    return points
+
+
+def require_edge_reader(stream: str, loops: Iterable[MainLoopView]) -> None:
+    """Refuse edges of a stream all of whose loops learn from points: nobody would keep them.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is one.
+    """
+    reading = [loop for loop in list(loops) if loop.stream_name == stream]
+    if reading and all(getattr(loop.program, "declared_points", None) is not None for loop in reading):
+        raise InvalidArgument(
+            f"stream {stream!r} has points, and no loop on it reads edges",
+            hint=f"Push to /v1/streams/{stream}/points.",
+        )

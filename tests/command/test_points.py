@@ -1,0 +1,183 @@
+"""Files of points on the command line: `tornado run APP --points FILE`, to a result or as a service; and what is refused."""
+
+import csv
+import gzip
+import io
+import json
+import subprocess
+import sys
+
+import httpx
+import numpy as np
+import pytest
+
+import tornado as tornado_loops
+from apps.logistic_regression import LogisticRegression
+
+COUNT, NAMES = 120, ("age", "height")
+LINES = "id,age,height,bought\n"
+
+
+def points():
+    random = np.random.default_rng(3)
+    features = random.normal(size=(COUNT, len(NAMES))).round(3)
+    labels = (features @ [2.0, -1.0] + random.normal(size=COUNT) > 0).astype(float)
+    return features, labels
+
+
+def as_csv(features, labels):
+    rows = zip(range(COUNT), *features.T.tolist(), labels.astype(int).tolist(), strict=True)
+    return LINES + "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "points.csv").write_text(as_csv(*points()))
+    (tmp_path / "edges.csv").write_text("1,2,1\n2,3,1\n")
+    return tmp_path
+
+
+@pytest.fixture
+def run(tornado, folder):
+    """`tornado run` to standard output: how it ended, the values, and the events by their names."""
+
+    def ran(app, *words):
+        done = tornado("run", app, "--workers", "2", "--json", *words, "--output", "-")
+        values = {int(row["vertex"]): float(row["value"]) for row in csv.DictReader(io.StringIO(done.out))}
+        events = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
+        return done, values, {event["event"]: event for event in events}
+
+    return ran
+
+
+def optimum(features, labels, **parameters):
+    with tornado_loops.open(workers=1) as session:
+        stream = session.stream("points", schema=tornado_loops.Points(features=features.shape[1]))
+        loop = stream.start(LogisticRegression(**parameters))
+        stream.insert(ids=range(len(labels)), labels=labels, features=features)
+        return loop.query().result(60).values
+
+
+def test_a_file_of_points_is_learnt_from_and_bad_records_are_in_quarantine(run, folder):
+    features, labels = points()
+    with (folder / "points.csv").open("a") as file:
+        file.write("1000,tall,1,1\n1001,0.5,0.5,1\n")
+    (folder / "more.csv").write_text("op,id,bought,height,age\n-,1001,,,\n")
+    words = ["--points", "points.csv", "--points", "more.csv", "--label", "bought", "--l2", "0.01"]
+    done, values, events = run("logistic_regression", *words, "--quarantine", "bad.jsonl")
+    assert done.code == 0, done.err
+    assert events["result"]["snapshot"]["offsets"] == {"points.csv": COUNT + 2, "more.csv": 1}
+    assert events["result"]["certificate"]["bound"] <= 1e-6
+    assert values == pytest.approx(optimum(features, labels, l2=0.01), abs=1e-3)
+    [bad] = [json.loads(line) for line in (folder / "bad.jsonl").read_text().splitlines()]
+    assert (bad["source"], bad["position"]) == ("points.csv", COUNT + 2)
+    assert "feature 'age'" in bad["reason"]
+
+
+def test_libsvm_files_are_sparse_and_as_wide_as_the_widest(run, folder):
+    features, labels = points()
+    lines = [f"{label:g} 1:{x} 3:{y}\n" for label, (x, y) in zip(labels, features.tolist(), strict=True)]
+    (folder / "one.svm").write_text("".join(lines[:50]))
+    with gzip.open(folder / "two.libsvm.gz", "wt") as file:
+        file.write("".join(lines[50:]) + "1 5:0\n")
+    words = ["--points", "one.svm", "--points", "two.libsvm.gz", "--loss", "squared_hinge"]
+    done, values, events = run("sgd", *words)
+    assert done.code == 0, done.err
+    assert events["result"]["snapshot"]["offsets"] == {"one.svm": 50, "two.libsvm.gz": COUNT - 49}
+    assert list(values) == [-1, 0, 1, 2, 3, 4]
+    assert (values[1], values[3], values[4]) == (0.0, 0.0, 0.0)
+
+
+def test_clusters_are_of_the_ids_of_points_also_where_these_are_texts(tornado, run, folder):
+    done, values, _ = run("kmeans", "--points", "points.csv", "--label", "bought", "--clusters", "2")
+    assert (done.code, list(values)) == (0, list(range(COUNT)))
+    assert set(values.values()) == {0.0, 1.0}
+    (folder / "named.csv").write_text("id,x\nleft,-5\nright,5\nfar right,6\n")
+    words = ["--points", "named.csv", "--ids", "string", "--clusters", "2", "--output", "-"]
+    done = tornado("run", "kmeans", *words)
+    found = {row["vertex"]: row["value"] for row in csv.DictReader(io.StringIO(done.out))}
+    assert found.keys() == {"left", "right", "far right"}
+    assert found["right"] == found["far right"] != found["left"]
+
+
+def test_programs_of_edges_and_of_points_read_one_stream(tornado, folder):
+    words = ["sssp", "--source", "1", "--edges", "edges.csv", "--and", "kmeans", "--points", "points.csv"]
+    done = tornado("run", *words, "--output", "{loop}.out.csv")
+    assert done.code == 0, done.err
+    assert (folder / "sssp.out.csv").read_text() == "vertex,value\n1,0.0\n2,1.0\n3,2.0\n"
+    assert len((folder / "kmeans.out.csv").read_text().splitlines()) == COUNT + 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["kmeans"], "Clusters learns from points, and no file says what these are\nhint: Name files with --points"),
+        (["kmeans", "--edges", "edges.csv"], "Clusters learns from points, and no file says what these are"),
+        (["kmeans", "--points", "points.csv", "--edges", "edges.csv"], "--edges is about edges, and kmeans learns"),
+        (["kmeans", "--points", "points.csv", "--undirected"], "--undirected is about edges"),
+        (["bfs", "--source", "1", "--points", "points.csv"], "has points, and bfs reads edges\nhint: Name files of edges"),
+        (["kmeans", "--points", "points.csv", "--and", "bfs", "--source", "1"], "Name a program that reads edges first"),
+        (["kmeans", "--points", "points.csv", "--store", "lmdb:///x/y"], "points are not stored in this version"),
+        (["kmeans", "--points", "points.csv", "--checkpoint-every", "5s"], "points are not stored in this version"),
+        (["sgd", "--loss", "logistic", "--points", "points.csv", "--ids", "string"], "are of features"),
+        (["sgd", "--points", "points.csv"], "--loss"),
+        (["kmeans", "--points", "points.csv", "--label", "sold"], "'sold' must be among them"),
+        (["kmeans", "--points", "points.csv", "--clusters", "0"], "clusters is 0"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_before_anything_is_read(tornado, folder, words, said):
+    done = tornado("run", *words, "--http", "127.0.0.1:0")
+    assert done.code == 2, done.err
+    assert said in done.err
+    assert "ready" not in done.err
+
+
+def test_two_files_of_one_name_are_told_apart_or_refused(tornado, folder):
+    (folder / "edges").mkdir()
+    (folder / "edges" / "points.csv").write_text("1,2,1\n")
+    words = [
+        "sssp",
+        "--source",
+        "1",
+        "--edges",
+        "edges/points.csv",
+        "--and",
+        "kmeans",
+        "--points",
+        "points.csv",
+    ]
+    done = tornado("run", *words, "--output", "{loop}.out.csv")
+    assert (done.code, "two sources are called points.csv" in done.err) == (2, True)
+
+
+def test_a_service_of_files_of_points_answers_and_takes_more(folder, environment):
+    words = ["run", "logistic_regression", "--points", "points.csv", "--label", "bought", "--l2", "0.01"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tornado", *words, "--workers", "2", "--json", "--http", "127.0.0.1:0"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        cwd=folder,
+        env=environment,
+    )
+    try:
+        events = map(json.loads, process.stderr)
+        url = next(event["url"] for event in events if event["event"] == "ready")
+        next(event for event in events if event["event"] == "input-ended")
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+            features, labels = points()
+            question = {"loop": "logistic_regression"}
+            first = client.post("/v1/queries?wait_s=30", json=question).json()
+            assert first["snapshot"]["offsets"] == {"points.csv": COUNT}
+            more = {"id": COUNT, "label": 0, "features": [30.0, 0.0]}
+            pushed = client.post("/v1/loops/logistic_regression/points", json=more).json()
+            assert pushed == {"accepted": 1, "rejected": 0, "offsets": {"http": 1}}
+            answer = client.post("/v1/queries?wait_s=30", json=question).json()
+            assert answer["snapshot"]["offsets"] == {"http": 1, "points.csv": COUNT}
+            found = {one["vertex"]: one["value"] for one in answer["result"]["values"]}
+            features, labels = np.vstack([features, [30.0, 0.0]]), np.append(labels, 0.0)
+            assert found == pytest.approx(optimum(features, labels, l2=0.01), abs=1e-3)
+            assert found[0] < first["result"]["values"][1]["value"]
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)

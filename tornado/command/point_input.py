@@ -1,0 +1,123 @@
+"""Files of points of a run: which programs read them, what they declare, and the sources that they are.
+
+What a program reads is its own to say: points (a `LearningProgram`) or edges. A run is refused before anything starts where a
+program has nothing to read, or nobody reads what is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..errors import InvalidArgument, NotSupported
+from ..ingest.interner import Interner
+from ..ingest.point_layout import PointFormat
+from ..ingest.point_source import PointFile, declared_by, open_point_files
+from ..kinds.learning.program import LearningProgram
+from ..loops.vertex_program import VertexProgram
+from ..records.point_schema import Points
+from .plan import MEMORY, RunPlan
+
+_FORMS = "CSV with a header, libsvm, Arrow or parquet"
+
+
+def fitted(plan: RunPlan, programs: Sequence[VertexProgram]) -> RunPlan:
+    """Return the plan as it is for programs that read what it names.
+
+    Of points nothing is stored, so where programs learn from points the store of a run that names none is memory.
+
+    Raises
+    ------
+    InvalidArgument
+        A program has nothing to read, or what is named nobody reads.
+    NotSupported
+        Points are to be stored; or points have texts for ids, and a program gives values by numbers.
+    """
+    learners = [program for program in programs if isinstance(program, LearningProgram)]
+    _require_readers(plan, programs, learners)
+    if not learners:
+        return plan
+    for learner in learners:
+        if plan.ids == "string" and not learner.values_of_points:
+            raise NotSupported(
+                f"--ids string: values of {type(learner).__name__} are of features, which have numbers",
+                hint="Leave it out, and --id too where that column has texts: points are known by their place then.",
+            )
+    if plan.store is not None and plan.store.partition(":")[0].lower() != MEMORY.rstrip(":"):
+        raise NotSupported(
+            f"--store {plan.store}: points are not stored in this version, so no later run could go on from there",
+            hint="Leave --store out, or write --store memory:. Files are read again from their beginning.",
+        )
+    if plan.checkpoint_every_s:
+        raise NotSupported(
+            "--checkpoint-every: points are not stored in this version", hint="Leave it out, or write `off`."
+        )
+    return replace(plan, store=MEMORY)
+
+
+def schema_of(plan: RunPlan, programs: Sequence[VertexProgram]) -> Points | None:
+    """Return what the points of a run are: what a program says, else what the files declare; None where there are none.
+
+    Raises
+    ------
+    InvalidArgument, SourceBroken
+        See `declared_by`.
+    """
+    said = next(
+        (program.declared_points for program in programs if program.declared_points is not None), None
+    )
+    if said is not None or not plan.points:
+        return said
+    return declared_by(plan.points, wanted=_wanted(plan))
+
+
+def open_points(plan: RunPlan, schema: Points | None, interner: Interner | None) -> list[PointFile]:
+    """Open the files of points of a plan, in order.
+
+    Raises
+    ------
+    InvalidArgument
+        One cannot be read, or is not what the schema says.
+    """
+    if not plan.points:
+        return []
+    return open_point_files(plan.points, points=schema, wanted=_wanted(plan), interner=interner)
+
+
+def _wanted(plan: RunPlan) -> PointFormat:
+    return PointFormat(label=plan.label_column, id=plan.id_column)
+
+
+def _require_readers(
+    plan: RunPlan, programs: Sequence[VertexProgram], learners: Sequence[LearningProgram]
+) -> None:
+    if plan.points and not learners:
+        raise InvalidArgument(
+            f"--points {plan.points[0]} has points, and {plan.loop} reads edges",
+            hint="Name files of edges with --edges; logistic_regression, linear_regression, sgd and kmeans learn from points.",
+        )
+    for learner in learners:
+        if not plan.points and learner.points is None:
+            raise InvalidArgument(
+                f"{type(learner).__name__} learns from points, and no file says what these are",
+                hint=f"Name files with --points ({_FORMS}); more points can be pushed over HTTP.",
+            )
+    if len(learners) < len(programs):
+        if isinstance(programs[0], LearningProgram):
+            raise InvalidArgument(
+                f"{plan.loop} learns from points and begins the stream, so nobody keeps the edges that others read",
+                hint="Name a program that reads edges first, and this one behind --and.",
+            )
+        return
+    for option, is_given in (
+        ("--edges", plan.edges),
+        ("--vertices", plan.vertices),
+        ("--kafka", plan.kafka),
+        ("--undirected", plan.undirected),
+        ("--columns", plan.columns),
+    ):
+        if is_given:
+            raise InvalidArgument(
+                f"{option} is about edges, and {plan.loop} learns from points",
+                hint=f"Name files of points with --points ({_FORMS}).",
+            )
