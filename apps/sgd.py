@@ -16,7 +16,7 @@ class StochasticGradientDescent(LinearModel):
     Parameters
     ----------
     loss
-        ``squared_hinge`` max(0, 1 - ys)^2, ``logistic`` ln(1 + e^-ys), or ``squared`` (y - s)^2 / 2.
+        ``hinge`` max(0, 1 - ys), ``squared_hinge`` max(0, 1 - ys)^2, ``logistic`` ln(1 + e^-ys), or ``squared`` (y - s)^2 / 2.
     """
 
-    loss: Literal["squared_hinge", "logistic", "squared"] = field()
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared"] = field()

@@ -142,7 +142,7 @@ def blocks_of(name):
     ]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/learning.md"])
 def test_a_program_in_a_document_prints_what_stands_below_it(name, compiled_paths, capsys):
     blocks = blocks_of(name)
     place = next(index for index, (language, _) in enumerate(blocks) if language == "python")

@@ -8,6 +8,7 @@ from apps.kmeans import Clusters
 from apps.linear_regression import LinearRegression
 from apps.logistic_regression import LogisticRegression
 from apps.sgd import StochasticGradientDescent
+from apps.svm import SupportVectorMachine
 from tornado.errors import InvalidArgument
 from tornado.query.ids import IntIds
 from tornado.query.parameters import program_with
@@ -29,18 +30,22 @@ def answers(programs, engine="threads"):
 @pytest.mark.parametrize("engine", ["threads", "processes"])
 def test_a_named_model_is_the_general_one_with_its_loss(engine):
     programs = [
-        LogisticRegression(l2=0.01),
-        StochasticGradientDescent(loss="logistic", l2=0.01),
-        LinearRegression(l2=0.01),
-        StochasticGradientDescent(loss="squared", l2=0.01),
-        StochasticGradientDescent(loss="squared_hinge", l2=0.01),
+        LogisticRegression(l2=0.01, tolerance=1e-6),
+        StochasticGradientDescent(loss="logistic", l2=0.01, tolerance=1e-6),
+        LinearRegression(l2=0.01, tolerance=1e-6),
+        StochasticGradientDescent(loss="squared", l2=0.01, tolerance=1e-6),
+        StochasticGradientDescent(loss="squared_hinge", l2=0.01, tolerance=1e-6),
+        SupportVectorMachine(l2=0.01),
+        StochasticGradientDescent(loss="hinge", l2=0.01),
     ]
     features, labels, found = answers(programs, engine)
     primal = [answer.certificate["primal"] for answer in found]
-    assert all(answer.certificate["bound"] <= 1e-6 for answer in found)
+    assert all(answer.certificate["bound"] <= 1e-6 for answer in found[:5])
+    assert all(answer.certificate["bound"] <= 1e-3 for answer in found[5:])
     assert primal[0] == pytest.approx(primal[1], rel=1e-5)
     assert primal[2] == pytest.approx(primal[3], rel=1e-5)
-    assert len({round(value, 4) for value in primal}) == 3
+    assert primal[5] == pytest.approx(primal[6], rel=2e-3)
+    assert len({round(value, 4) for value in primal[:5]}) == 3
     # Of the squared loss the optimum solves linear equations.
     centred = features - features.mean(0)
     inverse = np.linalg.inv(centred.T @ centred / 200 + 0.01 * np.eye(3))
@@ -56,10 +61,10 @@ def test_clusters_are_those_of_k_means():
     assert np.array_equal(np.square(features[:, None] - means).sum(2).argmin(1), which)
 
 
-@pytest.mark.parametrize("kind", [LogisticRegression, LinearRegression, StochasticGradientDescent])
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearRegression, SupportVectorMachine])
 def test_another_loss_than_the_apps_own_is_refused(kind):
-    with pytest.raises(InvalidArgument, match="loss is 'hinge' but must be one of"):
-        program_with(kind, {"loss": "hinge"}, IntIds())
+    with pytest.raises(InvalidArgument, match="loss is 'squared_hinge' but must be one of"):
+        program_with(kind, {"loss": "squared_hinge"}, IntIds())
 
 
 def test_a_loss_has_to_be_named_where_there_are_several():

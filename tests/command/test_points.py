@@ -67,7 +67,7 @@ def test_a_file_of_points_is_learnt_from_and_bad_records_are_in_quarantine(run, 
     done, values, events = run("logistic_regression", *words, "--quarantine", "bad.jsonl")
     assert done.code == 0, done.err
     assert events["result"]["snapshot"]["offsets"] == {"points.csv": COUNT + 2, "more.csv": 1}
-    assert events["result"]["certificate"]["bound"] <= 1e-6
+    assert events["result"]["certificate"]["bound"] <= 1e-3
     assert values == pytest.approx(optimum(features, labels, l2=0.01), abs=1e-3)
     [bad] = [json.loads(line) for line in (folder / "bad.jsonl").read_text().splitlines()]
     assert (bad["source"], bad["position"]) == ("points.csv", COUNT + 2)
