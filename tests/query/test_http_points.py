@@ -118,16 +118,22 @@ def test_bodies_that_are_no_points_or_too_many_are_refused_whole(client):
     assert client.session.loop("line").offsets() == {}
 
 
-def test_a_stream_without_points_refuses_them_and_one_without_readers_of_edges_refuses_edges(client):
+def test_a_stream_without_points_refuses_them(client):
     client.session.start(ShortestPaths(source=1), "roads")
     body = '{"id": 1, "features": [1, 2]}'
     for path in ("/v1/streams/roads/points", "/v1/loops/roads/points"):
         found = problem(push(client, body, path=path), 422, "invalid-argument")
         assert "stream 'roads' has no points" in found["detail"]
-    for path, record in (("edges", '{"src": 1, "dst": 2}'), ("vertices", '{"id": 1}')):
-        found = problem(push(client, record, path=f"/v1/loops/line/{path}"), 422, "invalid-argument")
-        assert found["hint"] == "Push to /v1/streams/points/points."
-        assert push(client, record, path=f"/v1/streams/roads/{path}").status_code == 202
+
+
+def test_edges_and_points_are_one_sequence_and_loops_of_either_may_join(client):
+    push(client, '{"id": 1, "label": 0, "features": [1, 2]}')
+    answer = push(client, '{"src": 1, "dst": 2}\n{"src": 2, "dst": 3}', path="/v1/streams/points/edges")
+    assert answer.json()["offsets"] == {"http": 3}
+    wanted = {"program": "bfs", "stream": "points", "parameters": {"source": 1}}
+    assert client.post("/v1/loops", json=wanted).status_code == 201
+    answer = client.post("/v1/queries?wait_s=30", json={"loop": "bfs"}).json()
+    assert {one["vertex"]: one["value"] for one in answer["result"]["values"]} == {1: 0, 2: 1, 3: 2}
 
 
 def test_a_loop_is_started_on_points_by_its_app(client):

@@ -105,8 +105,8 @@ def _require_readers(
     if len(learners) < len(programs):
         if isinstance(programs[0], LearningProgram):
             raise InvalidArgument(
-                f"{plan.loop} learns from points and begins the stream, so nobody keeps the edges that others read",
-                hint="Name a program that reads edges first, and this one behind --and.",
+                f"{plan.loop} learns from points, and a program that reads edges is named behind it",
+                hint="Name a program that reads edges first, and those that learn behind --and.",
             )
         return
     for option, is_given in (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
 from ..errors import InvalidArgument
-from ..loop_views import MainLoopView
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 
@@ -74,19 +72,3 @@ def required_points(stream: str, points: Points | None) -> Points:
             hint="Points go to a stream that has begun with them: tornado run APP --points PATH, or session.stream(name, schema=…).",
         )
     return points
-
-
-def require_edge_reader(stream: str, loops: Iterable[MainLoopView]) -> None:
-    """Refuse edges of a stream all of whose loops learn from points: nobody would keep them.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is one.
-    """
-    reading = [loop for loop in list(loops) if loop.stream_name == stream]
-    if reading and all(getattr(loop.program, "declared_points", None) is not None for loop in reading):
-        raise InvalidArgument(
-            f"stream {stream!r} has points, and no loop on it reads edges",
-            hint=f"Push to /v1/streams/{stream}/points.",
-        )
