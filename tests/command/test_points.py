@@ -64,11 +64,12 @@ def test_a_file_of_points_is_learnt_from_and_bad_records_are_in_quarantine(run, 
         file.write("1000,tall,1,1\n1001,0.5,0.5,1\n")
     (folder / "more.csv").write_text("op,id,bought,height,age\n-,1001,,,\n")
     words = ["--points", "points.csv", "--points", "more.csv", "--label", "bought", "--l2", "0.01"]
+    words += ["--tolerance", "1e-9"]
     done, values, events = run("logistic_regression", *words, "--quarantine", "bad.jsonl")
     assert done.code == 0, done.err
     assert events["result"]["snapshot"]["offsets"] == {"points.csv": COUNT + 2, "more.csv": 1}
-    assert events["result"]["certificate"]["bound"] <= 1e-3
-    assert values == pytest.approx(optimum(features, labels, l2=0.01), abs=1e-3)
+    assert events["result"]["certificate"]["bound"] <= 1e-9
+    assert values == pytest.approx(optimum(features, labels, l2=0.01, tolerance=1e-9), abs=1e-3)
     [bad] = [json.loads(line) for line in (folder / "bad.jsonl").read_text().splitlines()]
     assert (bad["source"], bad["position"]) == ("points.csv", COUNT + 2)
     assert "feature 'age'" in bad["reason"]
@@ -166,7 +167,7 @@ def test_a_service_of_files_of_points_answers_and_takes_more(folder, environment
         next(event for event in events if event["event"] == "input-ended")
         with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
             features, labels = points()
-            question = {"loop": "logistic_regression"}
+            question = {"loop": "logistic_regression", "parameters": {"tolerance": 1e-9}}
             first = client.post("/v1/queries?wait_s=30", json=question).json()
             assert first["snapshot"]["offsets"] == {"points.csv": COUNT}
             more = {"id": COUNT, "label": 0, "features": [30.0, 0.0]}
@@ -176,7 +177,7 @@ def test_a_service_of_files_of_points_answers_and_takes_more(folder, environment
             assert answer["snapshot"]["offsets"] == {"http": 1, "points.csv": COUNT}
             found = {one["vertex"]: one["value"] for one in answer["result"]["values"]}
             features, labels = np.vstack([features, [30.0, 0.0]]), np.append(labels, 0.0)
-            assert found == pytest.approx(optimum(features, labels, l2=0.01), abs=1e-3)
+            assert found == pytest.approx(optimum(features, labels, l2=0.01, tolerance=1e-9), abs=1e-3)
             assert found[0] < first["result"]["values"][1]["value"]
     finally:
         process.terminate()
