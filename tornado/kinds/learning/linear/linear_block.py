@@ -32,7 +32,7 @@ from .minibatch import (
 Objectives = Callable[[tuple[float, float]], LinearObjective]
 
 _WINDOW: Final = 8  # steps over which the objective is averaged: of one batch it is noisy
-_PATIENCE: Final = 3  # windows without progress
+_PATIENCE: Final = 12  # windows without progress
 _PROGRESS: Final = 1e-3  # of the objective
 _HEAD: Final = 5  # the step that an answer is of, labels (three), how many points are new
 _DECAY: Final = 0.01
