@@ -203,6 +203,15 @@ class SessionProcessor(Generic[Vertices]):
 
     # Working
 
+    def _go_on(self, *, stays: bool) -> tuple[bool, bool]:
+        """Send what there is and begin sessions, with the token where the work is; return whether any began, and whether it moved."""
+        self._flush()
+        moved = self._move_token(stays=stays)
+        self._inform()
+        started = self._start()
+        self._flush()
+        return started, self._move_token(stays=stays) or moved
+
     def _inform(self) -> None:
         """Tell the session how far the loop is. What is to be sent was sent, and the token is where the work is."""
         if self.delay_bound is None:
@@ -245,6 +254,10 @@ class SessionProcessor(Generic[Vertices]):
     def _held_least(self) -> int:
         """The least timestamp of letters that are here and not taken in."""
         return NEVER
+
+    def _input_iteration(self) -> int:
+        """The first iteration that begins at the token or later: of what comes from outside now."""
+        return self.session.first_iteration - (-self.operator.timestamp // HOPS)
 
     # Sending
 

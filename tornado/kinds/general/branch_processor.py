@@ -131,12 +131,7 @@ class GeneralBranch(GeneralProcessor):
         self.operator.pull(self._accept)
         if not self.operator.token.is_live:
             return
-        self._flush()
-        moved = self._move_token(stays=False)
-        self._inform()
-        started = self._start()
-        self._flush()
-        moved = self._move_token(stays=False) or moved
+        started, moved = self._go_on(stays=False)
         if started or (moved and self.operator.token.is_live):
             self.operator.activate()
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 from ...certificate import Certificate, fixed_point
 from ...engine import WireType
-from ...errors import InternalError, InvalidArgument, TornadoError
+from ...errors import InternalError
 from ...graph import PartitionMap
-from ...loops.kind import Fields, PartPlan, PlanReader
+from ...loops.kind import PartPlan, PlanReader
 from ...loops.part import StreamView
 from ...loops.share import Share
 from ...records.edge_batch import EdgeBatch
 from ..letters import LETTER_TYPES
-from ..program_modules import Programs, reference_of
+from ..plain_programs import PlainPlan, PlainReader
+from ..program_modules import reference_of
 from ..travelling import VALUE_TYPES
 from .emissions import EMISSION
 from .main_processor import GeneralMain
@@ -23,11 +23,9 @@ from .program import GeneralProgram
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GeneralPlan:
+class GeneralPlan(PlainPlan[GeneralProgram]):
     """See `PartPlan`."""
 
-    program: GeneralProgram
-    delay_bound: int | None
     kind: str = "general"
 
     def part(
@@ -42,54 +40,6 @@ class GeneralPlan:
             on_applied=on_applied,
             stream=stream,
         )
-
-    def fields(self) -> Fields:
-        """See `PartPlan`: with a reference to the program."""
-        return reference_of(self.program), self.delay_bound
-
-    def fork_fields(self, arguments: tuple[object, ...]) -> Fields:
-        """See `PartPlan`: a reference to the branch's program."""
-        (program,) = cast("tuple[GeneralProgram]", arguments)
-        return (reference_of(program),)
-
-    def required(self) -> Fields | None:
-        """See `PartPlan`: the program's module is imported, and may not be there."""
-        return (reference_of(self.program),)
-
-    def preloaded(self) -> Fields | None:
-        """See `PartPlan`."""
-        return None
-
-
-class GeneralReader:
-    """See `PlanReader`."""
-
-    def __init__(self) -> None:
-        self._programs = Programs(GeneralProgram, "general program")
-
-    def require(self, fields: Fields) -> None:
-        """See `PlanReader`."""
-        (reference,) = cast("tuple[Any]", fields)
-        try:
-            self._programs.program(reference)
-        except TornadoError as error:
-            raise InvalidArgument(
-                f"cannot have {reference[0][2]}: {error.message}", hint=error.hint
-            ) from error
-
-    def plan(self, fields: Fields) -> GeneralPlan:
-        """See `PlanReader`."""
-        reference, delay_bound = cast("tuple[Any, ...]", fields)
-        return GeneralPlan(self._programs.program(reference), delay_bound)
-
-    def fork_arguments(self, fields: Fields) -> tuple[object, ...]:
-        """See `PlanReader`: the program, which was imported before."""
-        (reference,) = cast("tuple[Any]", fields)
-        return (self._programs.program(reference),)
-
-    def told(self, error: BaseException) -> BaseException:
-        """See `PlanReader`."""
-        return self._programs.told(error)
 
 
 class GeneralKind:
@@ -146,7 +96,7 @@ class GeneralKind:
 
     def reader(self) -> PlanReader:
         """See `ProgramKind`."""
-        return GeneralReader()
+        return PlainReader(GeneralProgram, "general program", GeneralPlan)
 
     def preload(self, *fields: object) -> None:
         """See `ProgramKind`: nothing."""

@@ -15,7 +15,7 @@ from ...loops.forks import Forks
 from ...loops.part import BranchPart, PartStatistics, Traffic
 from ...loops.share import Share
 from ...protocol.messages import AddEdge, Input, RemoveEdge, Touch
-from ..session_processor import HOPS, Letter
+from ..session_processor import Letter
 from .branch_processor import GeneralBranch
 from .edges import GeneralEdges
 from .processor import GeneralProcessor
@@ -91,12 +91,7 @@ class GeneralMain(GeneralProcessor):
         """Take in messages, then commands, then begin sessions."""
         self.operator.pull(self._take)
         more = self._obey()
-        self._flush()
-        moved = self._move_token(stays=True)
-        self._inform()
-        started = self._start()
-        self._flush()
-        moved = self._move_token(stays=True) or moved
+        started, moved = self._go_on(stays=True)
         self.is_idle = not self._commands and not self._forks.is_holding and self.session.is_at_rest()
         if more or started or moved:
             self.operator.activate()
@@ -151,10 +146,7 @@ class GeneralMain(GeneralProcessor):
 
     def _apply(self, share: Share, most: int) -> int:
         """Apply up to so many records of a share; return how many."""
-        time = self.operator.timestamp
-        iteration = self.session.first_iteration - (
-            -time // HOPS
-        )  # the first that begins at the token or later
+        iteration = self._input_iteration()
         first = share.following
         last = min(len(share.batch), first + most)
         for source, target, weight, operation in zip(

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from ...certificate import Certificate
 from ...engine import WireType
-from ...errors import InternalError, InvalidArgument, TornadoError
+from ...errors import InternalError
 from ...graph import PartitionMap
 from ...loops.edge_shares import shares_of
-from ...loops.kind import Fields, PartPlan, PlanReader
+from ...loops.kind import PartPlan, PlanReader
 from ...loops.part import StreamView
 from ...loops.share import Share
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
-from ..program_modules import Programs, reference_of
+from ..plain_programs import PlainPlan, PlainReader
+from ..program_modules import reference_of
 from .main_processor import LearningMain
 from .program import LearningProgram
 from .spoken import WIRE_TYPES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LearningPlan:
+class LearningPlan(PlainPlan[LearningProgram]):
     """See `PartPlan`."""
 
-    program: LearningProgram
-    delay_bound: int | None
     kind: str = "learning"
 
     def part(
@@ -42,54 +41,6 @@ class LearningPlan:
             on_applied=on_applied,
             stream=cast("StreamPart | None", stream),
         )
-
-    def fields(self) -> Fields:
-        """See `PartPlan`: with a reference to the program."""
-        return reference_of(self.program), self.delay_bound
-
-    def fork_fields(self, arguments: tuple[object, ...]) -> Fields:
-        """See `PartPlan`: a reference to the branch's program."""
-        (program,) = cast("tuple[LearningProgram]", arguments)
-        return (reference_of(program),)
-
-    def required(self) -> Fields | None:
-        """See `PartPlan`: the program's module is imported, and may not be there."""
-        return (reference_of(self.program),)
-
-    def preloaded(self) -> Fields | None:
-        """See `PartPlan`."""
-        return None
-
-
-class LearningReader:
-    """See `PlanReader`."""
-
-    def __init__(self) -> None:
-        self._programs = Programs(LearningProgram, "program that learns")
-
-    def require(self, fields: Fields) -> None:
-        """See `PlanReader`."""
-        (reference,) = cast("tuple[Any]", fields)
-        try:
-            self._programs.program(reference)
-        except TornadoError as error:
-            raise InvalidArgument(
-                f"cannot have {reference[0][2]}: {error.message}", hint=error.hint
-            ) from error
-
-    def plan(self, fields: Fields) -> LearningPlan:
-        """See `PlanReader`."""
-        reference, delay_bound = cast("tuple[Any, ...]", fields)
-        return LearningPlan(self._programs.program(reference), delay_bound)
-
-    def fork_arguments(self, fields: Fields) -> tuple[object, ...]:
-        """See `PlanReader`: the program, which was imported before."""
-        (reference,) = cast("tuple[Any]", fields)
-        return (self._programs.program(reference),)
-
-    def told(self, error: BaseException) -> BaseException:
-        """See `PlanReader`."""
-        return self._programs.told(error)
 
 
 class LearningKind:
@@ -140,7 +91,7 @@ class LearningKind:
 
     def reader(self) -> PlanReader:
         """See `ProgramKind`."""
-        return LearningReader()
+        return PlainReader(LearningProgram, "program that learns", LearningPlan)
 
     def preload(self, *fields: object) -> None:
         """See `ProgramKind`: nothing."""

@@ -15,7 +15,7 @@ from ...loops.stream_part import StreamPart
 from ...loops.values import ColumnValues
 from ...protocol.messages import AddEdge, Input, Touch
 from ...timely import Scope
-from ..session_processor import HOPS, Letter, SessionProcessor
+from ..session_processor import Letter, SessionProcessor
 from ..stream_reading import ReadsStream
 from .branch_processor import Found, LearningBranch
 from .program import HasPointValues, LearningProgram
@@ -88,12 +88,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
     def _step(self) -> None:
         self.operator.pull(self._forks.take)
         more = self.stream.obey(self)
-        self._flush()
-        moved = self._move_token(stays=True)
-        self._inform()
-        started = self._start()
-        self._flush()
-        moved = self._move_token(stays=True) or moved
+        started, moved = self._go_on(stays=True)
         if started or moved or (more and not self.is_behind()):
             self.operator.activate()
 
@@ -118,9 +113,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         return self._shards.waiting > _MOST_WAITING and not self._forks.is_awaited
 
     def _touch(self, vertex: int) -> None:
-        # The first iteration that begins at the token or later.
-        iteration = self.session.first_iteration - (-self.operator.timestamp // HOPS)
-        self._tell(Input(iteration, Touch(vertex, None)))
+        self._tell(Input(self._input_iteration(), Touch(vertex, None)))
         self.operator.activate()
 
     # What anybody may ask, from any thread
