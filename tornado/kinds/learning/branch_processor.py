@@ -252,6 +252,7 @@ class LearningBranch:
 
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""
+        # What was found stays: the main loop may be about to adopt it on another thread.
         for name in ("_points", "_method", "_summing", "_values"):
             self.__dict__.pop(name, None)
         self._said.clear()

@@ -1,4 +1,4 @@
-"""The points of a worker at a version, each shard read when it is first asked for: a fork reads none."""
+"""How loops that learn read the points of a worker, as they are or at a version."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ from collections.abc import Iterator, Mapping
 from ...points import EvolvingPoints, ShardPoints
 
 
+def drawn_shards(points: EvolvingPoints, batch: int) -> Iterator[tuple[ShardPoints, int, int]]:
+    """Share out the draws of a step to shards, by how many points are live in them.
+
+    Yields the shard as it is (`EvolvingPoints.view_shard`), how many points are live there, and how many are to be drawn, at least one.
+    """
+    live = {shard: points.live_in(shard) for shard in points.shards}
+    everything = sum(live.values())
+    for shard, count in live.items():
+        if count:
+            yield points.view_shard(shard), count, min(count, -(-batch * count // everything))
+
+
 class ShardsAt(Mapping[int, ShardPoints]):
-    """See the module.
+    """The points at a version, each shard read when it is first asked for: a fork reads none.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from ....points import EvolvingPoints, PointDeltas
 from ....value_types import INT64, Ids, ValueArray
+from ..patience import Patience
 from ..program import Parameters
 from ..rounds import ShardWork
+from ..shard_reading import drawn_shards
 from .cluster_modules import Centroids
 from .cluster_steps import BESIDE_FEATURES, MovingClusters, ShardSteps
 from .kept_bounds import KeptBounds
@@ -23,7 +25,6 @@ ANEW: Final = "anew"
 _HEAD: Final = 5  # anew, points that are new, sums of squares and of weights of what was looked at, how many first points
 _WINDOW: Final = 8  # steps over which the inertia is averaged
 _PATIENCE: Final = 2  # windows without progress
-_PROGRESS: Final = 1e-3  # of the inertia
 _FIRST: Final = 4  # times the clusters: so many points are waited for, if there are more to come
 
 
@@ -49,19 +50,19 @@ class ClusterBlock:
         self._anew = 0
         self._first = np.empty((0, self._width))
         self._window: list[tuple[float, float]] = []
-        self._best = math.inf
-        self._windows_left = 0
+        self._patience = Patience(_PATIENCE)
+        self._patience.end()
 
     @property
     def is_settled(self) -> bool:
         """Whether points are no nearer to their centroids than some time ago, and no points have come."""
-        return self._windows_left <= 0
+        return self._patience.is_over
 
     def step(self, said: Sequence[NDArray[np.float64]]) -> None:
         """Take in what shards have counted; from their first points centroids begin."""
         current = [one for one in said if int(one[0]) == self._anew]
         if any(one[1] for one in said):
-            self._windows_left, self._best = _PATIENCE, math.inf
+            self._patience.begin_anew()
         if self._moving is None:
             self._begin_with([self._first, *(self._points_of(one) for one in current)])
             return
@@ -85,23 +86,20 @@ class ClusterBlock:
         if len(self._first) >= self._clusters:
             self._begin_at(_spread(self._first, self._clusters, self._seed))
         else:
-            self._windows_left = 0  # there is nothing to do before more points come
+            self._patience.end()  # there is nothing to do before more points come
 
     def _begin_at(self, centroids: NDArray[np.float64]) -> None:
         self._anew += 1
         self._moving = MovingClusters(centroids)
         self._first = self._first[:0]
-        self._windows_left, self._best = _PATIENCE, math.inf
+        self._patience.begin_anew()
         self._window.clear()
         self._set(self._moving.centroids)
 
     def _look_back(self) -> None:
         squares, weights = np.sum(self._window, axis=0).tolist()
         self._window.clear()
-        inertia = squares / weights if weights > 0.0 else 0.0
-        is_better = inertia < self._best * (1.0 - _PROGRESS)
-        self._windows_left = _PATIENCE if is_better else self._windows_left - 1
-        self._best = min(self._best, inertia)
+        self._patience.note(squares / weights if weights > 0.0 else 0.0)
 
     def _set(self, centroids: NDArray[np.float64]) -> None:
         self.parameters = {"centroids": centroids, ANEW: np.array([self._anew])}
@@ -196,7 +194,7 @@ class ClusterShards:
             if not self._points.live_in(shard):
                 continue
             points, count = self._points.read_shard(shard), int(said[4])
-            batch = points.batch().slice(0, wanted - count)
+            batch = replace(points, rows=points.rows[: wanted - count]).batch()
             features = _dense(batch.columns(), len(batch), self._width)
             said[_HEAD + count * self._width : _HEAD + (count + len(batch)) * self._width] = features.ravel()
             said[4] += len(batch)
@@ -216,19 +214,10 @@ class ClusterShards:
 
     def _look_again(self, step: int) -> None:
         assert self._centroids is not None
-        live = {shard: self._points.live_in(shard) for shard in self._points.shards}
-        everything = sum(live.values())
-        for shard, count in live.items():
-            drawn = min(count, -(-self._batch * count // everything)) if count else 0
-            if drawn:
-                self._looked += self._steps[shard].look_again(
-                    self._points.view_shard(shard),
-                    self._centroids,
-                    self._changes,
-                    seed=self._seed,
-                    iteration=step,
-                    count=drawn,
-                )
+        for shard, _, drawn in drawn_shards(self._points, self._batch):
+            self._looked += self._steps[shard.shard].look_again(
+                shard, self._centroids, self._changes, seed=self._seed, iteration=step, count=drawn
+            )
 
 
 def _dense(columns: dict[str, NDArray[np.float64]], count: int, width: int) -> NDArray[np.float64]:

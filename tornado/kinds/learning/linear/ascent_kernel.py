@@ -10,8 +10,9 @@ import numba as nb
 import numpy as np
 
 from ..counter_kernel import random_below
+from .class_kernel import target
 from .dense_kernel import add_row, dot_and_square, shrunk_dot_and_square
-from .logistic_kernel import ascend, target, value_and_dual
+from .logistic_kernel import ascend, value_and_dual
 
 CENTRE = 0  # what the intercept is held to
 BALANCE = 1  # sum of a t over all points, which is 0 at the optimum
@@ -46,7 +47,6 @@ def shuffle_rows(rows, block, seed, shard, number, order, ordered):
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def ascend_rows(
     features, rows, label, weight, negative, positive, duals, means, mean_share, totals, balance, factor, balance_factor, least,
-    adding,
 ):  # fmt: skip
     """Visit rows in their order.
 
@@ -72,8 +72,6 @@ def ascend_rows(
         How the intercept follows the balance; 0 where there is none.
     least : float
         l1 W
-    adding : float
-        How many change v at the same time: each counts its own changes so many times (Ma et al. 2015).
     """
     vector = totals[0]
     has_means = len(means) > 0
@@ -88,7 +86,7 @@ def ascend_rows(
         else:
             score, length = dot_and_square(features, row, vector)
         score = factor * score + balance[CENTRE] + balance_factor * balance[BALANCE]
-        bend = adding * share * (factor * length + balance_factor)
+        bend = share * (factor * length + balance_factor)
         old = duals[row]
         # Nothing changes the score of a point without features: minus the slope there is best.
         new = ascend(old, score, bend, goal) if bend > 0.0 else value_and_dual(score, goal)[1]
@@ -96,7 +94,7 @@ def ascend_rows(
             new = old
         if new != old:
             duals[row] = new
-            change = adding * share * (new - old)
+            change = share * (new - old)
             add_row(features, row, change, totals, 0)
             balance[BALANCE] += change
         if has_means:

@@ -10,8 +10,9 @@ import numba as nb
 import numpy as np
 
 from ..counter_kernel import random_below
+from .class_kernel import target
 from .dense_kernel import add_row, dot
-from .logistic_kernel import target, value_and_dual
+from .logistic_kernel import value_and_dual
 
 # With a for the weight of a point:
 BATCH_WEIGHT = 0  # sum of a

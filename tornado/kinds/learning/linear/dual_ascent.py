@@ -162,7 +162,6 @@ class AscentWork(LinearWork):
                 1.0 / (weight * model.l2),
                 1.0 / (weight * penalty) if model.intercept else 0.0,
                 model.l1 * weight,
-                1.0,
             )
             for one in visits.visited
         ]

@@ -5,20 +5,6 @@ import math
 import numba as nb
 
 
-@nb.njit(cache=True)
-def target(label, negative, positive):
-    """-1 or 1 by the class of a point; NaN where it takes no part."""
-    if label == positive:
-        return 1.0
-    return -1.0 if label == negative else math.nan
-
-
-@nb.njit(cache=True)
-def side_of(goal, _dual):
-    """Which of two sums a point belongs to."""
-    return 0 if goal > 0.0 else 1
-
-
 @nb.njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})
 def value_and_dual(score, goal):
     """The loss at a score, and minus a slope there."""

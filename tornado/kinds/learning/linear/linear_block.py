@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from ....errors import InvalidArgument
 from ....points import EvolvingPoints, PointDeltas
+from ..patience import Patience
 from ..program import Parameters
 from ..rounds import ShardWork
+from ..shard_reading import drawn_shards
 from .classes import labels_between
 from .held_duals import HeldDuals
 from .linear_gap import penalty_of
@@ -33,7 +35,6 @@ Objectives = Callable[[tuple[float, float]], LinearObjective]
 
 _WINDOW: Final = 8  # steps over which the objective is averaged: of one batch it is noisy
 _PATIENCE: Final = 12  # windows without progress
-_PROGRESS: Final = 1e-3  # of the objective
 _HEAD: Final = 5  # the step that an answer is of, labels (three), how many points are new
 _DECAY: Final = 0.01
 
@@ -71,10 +72,9 @@ class LinearBlock:
         self._step = 0
         self._classes = classes
         self._labels: set[float] = set()
-        self._objective: dict[int, list[float]] = {}  # by step: answers, losses, weights, penalty
+        self._objective: dict[int, list[float]] = {}  # by step: answers, losses, weights
         self._window: list[float] = []
-        self._best = math.inf
-        self._windows_left = _PATIENCE
+        self._patience = Patience(_PATIENCE)
         self._hessian: NDArray[np.float64] | None = None
         self.parameters: Parameters = {}
         self._set(begin["weights"], float(begin["intercept"][0]))
@@ -101,7 +101,7 @@ class LinearBlock:
     @property
     def is_settled(self) -> bool:
         """Whether the objective has not become less for some time, and no points have come."""
-        return self._windows_left <= 0
+        return self._patience.is_over
 
     def step(self, said: Sequence[Vector]) -> None:
         """Go down the gradient of what shards have drawn, and of what is new."""
@@ -112,7 +112,7 @@ class LinearBlock:
         for one in said:
             self._hear_labels(one[1:4])
         if any(one[4] for one in said):
-            self._windows_left, self._best = _PATIENCE, math.inf
+            self._patience.begin_anew()
         if self._classes is None:
             self._set(self.parameters["weights"], float(self.parameters["intercept"][0]))
             return
@@ -163,9 +163,7 @@ class LinearBlock:
             return True
         objective = float(np.mean(self._window)) + penalty_of(weights, model)
         self._window.clear()
-        is_better = objective < self._best * (1.0 - _PROGRESS)
-        self._windows_left = _PATIENCE if is_better else self._windows_left - 1
-        self._best = min(self._best, objective)
+        self._patience.note(objective)
         return self._rule.judge(objective)
 
     def _set(self, weights: Vector, intercept: float) -> None:
@@ -222,13 +220,11 @@ class LinearShards:
 
     def say(self, parameters: Parameters, step: int) -> Vector:
         """See `DataShards`."""
-        negative, positive = (
-            parameters["classes"].tolist() if "classes" in parameters else (math.nan, math.nan)
-        )
+        negative, positive = parameters["classes"].tolist()
         weights, intercept = parameters["weights"], float(parameters["intercept"][0])
         half = BATCH_NUMBERS + len(weights)
         total = np.zeros(_HEAD + 2 * half)
-        total[0] = parameters["step"][0] if "step" in parameters else 0
+        total[0] = parameters["step"][0]
         new = self._new_rows()
         total[1:4] = self._labels_of(new)
         total[4] = self.waiting
@@ -253,21 +249,9 @@ class LinearShards:
     def _draw(
         self, batches: MiniBatches, weights: Vector, intercept: float, step: int, total: Vector
     ) -> None:
-        live = {shard: self._points.live_in(shard) for shard in self._points.shards}
-        everything = sum(live.values())
-        for shard, count in live.items():
-            drawn = min(count, -(-self._batch * count // everything)) if count else 0
-            if drawn:
-                batches.add_drawn(
-                    self._points.view_shard(shard),
-                    weights,
-                    intercept,
-                    total,
-                    count=drawn,
-                    seed=self._seed,
-                    iteration=step,
-                    scale=count / drawn,
-                )
+        for shard, live, drawn in drawn_shards(self._points, self._batch):
+            counter = {"count": drawn, "seed": self._seed, "iteration": step}
+            batches.add_drawn(shard, weights, intercept, total, **counter, scale=live / drawn)
 
     def _new_rows(self) -> dict[int, NDArray[np.int32]]:
         """The rows that have come since the last step, by shard."""

@@ -11,7 +11,7 @@ are passed over, and counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -28,6 +28,7 @@ from ..rounds import Round
 from . import (
     ascent_kernel,
     batch_kernel,
+    class_kernel,
     dense_kernel,
     exponential_kernel,
     hinge_kernel,
@@ -41,11 +42,11 @@ from .pass_kernel import NUMBERS
 
 Vector = NDArray[np.float64]
 
-LOSSES: Final[Mapping[str, ModuleType]] = {
-    "hinge": hinge_kernel,
-    "squared_hinge": squared_hinge_kernel,
-    "logistic": logistic_kernel,
-    "squared": squared_kernel,
+LOSSES: Final[Mapping[str, Sequence[ModuleType]]] = {
+    "hinge": [class_kernel, hinge_kernel],
+    "squared_hinge": [class_kernel, squared_hinge_kernel],
+    "logistic": [class_kernel, exponential_kernel, logistic_kernel],
+    "squared": [squared_kernel],
 }
 _NO_CLASSES: Final = (math.nan, math.nan)
 
@@ -119,7 +120,7 @@ def linear_module(loss: str, sparse: bool) -> ModuleType:  # noqa: FBT001  # one
     layout = sparse_kernel if sparse else dense_kernel
     title = f"linear models of the {loss} loss over {'sparse' if sparse else 'dense'} points"
     loops = [pass_kernel, batch_kernel, ascent_kernel]
-    parts = [counter_kernel, exponential_kernel, layout, LOSSES[loss], *loops]
+    parts = [counter_kernel, layout, *LOSSES[loss], *loops]
     return load_module(module_text(title, parts, {}))
 
 

@@ -130,7 +130,12 @@ class LinearModel(LearningProgram):
 
     def begin(self) -> Parameters:
         """See `LearningProgram`."""
-        return {"weights": np.zeros(self.declared.features), "intercept": np.zeros(1)}
+        return {
+            "weights": np.zeros(self.declared.features),
+            "intercept": np.zeros(1),
+            "classes": np.array(_NO_CLASSES),
+            "step": np.zeros(1),
+        }
 
     def parameter_block(self, workers: int) -> LinearBlock:
         """See `LearningProgram`."""

@@ -1,5 +1,7 @@
 """The logistic loss ln(1 + exp(-label score)) of two classes; what a loss kernel has is said here.
 
+Beside this one it has `target` and `side_of`: those of `class_kernel`, where there are classes.
+
 A loss is convex in the score and its least value is 0, so its conjugate l* is 0 at 0: certificates count on both. A *dual variable* t
 is minus a slope; l*(-t) is infinite where t is none (Shalev-Shwartz and Zhang 2013, table 1).
 """
@@ -9,20 +11,6 @@ import math
 import numba as nb
 
 from .exponential_kernel import exp_below, log_above
-
-
-@nb.njit(cache=True)
-def target(label, negative, positive):
-    """What the score of a point should be like: -1 or 1 by its class; NaN where it takes no part."""
-    if label == positive:
-        return 1.0
-    return -1.0 if label == negative else math.nan
-
-
-@nb.njit(cache=True)
-def side_of(goal, _dual):
-    """Which of two sums a point belongs to: 0 where dual variables are not negative, 1 where they are not positive."""
-    return 0 if goal > 0.0 else 1
 
 
 @nb.njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})

@@ -8,8 +8,9 @@ import math
 import numba as nb
 import numpy as np
 
+from .class_kernel import side_of, target
 from .dense_kernel import add_outers, add_rows, dot, dot_and_square
-from .logistic_kernel import conjugate, curvature, side_of, target, value_and_dual
+from .logistic_kernel import conjugate, curvature, value_and_dual
 
 # Of each side, with a for the weight of a point, t for its dual variable:
 WEIGHT = 0  # sum of a

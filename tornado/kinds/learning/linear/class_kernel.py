@@ -1,0 +1,19 @@
+"""Points of two classes, for the losses that are of these; see `logistic_kernel` for what a loss kernel has."""
+
+import math
+
+import numba as nb
+
+
+@nb.njit(cache=True)
+def target(label, negative, positive):
+    """What the score of a point should be like: -1 or 1 by its class; NaN where it takes no part."""
+    if label == positive:
+        return 1.0
+    return -1.0 if label == negative else math.nan
+
+
+@nb.njit(cache=True)
+def side_of(goal, _dual):
+    """Which of two sums a point belongs to: 0 where dual variables are not negative, 1 where they are not positive."""
+    return 0 if goal > 0.0 else 1
