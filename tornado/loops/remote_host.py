@@ -50,6 +50,11 @@ class RemoteValues:
         ids, values = self.ask("arrays")
         return ids, values
 
+    def found(self) -> Mapping[str, NDArray[Any]]:
+        """See `PartValues`."""
+        found: Mapping[str, NDArray[Any]] = self.ask("found")
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class RemotePages:

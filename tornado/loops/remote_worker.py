@@ -118,7 +118,7 @@ class RemoteWorker:
                 return part.history().ravel()
             case "traffic":
                 return tuple(part.traffic())
-            case "lookup" | "count" | "best" | "arrays":
+            case "lookup" | "count" | "best" | "arrays" | "found":
                 return getattr(part.held_values(), method)(*arguments)
             case "sizes" | "arrange" | "page_vertices" | "page_edges" | "some_edges":
                 return getattr(part.pages(), method)(*arguments)

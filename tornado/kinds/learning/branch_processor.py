@@ -88,6 +88,7 @@ class LearningBranch:
         self._finished: Finished | None = None
         # Kept as they are at the end: the points may go when the lease is released.
         self._values: tuple[Ids, ValueArray] = np.empty(0, np.int64), np.empty(0)
+        self._told: Parameters = {}
 
     def build(self, scope: Scope) -> None:
         """See `BranchPart`."""
@@ -200,6 +201,8 @@ class LearningBranch:
             self._values = cast("HasPointValues", self._work).point_values()
         elif self._parameters is not None:
             self._values = self._program.values(self._parameters)
+        if self._parameters is not None:
+            self._told = self._program.told(self._parameters)
 
     # What anybody may ask, from any thread
 
@@ -235,7 +238,7 @@ class LearningBranch:
 
     def held_values(self) -> ColumnValues:
         """See `PartView`: of parameters, which the first worker has, or of the points of each; the branch must be over."""
-        return ColumnValues(*self._values)
+        return ColumnValues(*self._values, beside=self._told)
 
     # Ending
 
@@ -253,6 +256,6 @@ class LearningBranch:
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""
         # What was found stays: the main loop may be about to adopt it on another thread.
-        for name in ("_points", "_method", "_summing", "_values"):
+        for name in ("_points", "_method", "_summing", "_values", "_told"):
             self.__dict__.pop(name, None)
         self._said.clear()

@@ -146,11 +146,14 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
 
     def held_values(self) -> ColumnValues:
         """See `PartView`: of the parameters, which the first worker has."""
+        found = {} if self._block is None else self.program.told(self._block.parameters)
         if self.program.values_of_points:
-            return ColumnValues(*cast("HasPointValues", self._shards).point_values(), is_final=False)
-        if self._block is None:
-            return ColumnValues(np.empty(0, np.int64), np.empty(0), is_final=False)
-        return ColumnValues(*self.program.values(self._block.parameters), is_final=False)
+            values = cast("HasPointValues", self._shards).point_values()
+        elif self._block is None:
+            values = np.empty(0, np.int64), np.empty(0)
+        else:
+            values = self.program.values(self._block.parameters)
+        return ColumnValues(*values, is_final=False, beside=found)
 
     # Branches
 

@@ -139,6 +139,10 @@ class LearningProgram(VertexProgram):
         """What is shown of parameters: ids and their values, in any order; where values are not those of points."""
         raise NotImplementedError
 
+    def told(self, parameters: Parameters) -> Parameters:
+        """Those of its parameters that it `tells`."""
+        return {name: array for name, array in parameters.items() if name in self.tells}
+
     def warm(self) -> None:
         """Have everything compiled that its loops will call, before any worker has better things to do; nothing, unless a program says so."""
 
