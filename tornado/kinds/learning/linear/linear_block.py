@@ -138,6 +138,15 @@ class LinearBlock:
         self._hessian = parameters.get("hessian")
         self._set(parameters["weights"], float(parameters["intercept"][0]))
 
+    def restore(self, parameters: Parameters) -> None:
+        """See `RestorableBlock`: the classes are known again; how far steps go is found again."""
+        least, greatest = parameters["classes"].tolist() if "classes" in parameters else (math.nan, math.nan)
+        if self._classes is None and not math.isnan(greatest):
+            self._labels = {label for label in (least, greatest) if not math.isnan(label)}
+            self._classes = least, greatest
+        self._patience.end()
+        self.take(parameters)
+
     def _hear_labels(self, labels: Vector) -> None:
         if self._classes is None or math.isnan(self._classes[0]):
             self._labels.update(labels[~np.isnan(labels)].tolist())
