@@ -151,6 +151,7 @@ def test_a_stream_of_which_only_learners_read_keeps_its_edges_and_one_of_paths_i
         loop.checkpoint()
     with Master(store, 2) as master:
         model = master.start(PROGRAMS["mean"], "mean", new_stream=NAME)
+        assert model.wait_idle(TIMEOUT_S)
         assert model.statistics().vertices == 15
         assert not model.restored.is_converged
 

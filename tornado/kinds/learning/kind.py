@@ -6,9 +6,9 @@ import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from secrets import token_hex
 from typing import cast
+from weakref import WeakKeyDictionary
 
 from ...certificate import Certificate
 from ...engine import WireType
@@ -101,14 +101,22 @@ class LearningKind:
         """See `ProgramKind`: nothing."""
 
 
-@cache
-def _written(kind: type[LearningProgram]) -> str:
+_texts: WeakKeyDictionary[type, str] = WeakKeyDictionary()
+
+
+def _written(kind: type) -> str:
     """The text of a class and of those below `LearningProgram`; of one that is in no file, a text that no other process has."""
-    try:
-        bases = [base for base in kind.__mro__ if base is not LearningProgram and issubclass(base, LearningProgram)]
-        return "\n".join(f"{base.__qualname__}\n{inspect.getsource(base)}" for base in bases)
-    except (OSError, TypeError):
-        return token_hex()
+    if kind not in _texts:
+        bases = [
+            base
+            for base in kind.__mro__
+            if base is not LearningProgram and issubclass(base, LearningProgram)
+        ]
+        try:
+            _texts[kind] = "\n".join(f"{base.__qualname__}\n{inspect.getsource(base)}" for base in bases)
+        except (OSError, TypeError):
+            _texts[kind] = token_hex()
+    return _texts[kind]
 
 
 KIND = LearningKind()
