@@ -84,9 +84,7 @@ def run(folder, *arguments, source=1, timeout_s=300):
 class Service:
     """A run with `--http`. A context manager that leaves no process behind."""
 
-    def __init__(
-        self, folder, *arguments, source=1, preexec=None, stdin=subprocess.DEVNULL, app=None
-    ):
+    def __init__(self, folder, *arguments, source=1, preexec=None, stdin=subprocess.DEVNULL, app=None):
         self._process = subprocess.Popen(
             command("--http", "127.0.0.1:0", *arguments, source=source, app=app),
             stdin=stdin,

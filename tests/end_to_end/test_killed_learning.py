@@ -32,7 +32,9 @@ def write_points(path, count):
         file.write("id,a,b,label\n")
         features = features_of(range(count))
         for number, (row, label) in enumerate(zip(features, labels_of(range(count)), strict=True)):
-            file.write(f"{number},{row[0]!r},{row[1]!r},{label!r}\n".replace("np.float64(", "").replace(")", ""))
+            file.write(
+                f"{number},{row[0]!r},{row[1]!r},{label!r}\n".replace("np.float64(", "").replace(")", "")
+            )
 
 
 def pushed(number):
@@ -41,12 +43,20 @@ def pushed(number):
     if number % 4 == 2:
         return {"id": id_, "op": "-"}
     features = features_of([id_ + (number % 4 == 3)])[0].tolist()
-    return {"id": id_, "op": "=" if number % 4 == 3 else "+", "features": features, "label": float(number % 5)}
+    return {
+        "id": id_,
+        "op": "=" if number % 4 == 3 else "+",
+        "features": features,
+        "label": float(number % 5),
+    }
 
 
 def expected(file, http):
     """The weights of the regression of the first records of the file and of what was pushed."""
-    live = {id_: (*row, label) for id_, row, label in zip(range(file), features_of(range(file)), labels_of(range(file)), strict=True)}
+    live = {
+        id_: (*row, label)
+        for id_, row, label in zip(range(file), features_of(range(file)), labels_of(range(file)), strict=True)
+    }
     for number in range(http):
         point = pushed(number)
         live.pop(point["id"], None)
@@ -72,7 +82,9 @@ class Sender:
         while at < self._upto:
             try:
                 response = self._service.client.post(
-                    "/v1/loops/linear_regression/points", content=lines, headers={"content-type": "application/x-ndjson"}
+                    "/v1/loops/linear_regression/points",
+                    content=lines,
+                    headers={"content-type": "application/x-ndjson"},
                 )
             except httpx.TransportError:
                 return
@@ -81,7 +93,9 @@ class Sender:
                 continue
             assert response.status_code in {200, 202}, response.text
             at = self.acknowledged = response.json()["offsets"]["http"]
-            lines = "".join(json.dumps(pushed(number)) + "\n" for number in range(at, min(at + BATCH, self._upto)))
+            lines = "".join(
+                json.dumps(pushed(number)) + "\n" for number in range(at, min(at + BATCH, self._upto))
+            )
 
     def join(self):
         self._thread.join()
@@ -132,7 +146,13 @@ def test_files_of_points_and_texts_for_ids_are_gone_on_from(tmp_path):
             assert service.wait_for("input-ended")["records"] == (1 if turn else 3)
             found = service.client.post("/v1/queries?wait_s=60", json={"loop": "kmeans"}).json()
             names = {one["vertex"] for one in found["result"]["values"]}
-            assert names == {"Rome", "Oslo", "Bonn", *(f"new {one}" for one in range(turn)), *(f"pushed {one}" for one in range(turn))}
+            assert names == {
+                "Rome",
+                "Oslo",
+                "Bonn",
+                *(f"new {one}" for one in range(turn)),
+                *(f"pushed {one}" for one in range(turn)),
+            }
             point = {"id": f"pushed {turn}", "features": [8.0 + turn]}
             assert service.client.post("/v1/loops/kmeans/points", json=point).json()["accepted"] == 1
             with path.open("a") as file:

@@ -74,7 +74,10 @@ def test_edges_and_points_are_one_sequence_and_several_loops_one_version(url):
     pushed = Pushed(DENSE)
     with tornado.open(url, workers=2) as session:
         stream = session.stream("points", schema=DENSE)
-        model, clusters = stream.start(MODEL, name="model"), stream.start(tornado.KMeans(clusters=3), name="clusters")
+        model, clusters = (
+            stream.start(MODEL, name="model"),
+            stream.start(tornado.KMeans(clusters=3), name="clusters"),
+        )
         pushed.push(stream, range(60))
         stream.insert([1, 2], [2, 3])
         version = model.checkpoint()
@@ -83,10 +86,18 @@ def test_edges_and_points_are_one_sequence_and_several_loops_one_version(url):
         pushed.remove(stream, range(20))
     with tornado.open(url) as session:
         stream = session.stream("points", schema=DENSE)
-        model, clusters = stream.start(MODEL, name="model"), stream.start(tornado.KMeans(clusters=3), name="clusters")
+        model, clusters = (
+            stream.start(MODEL, name="model"),
+            stream.start(tornado.KMeans(clusters=3), name="clusters"),
+        )
         pushed.check(model)
         assert sorted(clusters.query().values) == sorted(pushed.live)
-        assert stream.start(BreadthFirstSearch(source=1), name="hops").query().values == {1: 0, 2: 1, 3: 2, 4: 3}
+        assert stream.start(BreadthFirstSearch(source=1), name="hops").query().values == {
+            1: 0,
+            2: 1,
+            3: 2,
+            4: 3,
+        }
         at = clusters.query(at=version)
         assert sorted(at.values) == list(range(60))
 
@@ -98,7 +109,10 @@ def test_a_log_of_other_points_is_refused_and_so_is_a_damaged_one(url):
         stream.start(MODEL, name="model")
         pushed.push(stream, range(5))
     for schema in (SPARSE, tornado.Points(features=4)):
-        with tornado.open(url) as session, pytest.raises(InvalidArgument, match="'insert' has pushed Points.*before it was restarted"):
+        with (
+            tornado.open(url) as session,
+            pytest.raises(InvalidArgument, match=r"'insert' has pushed Points.*before it was restarted"),
+        ):
             session.stream("points", schema=schema).start(MODEL, name="model")
     with open_store(url) as store:
         (line,) = [line for line in store.loops() if "/pushed/" in line]

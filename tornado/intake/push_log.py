@@ -82,7 +82,9 @@ class StorePushLog:
         with self._lock:
             line = self._lines.get(name) or self._stored(name)
             version = line.newest + (line.void is None)
-            self._store.write(name, version, {_KEY: batch.encode()}, metadata=_metadata(offset, number, batch))
+            self._store.write(
+                name, version, {_KEY: batch.encode()}, metadata=_metadata(offset, number, batch)
+            )
             self._lines[name] = _Line(version, number)
 
     def retract(self, stream: str, source: str, offset: int, *, number: int | None = None) -> None:
@@ -223,7 +225,9 @@ def _kind_of(layout: list[Any] | None, points: Points | None, stream: str, sourc
         try:
             logged: Any = Points(*layout)
         except (TypeError, InvalidArgument) as error:
-            raise StoreCorrupt(f"the log of {source!r} of stream {stream!r} has {layout!r} for points") from error
+            raise StoreCorrupt(
+                f"the log of {source!r} of stream {stream!r} has {layout!r} for points"
+            ) from error
         raise InvalidArgument(
             f"{source!r} has pushed {logged} to stream {stream!r} before it was restarted, and it has {points or 'no points'} now",
             hint="Declare the points as they were, or name another stream or an empty store.",

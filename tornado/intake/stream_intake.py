@@ -496,9 +496,7 @@ class StreamIntake:
         for source in log.sources(self.name):
             with self._source(source) as found:
                 before = self.offsets().get(source, 0)
-                for offset, batch in log.replay(
-                    self.name, source, after=before, points=self.stream.points
-                ):
+                for offset, batch in log.replay(self.name, source, after=before, points=self.stream.points):
                     admit_again(self.stream, self.name, batch, source, offset)
                     found.offset = offset
                     count += len(batch)

@@ -73,9 +73,7 @@ def store_checkpoint(stream: RecordStream, *, before_write: Callable[[], None] |
                         before_write()
                     with_points = stream.points is not None
                     stream.stored.write(
-                        [
-                            _to_store(*one, has_points=with_points and one is forked[0]) for one in converged
-                        ],
+                        [_to_store(*one, has_points=with_points and one is forked[0]) for one in converged],
                         stream.points,
                     )
                     break

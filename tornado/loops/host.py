@@ -344,7 +344,9 @@ class WorkerHost:
         if command.reads_points:
             branch.points = PointPages(self._read_points.append)
             cast("StorableBranch", processor).lend_points(branch.points)
-            cast("StreamPart", main.stream).lend_points(branch.points.begin)  # the version that it records next
+            cast("StreamPart", main.stream).lend_points(
+                branch.points.begin
+            )  # the version that it records next
         main.command(processor)
 
     def _look_after_branches(self) -> bool:

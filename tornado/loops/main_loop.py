@@ -224,6 +224,11 @@ class MainLoop:
                 branch.read_edges_by(lambda _: edges_of_stored(stored, at))
             return branch
         if reads_edges:
+            if program.declared_points is not None:
+                raise NotSupported(
+                    f"loop {self.name!r} runs {type(program).__name__}, {self.kind.described}, of which no edges are read",
+                    hint="Ask without a check.",
+                )
             self.require_stored("edges are read", hint="Ask without a check")
         fresh = program.begins_anew(self.program)
         return self._fork(

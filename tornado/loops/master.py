@@ -24,14 +24,13 @@ from ..errors import (
     UnknownStream,
     WorkerLost,
 )
-from ..points.shards import require_workers
-from ..points.warming import warm_points
 from ..records.point_schema import Points
 from ..storage import MemoryStore, VersionedStore
 from . import graph_of_now
 from .admission_order import AdmissionOrder
 from .branch import Branch
 from .checkpoint import store_checkpoint
+from .declared_points import declare_points
 from .directions import stays_undirected
 from .engines import engine_of
 from .host import LoopHost, WorkerHost
@@ -240,11 +239,7 @@ class Master:
         stream.is_undirected = stays_undirected(self.store, stream.name, wanted=is_undirected)
         stream.on_full_journal = stream.checkpoint
         stored = stream.stored.newest()
-        if stored is not None:
-            _require_same_points(stream, stored)
-        if stream.points is not None:
-            require_workers(len(self._hosts))
-            warm_points(stream.points.value_type.name)
+        declare_points(stream, stored)
         early = [other for other in others if stored is not None and _has_fixed_point(stored, other)]
         are_early = {other.name for other in early}
         if any(stream.lacks_reverse(loop.program) for loop in (first, *early)):
@@ -590,24 +585,6 @@ def _require_workers(loops: Sequence[MainLoop], losses: int) -> None:
     """
     if any(loop.losses != losses for loop in loops):
         raise WorkerLost(f"the workers were lost while loop {loops[0].name} was started")
-
-
-def _require_same_points(stream: RecordStream, stored: StoredSnapshot) -> None:
-    """Have a stream have the points that its snapshot has.
-
-    Raises
-    ------
-    InvalidArgument
-        When they are declared to be others.
-    """
-    if stream.points is None:
-        stream.points = stored.points
-    elif stored.points is not None and stored.points != stream.points:
-        raise InvalidArgument(
-            f"stream {stream.name!r} cannot go on from its snapshot of version {stored.snapshot.version}: that has "
-            f"{stored.points}, and the stream is declared to have {stream.points}",
-            hint="Leave the declaration out, or name another stream or an empty store.",
-        )
 
 
 def _has_fixed_point(stored: StoredSnapshot, wanted: NewLoop) -> bool:

@@ -459,7 +459,6 @@ def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, me
                 yield from _page(loop_key(loop.name, name), [list(part[1].values()) for part in parts])
         yield from _page(EDGES + name, [part.page_edges(number) for part in loops[0].parts])
 
-
     for loop in loops:
         for array_name, array in (loop.arrays or {}).items():
             yield from _page(array_key(loop.name, array_name), [[array]])

@@ -193,15 +193,23 @@ def test_points_that_are_declared_to_be_others_are_refused_and_so_are_damaged_on
             version = loop.checkpoint()
         with Master(store) as master:
             for points in (SPARSE, Points(features=WIDTH, names=list("abcdef")), Points(features=2)):
-                with pytest.raises(InvalidArgument, match=r"cannot go on from its snapshot of version \d+: that has"):
+                with pytest.raises(
+                    InvalidArgument, match=r"cannot go on from its snapshot of version \d+: that has"
+                ):
                     master.start(PROGRAMS[NAME], NAME, points=points)
         (key, page), *_ = store.scan(NAME, version, b"p/")
         metadata = store.metadata(NAME, version)
         store.write(NAME, version, {key: page[:-3]}, metadata=metadata)
-        with Master(store) as master, pytest.raises(StoreCorrupt, match=r"page b'p/.*has \d+ bytes are no points"):
+        with (
+            Master(store) as master,
+            pytest.raises(StoreCorrupt, match=r"page b'p/.*has \d+ bytes are no points"),
+        ):
             master.start(PROGRAMS[NAME], NAME)
         store.write(NAME, version, {key: page, b"m/points/weights": b"123"}, metadata=metadata)
-        with Master(store) as master, pytest.raises(StoreCorrupt, match="3 bytes, and not the 48 of its array"):
+        with (
+            Master(store) as master,
+            pytest.raises(StoreCorrupt, match="3 bytes, and not the 48 of its array"),
+        ):
             master.start(PROGRAMS[NAME], NAME)
 
 

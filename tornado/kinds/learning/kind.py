@@ -108,9 +108,7 @@ def _written(kind: type) -> str:
     """The text of a class and of those below `LearningProgram`; of one that is in no file, a text that no other process has."""
     if kind not in _texts:
         bases = [
-            base
-            for base in kind.__mro__
-            if base is not LearningProgram and issubclass(base, LearningProgram)
+            base for base in kind.__mro__ if base is not LearningProgram and issubclass(base, LearningProgram)
         ]
         try:
             _texts[kind] = "\n".join(f"{base.__qualname__}\n{inspect.getsource(base)}" for base in bases)

@@ -214,7 +214,9 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
             return
         missing = self.program.begin().keys() - columns.keys()
         if missing:
-            raise StoreCorrupt(f"a stored loop of {type(self.program).__name__} has no {', '.join(sorted(missing))}")
+            raise StoreCorrupt(
+                f"a stored loop of {type(self.program).__name__} has no {', '.join(sorted(missing))}"
+            )
         if isinstance(self._block, RestorableBlock):
             self._block.restore(columns)
         else:
