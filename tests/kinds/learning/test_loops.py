@@ -132,7 +132,8 @@ def test_several_loops_learn_from_one_stream_which_may_have_edges_too(master_of)
     master.remove("first")
     hops.admit(stream.batch(), "points", 600)
     assert answer(second.fork()) == pytest.approx(stream.mean(), rel=1e-13)
-    assert [found.version for found in second.snapshots()] == [hops.checkpoint()]
+    stored = hops.checkpoint()
+    assert [found.version for found in second.snapshots()] == [stored]
 
 
 def test_forks_come_although_points_wait_to_be_used(monkeypatch):
