@@ -103,6 +103,7 @@ class Sender:
 
 def judge(service):
     found = service.client.post("/v1/queries?wait_s=60", json={"loop": "linear_regression"}).json()
+    assert found["state"] == "converged", found
     offsets = found["snapshot"]["offsets"]
     values = {one["vertex"]: one["value"] for one in found["result"]["values"]}
     wanted = expected(offsets.get("points.csv", 0), offsets.get("http", 0))

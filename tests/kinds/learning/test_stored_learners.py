@@ -171,6 +171,29 @@ def test_a_stored_version_is_asked_with_its_own_parameters_and_with_others():
         assert len({str(found) for found in (before, other, now)}) == 3
 
 
+@pytest.mark.parametrize("points", [DENSE, SPARSE], ids=["dense", "sparse"])
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_what_comes_while_a_snapshot_is_written_is_not_in_it(points, engine, small_pages):
+    store = MemoryStore()
+    with Master(store, 2, engine=engine) as master:
+        loop = master.start(PROGRAMS["clusters"], NAME, points=points)
+        loop.admit(batch(points, range(400), 1), "pushed", 1)
+
+        def change():
+            for offset in range(2, 8):
+                loop.admit(batch(points, range(0, 300), offset, REPLACE), "pushed", offset)
+                loop.admit(batch(points, range(100 * offset, 100 * offset + 100), offset), "more", offset)
+                loop.admit(batch(points, range(300, 400), offset, REMOVE), "gone", offset)
+            assert loop.wait_idle(TIMEOUT_S)
+
+        loop.checkpoint(before_write=change)
+        stored = loop.stream.stored.newest()
+        assert stored.snapshot.offsets == {"pushed": 1}
+        found = PointBatch.kind_of(points).concat(stored.point_pages())
+        found, wanted = (one.take(np.argsort(one.id)) for one in (found, batch(points, range(400), 1)))
+        assert found.equals(wanted)
+
+
 @pytest.mark.parametrize("change", [{"tolerance": 1e-6}, {"l2": 0.5}])
 def test_other_parameters_take_the_points_and_compute_anew(change):
     store = MemoryStore()
