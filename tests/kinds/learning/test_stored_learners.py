@@ -181,7 +181,7 @@ def test_what_comes_while_a_snapshot_is_written_is_not_in_it(points, engine, sma
 
         def change():
             for offset in range(2, 8):
-                loop.admit(batch(points, range(0, 300), offset, REPLACE), "pushed", offset)
+                loop.admit(batch(points, range(300), offset, REPLACE), "pushed", offset)
                 loop.admit(batch(points, range(100 * offset, 100 * offset + 100), offset), "more", offset)
                 loop.admit(batch(points, range(300, 400), offset, REMOVE), "gone", offset)
             assert loop.wait_idle(TIMEOUT_S)
