@@ -87,6 +87,22 @@ class RemotePages:
         return sources, targets, weights
 
 
+@dataclass(frozen=True, slots=True)
+class RemotePointPages:
+    """One worker's points of a snapshot that is to be stored; see `PointPagesView`."""
+
+    ask: Callable[..., Any]
+
+    def sizes(self) -> list[tuple[int, int, int]]:
+        """See `PointPagesView`."""
+        return [(shard, points, pages) for shard, points, pages in self.ask("point_sizes")]
+
+    def page_points(self, shard: int, number: int) -> bytes:
+        """See `PointPagesView`."""
+        page: NDArray[np.uint8] = self.ask("page_points", shard, number)
+        return page.tobytes()
+
+
 class RemotePart:
     """One worker's part of a loop."""
 
@@ -171,6 +187,14 @@ class RemoteBranch(RemotePart):
     def pages(self) -> RemotePages:
         """See `StorableView`."""
         return RemotePages(self._ask)
+
+    def point_pages(self) -> RemotePointPages:
+        """See `StorableView`."""
+        return RemotePointPages(self._ask)
+
+    def parameters(self) -> Mapping[str, NDArray[Any]]:
+        """See `StorableView`."""
+        return dict(self._ask("parameters"))
 
     def drop_edges(self) -> None:
         """See `StorableView`."""
@@ -257,7 +281,7 @@ class RemoteHost:
                     return  # it was taken off the workers meanwhile, and whoever forked it hears of that
                 self._forks[command.number] = command, None
                 plan = start.plan
-                options = command.fresh, command.max_iterations, command.reads_edges
+                options = command.fresh, command.max_iterations, command.reads_edges, command.reads_points
                 fields = plan.fork_fields(command.arguments)
                 self.send(("fork", command.loop, command.number, plan.kind, fields, *options))
             case Stop(number):

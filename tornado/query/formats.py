@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from .found import Found, predicted_rows
+from .findings import Findings, predicted_rows
 from .ids import Vertex
 from .query import NamedSnapshot, QueryStatus
 from .rows import Columns, Page, Rows
@@ -50,7 +50,7 @@ def _json_values(rows: Rows) -> list[Any]:
     return values
 
 
-def page_dict(page: Page, found: Found | None = None) -> dict[str, Any]:
+def page_dict(page: Page, found: Findings | None = None) -> dict[str, Any]:
     """Return a page as JSON content, with what was predicted for the question."""
     content = {"values": row_dicts(page.rows), "unknown": list(page.unknown), "next": page.next}
     if found is not None and found.predictions is not None:

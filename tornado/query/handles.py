@@ -19,8 +19,8 @@ from ..records.operations import INSERT, REMOVE, REPLACE
 from ..records.point_schema import Points
 from .answers import Selection, all_unknown
 from .events import Done
+from .findings import Predictions, batch_to_predict
 from .follower import INTERVAL_S, Changes, Follower, checked_interval
-from .found import Predictions, batch_to_predict
 from .ids import StringIds
 from .order import is_contradicted
 from .proofs import CLAIMS

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..certificate import Kind, Reason, Side
 from ..records.point_schema import Points
 from . import problems
-from .found import points_to_predict
+from .findings import points_to_predict
 from .ids import INT64_MAX, INT64_MIN
 from .request import MOST_POINTS_OVER_HTTP, MOST_VERTICES, Mode, QueryRequest
 
@@ -329,7 +329,11 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 """What a route may answer in place of what was asked for, as the OpenAPI page shows it."""
 
 
-def parse_query(body: bytes, declared: Callable[[str], Points | None] = lambda loop: None) -> QueryRequest:
+def _without_points(_loop: str) -> Points | None:
+    return None
+
+
+def parse_query(body: bytes, declared: Callable[[str], Points | None] = _without_points) -> QueryRequest:
     """Read the body of a question.
 
     Parameters

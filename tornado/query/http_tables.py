@@ -13,14 +13,14 @@ from starlette.responses import Response
 
 from . import problems
 from .answers import Answer
+from .findings import Findings, table_rows
 from .formats import ARROW, CSV, JSON, NDJSON, json_bytes
-from .found import Found, table_rows
 
 PAGE_ROWS = 100_000
 
 
 def table_response(
-    found: Found | None, answer: Answer, name: str, request: Request, *, accepted: str, limit: int | None
+    found: Findings | None, answer: Answer, name: str, request: Request, *, accepted: str, limit: int | None
 ) -> Response:
     """A page of a table as JSON, NDJSON, CSV or Arrow; `after` counts the rows before it.
 

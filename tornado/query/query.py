@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..clock import Clock, after, wait_until
 from ..errors import WorkerLost
 from .answers import Answer
-from .found import Found
+from .findings import Findings
 from .request import Mode, QueryRequest
 from .timer import Entry
 
@@ -122,7 +122,7 @@ class Ending:
     stopped_by: str | None = None
     error: BaseException | None = None
     start: Start | None = None
-    found: Found | None = None
+    found: Findings | None = None
 
 
 class Query:
@@ -172,7 +172,7 @@ class Query:
         return None if self._ending is None else self._ending.answer
 
     @property
-    def found(self) -> Found | None:
+    def found(self) -> Findings | None:
         """What the program has found beside values, once there are some."""
         return None if self._ending is None else self._ending.found
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from ..errors import NotSupported, ResultUnavailable
 from ..value_types import Mask
+from .findings import Findings, Predictions, batch_to_predict
 from .formats import arrow_values
-from .found import Found, Predictions, batch_to_predict
 from .ids import Vertex
 from .query import NamedSnapshot, QueryState, QueryStatus
 from .rows import AnswerForm, Columns
@@ -33,7 +33,7 @@ class QueryResult:
         Vertices that were asked for and never seen.
     form : AnswerForm
         Of the loop.
-    found : Found, optional
+    found : Findings, optional
         What its program has found beside values.
     """
 
@@ -44,7 +44,7 @@ class QueryResult:
         unknown: Sequence[Vertex],
         *,
         form: AnswerForm,
-        found: Found | None = None,
+        found: Findings | None = None,
     ) -> None:
         self._status = status
         self._columns = columns
@@ -117,7 +117,7 @@ class QueryResult:
             return self.to_arrow()
         return self._require_found().table(name, self._form, lambda: self._columns)
 
-    def _require_found(self) -> Found:
+    def _require_found(self) -> Findings:
         if self._found is None:
             raise NotSupported("answers of this program are values of vertices only")
         return self._found

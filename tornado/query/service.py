@@ -33,7 +33,7 @@ from ..loop_views import BranchView, MainLoopView, MasterView, ValuesView
 from .adoptions import Adoptions
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
 from .dispatch import Dispatcher
-from .found import Found
+from .findings import Findings
 from .ids import IdCodec, IntIds, Vertex
 from .last_known import LastKnown, Standing
 from .order import may_end_with_order, order_of
@@ -501,13 +501,13 @@ class QueryService:
         ranked = top(values, k + 1, form) if request.vertices is None else form.best(rows, k + 1)
         return SmallAnswer(ranked.first(k), unknown, form=form, ranked=ranked.values)
 
-    def _found(self, request: QueryRequest, values: ValuesView) -> Found | None:
+    def _found(self, request: QueryRequest, values: ValuesView) -> Findings | None:
         """What a loop has found beside values; None of a program that tells nothing."""
         loop = self.loop(request.loop)
         if not getattr(loop.program, "tells", ()):
             return None
         given = parameters_inside(loop.program, request.parameters, self.codec_of(loop.stream_name))
-        return Found.of(loop.program.with_parameters(given), values.found(), request.points)
+        return Findings.of(loop.program.with_parameters(given), values.found(), request.points)
 
     def _end(self, query: Query, ending: Ending) -> None:
         if query.finish(ending):

@@ -24,7 +24,7 @@ _ARROW_TYPES = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.strin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class Findings:
     """See the module.
 
     Attributes
@@ -44,7 +44,7 @@ class Found:
     @classmethod
     def of(
         cls, program: VertexProgram, arrays: Mapping[str, NDArray[Any]], points: PointBatch | None
-    ) -> Found:
+    ) -> Findings:
         """Keep what a loop has found, and predict the points of a question."""
         return cls(program, arrays, None if points is None else program.predictions(arrays, points))
 
