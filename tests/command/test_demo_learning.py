@@ -36,7 +36,7 @@ def test_an_answer_that_is_farther_than_its_certificate_is_a_mismatch(monkeypatc
 def test_without_what_it_compares_with_or_draws_with_it_says_what_to_install(monkeypatch, capsys, name):
     monkeypatch.setitem(__import__("sys").modules, name, None)
     assert main(SMALL) != 0
-    assert "pip install scikit-learn matplotlib" in capsys.readouterr().err
+    assert "pip install 'tornado-loops[demo]'" in capsys.readouterr().err
 
 
 def test_the_points_of_a_version_are_those_that_were_there():
@@ -50,7 +50,7 @@ def test_the_points_of_a_version_are_those_that_were_there():
         remove = insert
 
     made = demo_learning.Drift(np.zeros((5000, 28)), np.ones(5000))
-    feed = demo_learning.Feed(Stream(), made, window=2000, seconds=0.0)
+    feed = demo_learning.PacedPoints(Stream(), made, window=2000, seconds=0.0)
     with feed:
         feed.wait_for(5000, lambda: None)
     assert [feed.at(version) for version in (0, 1, 3, 4, 8)] == [

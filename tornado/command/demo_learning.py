@@ -63,10 +63,13 @@ def learning_command(
 
     Ends with `match` and exit code 0 if scikit-learn finds no better answer than each certificate allows, else with MISMATCH and 1.
     """
-    import tornado
+    # Imported late, as they load the compiler.
+    from ..kinds.learning.linear.linear_program import LinearModel
+    from ..query.session import open as opened
+    from ..records.point_schema import Points
 
     optimum, draw = _scikit_learn(), _plotting()
-    with Interruption() as interruption, tornado.open("memory:", workers=workers) as session:
+    with Interruption() as interruption, opened("memory:", workers=workers) as session:
         _tell(
             f"Sensors send points of {_FEATURES} features, of two classes; the last {window:,} of {points:,} count.",
             "What tells the classes apart changes half way: a drift. A model is asked twice what is best, meanwhile.",
@@ -74,10 +77,13 @@ def learning_command(
             f"Starting {workers} workers (the very first start compiles, once) …",
         )
         made = Drift.generate(points, seed=seed)
-        stream = session.stream("sensors", schema=tornado.Points(features=_FEATURES))
-        loop = stream.start(tornado.LinearModel(loss="logistic", l2=_L2), "model")
+        stream = session.stream("sensors", schema=Points(features=_FEATURES))
+        loop = stream.start(LinearModel(loss="logistic", l2=_L2), "model")
         _tell("  ready", "")
-        with Feed(stream, made, window=window, seconds=seconds) as feed, Look(loop, feed, made) as look:
+        with (
+            PacedPoints(stream, made, window=window, seconds=seconds) as feed,
+            Look(loop, feed, made) as look,
+        ):
             stops = [int(points * share) for share in (0.4, 0.8)]
             words = ["Nothing has changed so far.", "Half of the way behind there was a drift."]
             matches = []
@@ -129,7 +135,7 @@ def objective(features: Floats, labels: Floats, weights: Floats, intercept: floa
     return float(np.logaddexp(0.0, -margins).mean() + 0.5 * _L2 * (weights @ weights))
 
 
-class Feed:
+class PacedPoints:
     """Sends points at a steady pace, on a thread of its own, and takes the oldest away; knows which are there at each version.
 
     Attributes
@@ -202,7 +208,7 @@ class Feed:
 class Look:
     """Measures the objective of the main loop now and then, on a thread of its own."""
 
-    def __init__(self, loop: Any, feed: Feed, made: Drift) -> None:
+    def __init__(self, loop: Any, feed: PacedPoints, made: Drift) -> None:
         self._loop, self._feed, self._made = loop, feed, made
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -236,7 +242,7 @@ def weights_of(answer: Any) -> tuple[Floats, float]:
 
 
 def _ask(
-    loop: Any, feed: Feed, made: Drift, optimum: Callable[[Floats, Floats], tuple[Floats, float]]
+    loop: Any, feed: PacedPoints, made: Drift, optimum: Callable[[Floats, Floats], tuple[Floats, float]]
 ) -> bool:
     asked_s = time.perf_counter()
     answer = loop.query(tolerance=_TOLERANCE, deadline_s=_DEADLINE_S).result()
@@ -274,7 +280,7 @@ def _scikit_learn() -> Callable[[Floats, Floats], tuple[Floats, float]]:
     except ImportError:
         raise NotSupported(
             "scikit-learn is not installed, which answers are compared with",
-            hint="Install it with `pip install scikit-learn matplotlib`, or run `make demo-learning` in a checkout.",
+            hint="Install it with `pip install 'tornado-loops[demo]'`, or run `make demo-learning` in a checkout.",
         ) from None
 
     def optimum(features: Floats, labels: Floats) -> tuple[Floats, float]:
@@ -292,7 +298,7 @@ def _plotting() -> Callable[[Path, list[float], list[float], float], None]:
     except ImportError:
         raise NotSupported(
             "matplotlib is not installed, which draws the picture",
-            hint="Install it with `pip install scikit-learn matplotlib`, or run `make demo-learning` in a checkout.",
+            hint="Install it with `pip install 'tornado-loops[demo]'`, or run `make demo-learning` in a checkout.",
         ) from None
 
     def draw(picture: Path, times_s: list[float], objectives: list[float], drift_s: float) -> None:
