@@ -212,6 +212,21 @@ class EvolvingPoints:
             _read_only(columns.delta_row[:count]),
         )
 
+    def standing(self) -> PointDeltas:
+        """All live points as if they came now; for whoever begins to listen. The time grows with their number."""
+        found = {shard: self.read_shard(shard).rows for shard in self.shards}
+        counts = [len(rows) for rows in found.values()]
+        return PointDeltas(
+            np.ones(sum(counts), np.int8),
+            np.repeat(np.array(self.shards, np.int32), counts),
+            np.concatenate([*found.values(), np.empty(0, np.int32)]),
+        )
+
+    def labels_of(self, deltas: PointDeltas) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The labels (float64[n], NaN where there is none) and weights (float64[n]) of points that came or went."""
+        cells = self.columns.place_of[deltas.shard] * self._row_stride + deltas.row
+        return self.columns.label[cells], self.columns.weight[cells]
+
     def rows_of(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The shard of each point of this worker, and its row there; -1 for one that is not live.
 

@@ -13,6 +13,7 @@ from ...loops.forks import Forks
 from ...loops.part import BranchPart, PartStatistics, Traffic
 from ...loops.stream_part import StreamPart
 from ...loops.values import ColumnValues
+from ...points import PointDeltas
 from ...protocol.messages import AddEdge, Input, Touch
 from ...timely import Scope
 from ..session_processor import Letter, SessionProcessor
@@ -83,6 +84,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
             if self.owns(consumer):
                 self._tell(Input(0, AddEdge(producer, consumer, None)))
         self.stream.join(self)
+        self._hear_of(self.points.standing())  # to a loop that begins later all points are new
         self.operator.activate()
 
     def _step(self) -> None:
@@ -103,7 +105,9 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
 
     def hear(self) -> None:
         """Note which points came and went, and have a step made of them."""
-        deltas = self.points.deltas()
+        self._hear_of(self.points.deltas())
+
+    def _hear_of(self, deltas: PointDeltas) -> None:
         if len(deltas):
             self._shards.hear(deltas)
             self._touch(self.worker)

@@ -139,7 +139,7 @@ class ClusterShards:
 
     def hear(self, deltas: PointDeltas) -> None:
         """See `DataShards`."""
-        self.waiting += int(np.count_nonzero(deltas.sign > 0))
+        self.waiting += len(deltas)
         if self._centroids is None:
             return  # all are counted when there are some
         for shard in np.unique(deltas.shard).tolist():

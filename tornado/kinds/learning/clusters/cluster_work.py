@@ -56,8 +56,11 @@ class ClusterWork:
         )
 
     def assigned(self, shard: int) -> NDArray[np.int32]:
-        """The cluster of each visible point of a shard, in their order; after a method has ended, a copy."""
-        return self.bounds.of_shard(shard).which[self.shards[shard].rows]
+        """The cluster of each visible point of a shard, in their order; -1 of one that no pass has met. After a method has ended, a copy."""
+        points, bounds = self.shards[shard], self.bounds.of_shard(shard)
+        bounds.make_room(len(points.born))
+        is_met = bounds.met[points.rows] == np.abs(points.born[points.rows])
+        return np.where(is_met, bounds.which[points.rows], np.int32(-1))
 
     def width(self, asked: Round) -> int:
         """How many numbers a shard answers with; see `add`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,10 +15,10 @@ from ..patience import Patience
 from ..program import Parameters
 from ..rounds import ShardWork
 from ..shard_reading import drawn_shards
-from .classes import labels_between
 from .held_duals import HeldDuals
 from .linear_gap import penalty_of
 from .linear_objective import LinearObjective, Vector
+from .live_labels import LiveLabels
 from .minibatch import (
     BATCH_NUMBERS,
     Adagrad,
@@ -35,7 +35,7 @@ Objectives = Callable[[tuple[float, float]], LinearObjective]
 
 _WINDOW: Final = 8  # steps over which the objective is averaged: of one batch it is noisy
 _PATIENCE: Final = 12  # windows without progress
-_HEAD: Final = 5  # the step that an answer is of, labels (three), how many points are new
+_HEAD: Final = 6  # the step that an answer is of, labels (three), how many points came and went, the worker
 _DECAY: Final = 0.01
 
 
@@ -70,8 +70,9 @@ class LinearBlock:
         self._rule = rule
         self._workers = workers
         self._step = 0
+        self._first = 0  # the first step whose answers are about the classes
         self._classes = classes
-        self._labels: set[float] = set()
+        self._labels: dict[int, list[float]] | None = {} if classes is None else None  # by worker
         self._objective: dict[int, list[float]] = {}  # by step: answers, losses, weights
         self._window: list[float] = []
         self._patience = Patience(_PATIENCE)
@@ -109,11 +110,17 @@ class LinearBlock:
             self._take_step(said)
 
     def _take_step(self, said: Sequence[Vector]) -> None:
-        for one in said:
-            self._hear_labels(one[1:4])
         if any(one[4] for one in said):
+            if self._patience.is_over:
+                self._rule.begin_anew()  # what has come while points come it follows
             self._patience.begin_anew()
+        if self._labels is not None:
+            self._labels |= {int(one[5]): one[1:4].tolist() for one in said}
+            self._turn_to(_classes_of(self._labels.values()))
         if self._classes is None:
+            self._patience.end()  # there is nothing to learn before a point with a label comes
+        said = [one for one in said if one[0] >= self._first]
+        if self._classes is None or not said:
             self._set(self.parameters["weights"], float(self.parameters["intercept"][0]))
             return
         model = self._objectives(self._classes)
@@ -133,17 +140,20 @@ class LinearBlock:
             weights, intercept = stepped(model, weights, intercept, gradient, self._rule.rates(gradient))
         self._set(weights, intercept)
 
+    def _turn_to(self, classes: tuple[float, float] | None) -> None:
+        """What was said of other classes is of no use."""
+        if repr(classes) != repr(self._classes):  # NaN is NaN
+            self._classes = classes
+            self._first = self._step + 1
+            self._objective.clear()
+            self._window.clear()
+            self._patience.begin_anew()
+            self._rule.begin_anew()
+
     def take(self, parameters: Parameters) -> None:
         """See `ParameterBlock`."""
         self._hessian = parameters.get("hessian")
         self._set(parameters["weights"], float(parameters["intercept"][0]))
-
-    def _hear_labels(self, labels: Vector) -> None:
-        if self._classes is None or math.isnan(self._classes[0]):
-            self._labels.update(labels[~np.isnan(labels)].tolist())
-            if self._labels:
-                least, greatest = min(self._labels), max(self._labels)
-                self._classes = (least if least != greatest else math.nan, greatest)
 
     def _judge(self, said: Sequence[Vector], half: int, model: LinearObjective, weights: Vector) -> bool:
         """Measure the objective at each vector that all workers have answered; return whether it is finite."""
@@ -157,6 +167,8 @@ class LinearBlock:
             _, loss, weight = self._objective.pop(step)
             if weight > 0.0:
                 self._window.append(loss / weight)
+            else:
+                self._patience.end()  # likewise
         for old in [one for one in self._objective if one < self._step - 64 * self._workers]:
             del self._objective[old]  # it was answered by some only
         if len(self._window) < _WINDOW:
@@ -182,6 +194,15 @@ class LinearBlock:
         self.parameters = arrays
 
 
+def _classes_of(said: Iterable[Sequence[float]]) -> tuple[float, float] | None:
+    """The least and the greatest of some labels; NaN for the least where they are one, None where there are none."""
+    labels = [label for labels in said for label in labels if not math.isnan(label)]
+    if not labels:
+        return None
+    least, greatest = min(labels), max(labels)
+    return (least if least != greatest else math.nan, greatest)
+
+
 class LinearShards:
     """See `DataShards`.
 
@@ -195,6 +216,8 @@ class LinearShards:
         How many are drawn for a step, of all shards of the worker.
     seed
         Of the draws.
+    finds_classes
+        Whether the labels that points have are the classes.
 
     Attributes
     ----------
@@ -202,9 +225,12 @@ class LinearShards:
         Of the points, from the last branch whose answer was adopted.
     """
 
-    def __init__(self, objectives: Objectives, points: EvolvingPoints, *, batch: int, seed: int) -> None:
+    def __init__(
+        self, objectives: Objectives, points: EvolvingPoints, *, batch: int, seed: int, finds_classes: bool
+    ) -> None:
         self._objectives = objectives
         self._points = points
+        self._labels = LiveLabels() if finds_classes else None
         self._batch = batch
         self._seed = seed
         self._new: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []  # shards and rows
@@ -216,7 +242,11 @@ class LinearShards:
         came = deltas.sign > 0
         if came.any():
             self._new.append((deltas.shard[came], deltas.row[came]))
-            self.waiting += int(np.count_nonzero(came))
+        self.waiting += len(deltas)
+        if self._labels is not None:
+            labels, weights = self._points.labels_of(deltas)
+            counts = (weights > 0.0) & ~np.isnan(labels)
+            self._labels.hear(labels[counts], deltas.sign[counts])
 
     def say(self, parameters: Parameters, step: int) -> Vector:
         """See `DataShards`."""
@@ -226,8 +256,10 @@ class LinearShards:
         total = np.zeros(_HEAD + 2 * half)
         total[0] = parameters["step"][0]
         new = self._new_rows()
-        total[1:4] = self._labels_of(new)
+        if self._labels is not None:
+            total[1:4] = self._labels.between()
         total[4] = self.waiting
+        total[5] = self._points.shards[0]
         self.waiting = 0
         if self._knows(negative, positive):
             batches = MiniBatches(self._objectives((negative, positive)))
@@ -264,12 +296,3 @@ class LinearShards:
         shards, rows = shards[order], rows[order]
         numbers, first = np.unique(shards, return_index=True)
         return dict(zip(numbers.tolist(), np.split(rows, first[1:]), strict=True))
-
-    def _labels_of(self, new: dict[int, NDArray[np.int32]]) -> tuple[float, float, float]:
-        """The least and greatest label of new points, and one between."""
-        if not new:
-            return math.nan, math.nan, math.nan
-        views = {shard: self._points.view_shard(shard) for shard in new}
-        labels = np.concatenate([views[shard].label[rows] for shard, rows in new.items()])
-        weights = np.concatenate([views[shard].weight[rows] for shard, rows in new.items()])
-        return labels_between(labels, weights)

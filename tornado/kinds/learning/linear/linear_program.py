@@ -144,7 +144,13 @@ class LinearModel(LearningProgram):
 
     def data_shards(self, points: EvolvingPoints, workers: int) -> LinearShards:
         """See `LearningProgram`."""
-        return LinearShards(self.objective, points, batch=max(1, self.batch // workers), seed=self.seed)
+        return LinearShards(
+            self.objective,
+            points,
+            batch=max(1, self.batch // workers),
+            seed=self.seed,
+            finds_classes=self._named is None,
+        )
 
     def warm(self) -> None:
         """See `LearningProgram`."""

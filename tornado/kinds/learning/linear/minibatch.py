@@ -20,6 +20,7 @@ from . import batch_kernel as names
 from .linear_objective import LinearObjective, Vector, features_of, frozen
 
 BATCH_NUMBERS: Final = names.BATCH_NUMBERS
+_LEAST_RATE: Final = 0.01  # of the first one
 
 
 class MiniBatches:
@@ -185,6 +186,10 @@ class StepRule(Protocol):
         """Hear the objective at one vector, measured at a closed iteration; False: it is not finite, so the steps diverged."""
         ...
 
+    def begin_anew(self) -> None:
+        """Hear that what is minimised is another function now."""
+        ...
+
 
 class FixedRate:
     """Always the same rate."""
@@ -200,6 +205,9 @@ class FixedRate:
     def judge(self, objective: float) -> bool:
         """Only whether it is finite."""
         return math.isfinite(objective)
+
+    def begin_anew(self) -> None:
+        """That changes nothing."""
 
 
 class DecayingRate:
@@ -222,6 +230,9 @@ class DecayingRate:
         """Only whether it is finite."""
         return math.isfinite(objective)
 
+    def begin_anew(self) -> None:
+        """That changes nothing."""
+
 
 class Adagrad:
     """A rate for each number: ``rate / sqrt(sum of its squared slopes)`` (Duchi, Hazan and Singer 2011). The state is the sums."""
@@ -239,15 +250,21 @@ class Adagrad:
         """Only whether it is finite."""
         return math.isfinite(objective)
 
+    def begin_anew(self) -> None:
+        """That changes nothing."""
+
 
 class BoldDriver:
-    """10 % less where the objective rises, 10 % more where it falls by less than 1 %. The state is the rate and the last objective.
+    """10 % less where the objective rises, 10 % more where it falls by less than 1 %, and at least 1 % of the first rate.
 
-    Where the objective is not finite the rate is halved, and the objective forgotten: whoever asks goes back to what was known.
+    The paper has no least rate; but of batches an objective rises as often as it falls, so the rate would come to nothing while points
+    come, and nothing could be learnt from them any more. Where the objective is not finite the first rate becomes half of what the rate
+    was, and the objective is forgotten: whoever asks goes back to what was known. The state is the rate, the last objective, the first
+    rate.
     """
 
     def __init__(self, rate: float) -> None:
-        self.state: Vector = np.array([_checked_rate(rate), math.nan])
+        self.state: Vector = np.array([_checked_rate(rate), math.nan, rate])
 
     def rates(self, gradient: Vector) -> float:  # noqa: ARG002  # every rule is asked alike
         """The rate."""
@@ -255,16 +272,21 @@ class BoldDriver:
 
     def judge(self, objective: float) -> bool:
         """Change the rate by how the objective changed."""
-        rate, last = self.state.tolist()
+        rate, last, first = self.state.tolist()
         if not math.isfinite(objective):
-            self.state = np.array([0.5 * rate, math.nan])
+            self.state = np.array([0.5 * rate, math.nan, 0.5 * rate])
             return False
         if objective > last:
             rate *= 0.9
         elif objective > 0.99 * last:
             rate *= 1.1
-        self.state = np.array([rate, objective])
+        self.state = np.array([max(rate, _LEAST_RATE * first), objective, first])
         return True
+
+    def begin_anew(self) -> None:
+        """The rate is at least the first one, and the objective is forgotten."""
+        rate, _, first = self.state.tolist()
+        self.state = np.array([max(rate, first), math.nan, first])
 
 
 def _checked_rate(rate: float) -> float:
