@@ -60,7 +60,8 @@ def points_of(
         )
     if "ids" not in given:
         raise InvalidArgument(
-            "ids is left out, but a point has an id", hint="Any integers serve, such as range(n); or strings, where the stream is one of ids='string'."
+            "ids is left out, but a point has an id",
+            hint="Any integers serve, such as range(n); or strings, where the stream is one of ids='string'.",
         )
     if draft is not None:
         given["ids"] = draft.intern(given["ids"])
