@@ -1,4 +1,4 @@
-"""A linear model of Huber's loss, which outliers move little: `tornado run huber.py --width 1.35 --l2 0.001 --points points.csv`."""
+"""A linear model of Huber's loss, which outliers move little: `tornado run huber.py:HuberRegression --width 1.35 --l2 0.001 --points points.csv`."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -104,7 +104,8 @@ class LearningBranch:
         self._points = points
         self._work = self._program.work(points, version, shards)
         if parameters is not None:
-            self._parameters = self._program.begin() if self._fresh else parameters
+            known = self._program.begin() if self._fresh else parameters
+            self._parameters = self._program.branch_parameters(known)
         self.is_recorded = True
 
     def keep(self, letter: Letter, timestamp: int) -> None:

@@ -150,7 +150,8 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
             return ColumnValues(*cast("HasPointValues", self._shards).point_values(), is_final=False)
         if self._block is None:
             return ColumnValues(np.empty(0, np.int64), np.empty(0), is_final=False)
-        return ColumnValues(*self.program.values(self._block.parameters), is_final=False)
+        shown = self.program.branch_parameters(self._block.parameters)
+        return ColumnValues(*self.program.values(shown), is_final=False)
 
     # Branches
 
@@ -196,7 +197,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         self._shards.take(work)
         if self._block is not None:
             assert parameters is not None
-            self._block.take(parameters)
+            self._block.take(self.program.main_parameters(parameters))
             self._touch(self.workers)
 
     def _marker_of(self, fork: int) -> Letter:

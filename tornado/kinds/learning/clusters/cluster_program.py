@@ -85,11 +85,15 @@ class KMeans(LearningProgram):
 
     # Branches
 
+    def branch_parameters(self, parameters: Parameters) -> Parameters:
+        """See `LearningProgram`: Lloyd's method begins with centroids, however many points mini-batches have counted for them, or draws seeds."""
+        centroids = parameters["centroids"]
+        return {"centroids": centroids} if len(centroids) == self.clusters else {}
+
     def method(self, parameters: Parameters, workers: int) -> Method:
         """See `LearningProgram`."""
         del workers
-        centroids, width = parameters["centroids"], self.declared.features
-        begin = centroids if len(centroids) == self.clusters else None
+        begin, width = parameters.get("centroids"), self.declared.features
         try:
             return (yield from k_means(self.clusters, width, seed=self.seed, centroids=begin))
         except Stopped:

@@ -268,7 +268,9 @@ class _Certificate:
         magnitude = 2.0 * self.primal + float(totals.numbers[names.MAGNITUDE]) / weight
         # By Cauchy and Schwarz: no loss has a slope whose square is above 1 + 4 l.
         slopes = self.dual_length + math.sqrt(weight + 4.0 * totals.loss)
-        if isinstance(self.model.loss, OwnLoss):  # those at a score and beside it, where they may be on two sides of a corner
+        if isinstance(
+            self.model.loss, OwnLoss
+        ):  # those at a score and beside it, where they may be on two sides of a corner
             slopes = 2.0 * self.dual_length + math.sqrt(weight) * self.model.loss.slope
         scores = totals.length * self.norm + math.sqrt(weight) * abs(self.intercept)
         return self.unit * magnitude + self.row_unit * slopes * scores / weight

@@ -166,6 +166,10 @@ class LinearModel(LearningProgram):
 
     # Branches
 
+    def branch_parameters(self, parameters: Parameters) -> Parameters:
+        """See `LearningProgram`: without what gradient descent counts, and with the second derivative that an earlier branch has found."""
+        return {name: parameters[name] for name in ("weights", "intercept", "hessian") if name in parameters}
+
     @property
     def is_dual(self) -> bool:
         """Whether branches go up the dual, by a variable for each point: of many features, and where there is no second derivative."""

@@ -66,16 +66,23 @@ class OwnLossModel(LinearModel):
         functions = {name: inspect.getattr_static(kind, name) for name in ("value", "slope", "bend")}
         for name, function in functions.items():
             if not isinstance(function, staticmethod) or function is OwnLossModel.__dict__[name]:
-                raise InvalidArgument(f"{kind.__name__} has no static method {name!r}, which is a part of its loss")
-        asked = {name: list(inspect.signature(one.__func__).parameters)[1:] for name, one in functions.items()}
+                raise InvalidArgument(
+                    f"{kind.__name__} has no static method {name!r}, which is a part of its loss"
+                )
+        asked = {
+            name: list(inspect.signature(one.__func__).parameters)[1:] for name, one in functions.items()
+        }
         wanted = next(iter(asked.values()))
         if any(names != wanted for names in asked.values()):
             raise InvalidArgument(
-                f"value, slope and bend of {kind.__name__} have other arguments: {asked}", hint="They all get the same."
+                f"value, slope and bend of {kind.__name__} have other arguments: {asked}",
+                hint="They all get the same.",
             )
         unknown = [name for name in wanted if not hasattr(self, name)]
         if unknown:
-            raise InvalidArgument(f"the loss of {kind.__name__} asks for {unknown[0]!r}, which is no field of it")
+            raise InvalidArgument(
+                f"the loss of {kind.__name__} asks for {unknown[0]!r}, which is no field of it"
+            )
         parameters = tuple((name, float(getattr(self, name))) for name in wanted)
         called = (function.__func__ for function in functions.values())
         return own_loss(kind.__name__, *called, parameters, is_classifier=self.loss_of == "margin")

@@ -107,7 +107,9 @@ def _values_at(name: str, given: list[float], **functions: Function) -> Mapping[
             ) from error
         bad = np.flatnonzero(~np.isfinite(numbers))
         if len(bad):
-            raise InvalidArgument(f"{called} of {name} is {numbers[bad[0]]} at {_PLACES[bad[0]]:g}, but must be finite")
+            raise InvalidArgument(
+                f"{called} of {name} is {numbers[bad[0]]} at {_PLACES[bad[0]]:g}, but must be finite"
+            )
         found[called] = numbers
     return found
 
