@@ -39,6 +39,7 @@ LAYERS = {
     "ingest": 3,
     "loops": 4,
     "kinds": 5,
+    "learning": 6,
     "loop_views": 5,
     "testing": 4,
     "intake": 6,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .kinds.general.program import GeneralProgram
     from .kinds.learning.clusters.cluster_program import KMeans
     from .kinds.learning.linear.linear_program import LinearModel
+    from .kinds.learning.linear.own_linear_program import OwnLossModel
     from .kinds.learning.program import LearningProgram
     from .kinds.rounds.program import RoundsProgram
     from .kinds.selective.program import SelectiveProgram
@@ -69,6 +70,7 @@ __all__ = [
     "LabelsCheck",
     "LearningProgram",
     "LinearModel",
+    "OwnLossModel",
     "PathsCheck",
     "Points",
     "RankRoundsCheck",
@@ -106,6 +108,7 @@ _HOMES = {
     "LabelsCheck": ".checking",
     "LearningProgram": ".kinds.learning.program",
     "LinearModel": ".kinds.learning.linear.linear_program",
+    "OwnLossModel": ".kinds.learning.linear.own_linear_program",
     "PathsCheck": ".checking",
     "Points": ".records.point_schema",
     "RankRoundsCheck": ".checking",

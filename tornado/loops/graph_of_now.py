@@ -21,20 +21,31 @@ _Found = TypeVar("_Found")
 def through_keeper(stream: RecordStream, look: Callable[[MainLoop], _Found]) -> _Found:
     """Return what `look` returns of the loop through which a graph is looked at, or of the next where that is removed or fails meanwhile.
 
+    Where no edge ever came there is nothing to look at, and any loop serves.
+
     Raises
     ------
     InvalidArgument
-        When all loops have failed, or were removed.
+        When there are edges, and all loops that read them have failed or were removed, or there never was one.
     """
-    while isinstance(keeper := stream.keeper(), MainLoop):
+    while isinstance(keeper := _keeper(stream), MainLoop):
         try:
             return look(keeper)
         except Exception:
-            if keeper.error is None or stream.keeper() is None:
+            if keeper.error is None or _keeper(stream) is None:
                 raise
-    raise InvalidArgument(
-        f"no loop on stream {stream.name!r} keeps its edges: those that did have failed or were removed",
-        hint="Start it on a stream of its own.",
+    raise _unseen(stream)
+
+
+def _keeper(stream: RecordStream) -> object:
+    found = stream.keeper()
+    return found if found is not None or stream.had_edges else next(iter(stream.running), None)
+
+
+def _unseen(stream: RecordStream) -> InvalidArgument:
+    return InvalidArgument(
+        f"stream {stream.name!r} has edges that cannot be looked at: no loop that reads edges runs on it (any more)",
+        hint="Start it on a stream of its own; or, beside loops that learn, before the first edges come.",
     )
 
 
@@ -82,6 +93,10 @@ def fill_reverse(keeper: MainLoop, losses: int) -> None:
 def edges_of_now(keeper: MainLoop) -> Iterator[EdgeBatch]:
     """The edges of the graph, a page of a worker at a time; those with one target are in the order of their arrival."""
     with keeper.stream.order:
+        if not keeper.stream.had_edges:
+            return
+        if keeper.program.declared_points is not None:
+            raise _unseen(keeper.stream)  # they have come meanwhile
         branch = keeper.fork_to_store(reads_edges=True)
     try:
         branch.wait()

@@ -21,7 +21,7 @@ from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull
 from ..graph import PartitionMap
 from ..records.checked import Checked, CheckedBy
-from ..records.edge_batch import EdgeBatch
+from ..records.edge_batch import EdgeBatch, has_edges
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
@@ -199,6 +199,7 @@ class RecordStream:
         self._version = 0
         self._offsets: dict[str, int] = {}
         self._admitted = 0
+        self.had_edges = False  # whether any ever came
         self._journal = Journal() if isinstance(engine, ClusterEngine) else None
         self.checkpointing = threading.Lock()
         self.checkpointed: Checkpointed | None = None
@@ -394,6 +395,7 @@ class RecordStream:
                 self._version = version
                 self._offsets[source] = offset
                 self._admitted += len(batch)
+                self.had_edges = self.had_edges or has_edges(batch)
             if self._journal is not None:
                 self._journal.add(version, shares)
             self.post_shares(shares, version)
@@ -513,6 +515,7 @@ class RecordStream:
         with self.order, self._counting:
             self._version = version
             self._offsets = dict(offsets)
+            self.had_edges = True  # nobody has counted them
 
     def begin_version(self) -> None:
         """Give the present prefix a new version, so that a snapshot of it can have other loops; under the order.

@@ -493,13 +493,13 @@ class LoopHandle:
         return f"<{type(self).__name__} {self.name}: {type(self.program).__name__}>"
 
     def _push(self, op: int, src: Any, dst: Any, weight: Any, **columns: Unpack[PointArguments]) -> int:
-        points = points_of(self.loop.stream.points, op, src, dst, weight, **columns)
-        if points is not None:
-            return self._served.intake.insert(INSERT_SOURCE, points)
-        if dst is None:
-            src, dst, weight = _columns_of(src, weight)
         codec = self._served.codec
         draft = Draft(codec.interner) if isinstance(codec, StringIds) else None
+        points = points_of(self.loop.stream.points, op, src, dst, weight, draft=draft, **columns)
+        if points is not None:
+            return self._served.intake.insert(INSERT_SOURCE, points, draft=draft)
+        if dst is None:
+            src, dst, weight = _columns_of(src, weight)
         if draft is not None:
             src, dst = draft.intern(src), draft.intern(dst)
         return self._served.intake.insert(INSERT_SOURCE, EdgeBatch.of(src, dst, weight, op), draft=draft)

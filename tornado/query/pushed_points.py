@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict, Unpack
 
 from ..errors import InvalidArgument
+from ..ingest.interner import Draft
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 
@@ -19,7 +20,11 @@ class PointArguments(TypedDict, total=False):
 
 
 def points_of(
-    points: Points | None, op: int, *edges: Any, **columns: Unpack[PointArguments]
+    points: Points | None,
+    op: int,
+    *edges: Any,
+    draft: Draft | None = None,
+    **columns: Unpack[PointArguments],
 ) -> PointBatch | None:
     """Return the points of a call, or None where it is about edges.
 
@@ -31,6 +36,8 @@ def points_of(
         What is done with them.
     edges
         What was given of edges.
+    draft
+        Numbers the ids, where these are strings.
     columns
         What was given of points.
 
@@ -53,8 +60,11 @@ def points_of(
         )
     if "ids" not in given:
         raise InvalidArgument(
-            "ids is left out, but a point has an id", hint="Any integers serve, such as range(n)."
+            "ids is left out, but a point has an id",
+            hint="Any integers serve, such as range(n); or strings, where the stream is one of ids='string'.",
         )
+    if draft is not None:
+        given["ids"] = draft.intern(given["ids"])
     return PointBatch.of(points, **given, op=op)
 
 

@@ -120,3 +120,8 @@ repeat the call: none of it was taken.
     def edges(self) -> int:
         """How many of the records are about an edge."""
         return int(np.count_nonzero(self.op != MENTION))
+
+
+def has_edges(batch: RecordBatch) -> bool:
+    """Whether it is of edges, and not of points or of vertices alone."""
+    return isinstance(batch, EdgeBatch) and bool((batch.op != MENTION).any())

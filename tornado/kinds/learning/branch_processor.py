@@ -115,8 +115,8 @@ class LearningBranch(ReadsEdges):
         self._points = points
         self._work = self._program.work(points, version, shards)
         if parameters is not None:
-            self._parameters = self._program.begin() if self._fresh else parameters
-            self._began_with = self._parameters
+            self._began_with = self._program.begin() if self._fresh else parameters
+            self._parameters = self._program.branch_parameters(self._began_with)
         self.is_recorded = True
 
     def keep(self, letter: Letter, timestamp: int) -> None:
@@ -259,7 +259,9 @@ class LearningBranch(ReadsEdges):
 
     def parameters(self) -> Mapping[str, NDArray[Any]]:
         """See `StorableView`: what the branch has found, and what else the main loop knew."""
-        return {} if self._parameters is None else {**self._began_with, **self._parameters}
+        if self._parameters is None:
+            return {}
+        return {**self._began_with, **self._program.main_parameters(self._parameters)}
 
     # Ending
 

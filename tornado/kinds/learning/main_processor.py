@@ -150,14 +150,14 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
 
     def held_values(self) -> ColumnValues:
         """See `PartView`: of the parameters, which the first worker has."""
-        found = {} if self._block is None else self.program.told(self._block.parameters)
+        shown = {} if self._block is None else self.program.branch_parameters(self._block.parameters)
         if self.program.values_of_points:
             values = cast("HasPointValues", self._shards).point_values()
         elif self._block is None:
             values = np.empty(0, np.int64), np.empty(0)
         else:
-            values = self.program.values(self._block.parameters)
-        return ColumnValues(*values, is_final=False, beside=found)
+            values = self.program.values(shown)
+        return ColumnValues(*values, is_final=False, beside=self.program.told(shown))
 
     # Branches
 
@@ -202,7 +202,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         self._shards.take(work)
         if self._block is not None:
             assert parameters is not None
-            self._block.take(parameters)
+            self._block.take(self.program.main_parameters(parameters))
             self._touch(self.workers)
 
     def _marker_of(self, fork: int) -> Letter:

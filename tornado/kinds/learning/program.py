@@ -130,7 +130,7 @@ class LearningProgram(VertexProgram):
     points: Points | None = None
 
     def begin(self) -> Parameters:
-        """The parameters before any point has come."""
+        """The parameters of a main loop before any point has come."""
         raise NotImplementedError
 
     def parameter_block(self, workers: int) -> ParameterBlock:
@@ -142,8 +142,20 @@ class LearningProgram(VertexProgram):
         raise NotImplementedError
 
     def method(self, parameters: Parameters, workers: int) -> Method:
-        """How a branch on so many workers finds the answer, beginning with the parameters of a main loop, or those of `begin`."""
+        """How a branch on so many workers finds the answer, beginning with `branch_parameters` of a main loop, or of `begin`."""
         raise NotImplementedError
+
+    def branch_parameters(self, parameters: Parameters) -> Parameters:
+        """What a branch begins with where a main loop has come to these parameters, of which none are written: the same, unless a program says so.
+
+        The method of a main loop may be a coarser one than that of branches (the paper's g and f, section 3.1), and its parameters others. With
+        `main_parameters` this is the adapter between the two; what values are shown of is in the form of branches.
+        """
+        return parameters
+
+    def main_parameters(self, parameters: Parameters) -> Parameters:
+        """What a main loop goes on from (`ParameterBlock.take`) where a branch has found these parameters, of which none are written: the same."""
+        return parameters
 
     def work(self, points: EvolvingPoints, version: int, shards: DataShards) -> ShardWork:
         """What a worker does for the method, with its points at a version that is leased, and with what its main loop keeps."""
@@ -154,7 +166,7 @@ class LearningProgram(VertexProgram):
         raise NotImplementedError
 
     def values(self, parameters: Parameters) -> tuple[Ids, ValueArray]:
-        """What is shown of parameters: ids and their values, in any order; where values are not those of points."""
+        """What is shown of parameters of a branch: ids and their values, in any order; where values are not those of points."""
         raise NotImplementedError
 
     def told(self, parameters: Parameters) -> Parameters:

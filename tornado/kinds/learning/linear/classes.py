@@ -41,7 +41,7 @@ def add_labels(points: ShardPoints, total: NDArray[np.float64]) -> None:
     place += said
 
 
-def found_classes(loss: str) -> Generator[Round, NDArray[np.float64], tuple[float, float]]:
+def found_classes(loss: object) -> Generator[Round, NDArray[np.float64], tuple[float, float]]:
     """Ask for the labels of all points; return the negative and the positive class, NaN for one that no point has.
 
     Raises

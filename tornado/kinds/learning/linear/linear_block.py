@@ -298,7 +298,7 @@ class LinearShards:
 
     def _knows(self, negative: float, positive: float) -> bool:
         """Whether there are classes, or none are needed."""
-        return not math.isnan(positive) or self._objectives((negative, 1.0)).loss == "squared"
+        return not math.isnan(positive) or not self._objectives((negative, 1.0)).is_classifier
 
     def _draw(
         self, batches: MiniBatches, weights: Vector, intercept: float, step: int, total: Vector

@@ -23,6 +23,7 @@ import numpy as np
 
 from . import pass_kernel as names
 from .linear_objective import LinearObjective, Vector
+from .own_loss import OwnLoss
 
 _ROUNDING: Final = 2.0**-53
 _NEGLIGIBLE: Final = 1e-12
@@ -243,6 +244,12 @@ class _Certificate:
         if model.l1 > 0.0:
             best = min(best, primal / model.l1)
         lengths, weights = totals.of_sides(names.LENGTHS), totals.of_sides(names.WEIGHT)
+        own = model.loss if isinstance(model.loss, OwnLoss) else None
+        if own is not None and not own.is_classifier:  # sum a l >= rise (sum a |x w* + b* - y| - W distance)
+            of_labels = math.sqrt(float(totals.numbers[names.TARGET_SQUARES]) / self.weight)
+            length = totals.length / math.sqrt(self.weight)
+            apart = primal / own.rise + own.distance + of_labels + length * best
+            return apart * (1.0 + 4.0 * self.unit)
         if not model.is_classifier:  # b* is the mean of y - x w*
             mean = abs(float(totals.numbers[names.TARGETS])) / self.weight
             length = totals.length / math.sqrt(self.weight)
@@ -250,8 +257,9 @@ class _Certificate:
             return mean + self.unit * rounded + length * best * (1.0 + self.unit)
         if not (weights > 0.0).all():
             return math.inf
-        # l(s, y) >= -y s for each of the losses.
-        sides = np.sqrt(lengths / weights) * best + primal * self.weight / weights
+        # l(s, y) >= -y s for each of the losses, and -rise y s for one that a user has written.
+        rise = 1.0 if own is None else own.rise
+        sides = np.sqrt(lengths / weights) * best + primal * self.weight / (rise * weights)
         return float(sides.max()) * (1.0 + 2.0 * self.unit)
 
     def _slack(self) -> float:
@@ -260,5 +268,9 @@ class _Certificate:
         magnitude = 2.0 * self.primal + float(totals.numbers[names.MAGNITUDE]) / weight
         # By Cauchy and Schwarz: no loss has a slope whose square is above 1 + 4 l.
         slopes = self.dual_length + math.sqrt(weight + 4.0 * totals.loss)
+        if isinstance(
+            self.model.loss, OwnLoss
+        ):  # those at a score and beside it, where they may be on two sides of a corner
+            slopes = 2.0 * self.dual_length + math.sqrt(weight) * self.model.loss.slope
         scores = totals.length * self.norm + math.sqrt(weight) * abs(self.intercept)
         return self.unit * magnitude + self.row_unit * slopes * scores / weight

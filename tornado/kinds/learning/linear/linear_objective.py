@@ -33,11 +33,15 @@ from . import (
     exponential_kernel,
     hinge_kernel,
     logistic_kernel,
+    own_margin_kernel,
+    own_residual_kernel,
     pass_kernel,
+    real_kernel,
     sparse_kernel,
     squared_hinge_kernel,
     squared_kernel,
 )
+from .own_loss import OwnLoss
 from .pass_kernel import NUMBERS
 
 Vector = NDArray[np.float64]
@@ -46,7 +50,7 @@ LOSSES: Final[Mapping[str, Sequence[ModuleType]]] = {
     "hinge": [class_kernel, hinge_kernel],
     "squared_hinge": [class_kernel, squared_hinge_kernel],
     "logistic": [class_kernel, exponential_kernel, logistic_kernel],
-    "squared": [squared_kernel],
+    "squared": [real_kernel, squared_kernel],
 }
 _NO_CLASSES: Final = (math.nan, math.nan)
 
@@ -57,8 +61,8 @@ class LinearObjective:
 
     Parameters
     ----------
-    loss : str
-        ``hinge``, ``squared_hinge``, ``logistic`` or ``squared``.
+    loss : str or OwnLoss
+        ``hinge``, ``squared_hinge``, ``logistic`` or ``squared``; or one that a user has written.
     features : int
         d: how many a point has.
     l2, l1 : float
@@ -76,7 +80,7 @@ class LinearObjective:
         An unknown loss, a penalty that is negative or not finite, or classes where there are none, or none where there are.
     """
 
-    loss: str
+    loss: str | OwnLoss
     features: int
     l2: float
     l1: float = 0.0
@@ -85,7 +89,7 @@ class LinearObjective:
     sparse: bool = False
 
     def __post_init__(self) -> None:
-        if self.loss not in LOSSES:
+        if isinstance(self.loss, str) and self.loss not in LOSSES:
             raise InvalidArgument(f"loss is {self.loss!r}, but there are {', '.join(LOSSES)}")
         for name in ("l2", "l1"):
             if not 0.0 <= getattr(self, name) < math.inf:
@@ -95,13 +99,13 @@ class LinearObjective:
             raise InvalidArgument(f"classes are {self.classes}, but the loss {self.loss} needs two labels")
         if not self.is_classifier and not (math.isnan(negative) and math.isnan(positive)):
             raise InvalidArgument(
-                f"classes are {self.classes}, but the squared loss takes labels as they are"
+                f"classes are {self.classes}, but the loss {self.loss} takes labels as they are"
             )
 
     @property
     def is_classifier(self) -> bool:
         """Whether points are of two classes."""
-        return self.loss != "squared"
+        return has_classes(self.loss)
 
     @property
     def sides(self) -> int:
@@ -114,14 +118,22 @@ class LinearObjective:
         return linear_module(self.loss, self.sparse)
 
 
+def has_classes(loss: str | OwnLoss) -> bool:
+    """Whether points of a loss are of two classes; otherwise labels are numbers."""
+    return loss.is_classifier if isinstance(loss, OwnLoss) else loss != "squared"
+
+
 @cache
-def linear_module(loss: str, sparse: bool) -> ModuleType:  # noqa: FBT001  # one of two modules, of a name that is cached
+def linear_module(loss: str | OwnLoss, sparse: bool) -> ModuleType:  # noqa: FBT001  # one of two modules, of a name that is cached
     """The kernels of a loss over dense or sparse points, from disk where they were compiled before."""
     layout = sparse_kernel if sparse else dense_kernel
     title = f"linear models of the {loss} loss over {'sparse' if sparse else 'dense'} points"
     loops = [pass_kernel, batch_kernel, ascent_kernel]
-    parts = [counter_kernel, layout, *LOSSES[loss], *loops]
-    return load_module(module_text(title, parts, {}))
+    if isinstance(loss, str):
+        return load_module(module_text(title, [counter_kernel, layout, *LOSSES[loss], *loops], {}))
+    own = [class_kernel, own_margin_kernel] if loss.is_classifier else [real_kernel, own_residual_kernel]
+    parts = [counter_kernel, layout, *own, *loops]
+    return load_module(module_text(title, parts, {}, functions=loss.text))
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -25,9 +25,10 @@ from .classes import CLASSES, LABELS, add_labels, found_classes, width_of_labels
 from .dual_ascent import AscentWork, dual_ascent
 from .held_duals import HeldDuals
 from .linear_block import LinearBlock, LinearShards
-from .linear_objective import LinearObjective
+from .linear_objective import LinearObjective, has_classes
 from .minibatch import MiniBatches, classes_at, probabilities_at
 from .newton import newton
+from .own_loss import OwnLoss
 
 MOST_NEWTON_FEATURES: Final = 300
 """Of more features a matrix of second derivatives takes longer than it saves."""
@@ -100,9 +101,14 @@ class LinearModel(LearningProgram):
         return found
 
     @property
+    def compiled_loss(self) -> str | OwnLoss:
+        """The loss, as kernels are made of it."""
+        return self.loss
+
+    @property
     def _named(self) -> tuple[float, float] | None:
         """The classes, where they need not be found."""
-        if self.loss == "squared":
+        if not has_classes(self.compiled_loss):
             return _NO_CLASSES
         return (self.classes[0], self.classes[1]) if self.classes else None
 
@@ -110,12 +116,12 @@ class LinearModel(LearningProgram):
         """What is minimised, given the classes; NaN where there are none."""
         sparse = False if features is not None else self.declared.sparse
         return LinearObjective(
-            self.loss,
+            self.compiled_loss,
             self.declared.features if features is None else features,
             self.l2,
             self.l1,
             self.intercept,
-            _NO_CLASSES if self.loss == "squared" else classes,
+            classes if has_classes(self.compiled_loss) else _NO_CLASSES,
             sparse,
         )
 
@@ -158,9 +164,18 @@ class LinearModel(LearningProgram):
     def warm(self) -> None:
         """See `LearningProgram`."""
         declared = self.declared
-        _warm(self.loss, declared.value_type.name, sparse=declared.sparse, intercept=self.intercept)
+        narrow = Points(2, sparse=declared.sparse, dtype=declared.value_type.name)
+        _warm(replace(self, points=narrow, l2=1.0, l1=0.0, classes=(), tolerance=1e-3, rate=0.1, batch=2048))
 
     # Branches
+
+    def branch_parameters(self, parameters: Parameters) -> Parameters:
+        """See `LearningProgram`: without what gradient descent counts, and with the second derivative that an earlier branch has found."""
+        return {
+            name: parameters[name]
+            for name in ("weights", "intercept", "classes", "hessian")
+            if name in parameters
+        }
 
     @property
     def is_dual(self) -> bool:
@@ -172,8 +187,8 @@ class LinearModel(LearningProgram):
         try:
             classes = self._named
             if classes is None:
-                classes = yield from found_classes(self.loss)
-            if self.intercept and math.isnan(classes[0]) and self.loss != "squared":
+                classes = yield from found_classes(self.compiled_loss)
+            if self.intercept and math.isnan(classes[0]) and has_classes(self.compiled_loss):
                 return self._of_one_class(parameters, np.array(classes))
             yield Round(CLASSES, arrays=(np.array(classes),))
             if self.is_dual:
@@ -200,7 +215,7 @@ class LinearModel(LearningProgram):
     def _of_one_class(self, parameters: Parameters, classes: NDArray[np.float64]) -> Finished:
         """The intercept alone tells all: by its sign nothing is lost but with the logistic loss, which has no least value then."""
         found = {"weights": np.zeros_like(parameters["weights"]), "intercept": np.ones(1), "classes": classes}
-        if self.loss == "logistic":
+        if self.loss not in {"hinge", "squared_hinge"}:
             return Finished(found)
         return Finished(found, {"primal": 0.0, "dual": 0.0, "bound": 0.0})
 
@@ -249,10 +264,11 @@ class LinearModel(LearningProgram):
     ) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
         """See `VertexProgram`: label, margin (the score) and the probability of the label, or the value where there are no classes."""
         negative, positive = found["classes"].tolist()
-        is_known = self.loss == "squared" or not math.isnan(positive)
+        is_classifier = has_classes(self.compiled_loss)
+        is_known = not is_classifier or not math.isnan(positive)
         model = self.objective((negative, positive) if is_known else (-1.0, 1.0))
         scores = MiniBatches(model).scores(points, found["weights"], float(found["intercept"][0]))
-        if self.loss == "squared":
+        if not is_classifier:
             return {"value": scores}
         unknown = np.full(len(scores), math.nan)
         if not is_known:
@@ -305,12 +321,11 @@ class ProgramWork:
 
 
 @cache
-def _warm(loss: str, value_type: str, *, sparse: bool, intercept: bool) -> None:
-    """Go once through all that loops of such models call, on a few points."""
-    declared = Points(2, sparse=sparse, dtype=value_type)
-    program = LinearModel(loss=loss, l2=1.0, intercept=intercept, points=declared)
+def _warm(program: LinearModel) -> None:
+    """Go once through all that loops of such models call, on a few points of two features."""
+    declared = program.declared
     points = EvolvingPoints(declared)
-    features = [{0: 1.0}, {1: 1.0}] if sparse else [[1.0, 0.0], [0.0, 1.0]]
+    features = [{0: 1.0}, {1: 1.0}] if declared.sparse else [[1.0, 0.0], [0.0, 1.0]]
     shards, block = program.data_shards(points, 1), program.parameter_block(1)
     for first in (1, 3):
         batch = PointBatch.of(declared, ids=[first, first + 1], labels=[-1.0, 1.0], features=features)

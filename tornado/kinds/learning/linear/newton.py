@@ -24,6 +24,7 @@ from ..rounds import Finished, Method, Round, Stopped
 from . import quadratic_kernel
 from .linear_gap import Gap, PassTotals, gap_of, gradient_of, is_near
 from .linear_objective import LinearObjective, Vector, frozen
+from .own_loss import OwnLoss
 from .pass_kernel import TARGET_SQUARES
 
 _LEAST_SAMPLE: Final = 20_000
@@ -271,6 +272,8 @@ def _loss_at_zero(totals: PassTotals, model: LinearObjective) -> float:
     """The objective where the weights and the intercept are 0; infinite where there are no points."""
     if not totals.weight > 0.0:
         return math.inf
+    if isinstance(model.loss, OwnLoss):
+        return math.inf  # nobody has looked
     if model.is_classifier:
         return math.log(2.0) if model.loss == "logistic" else 1.0
     return 0.5 * float(totals.numbers[TARGET_SQUARES]) / totals.weight

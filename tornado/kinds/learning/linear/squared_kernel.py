@@ -1,20 +1,6 @@
-"""The squared loss (label - score)^2 / 2 of any label; see `logistic_kernel` for what the functions are."""
-
-import math
+"""The squared loss (label - score)^2 / 2 of any label; see `logistic_kernel` for what the functions are, and `real_kernel` for the others."""
 
 import numba as nb
-
-
-@nb.njit(cache=True)
-def target(label, _negative, _positive):
-    """The label itself; NaN where it is no finite number, and the point takes no part."""
-    return label if abs(label) < math.inf else math.nan
-
-
-@nb.njit(cache=True)
-def side_of(_goal, dual):
-    """Which of two sums a point belongs to."""
-    return 0 if dual >= 0.0 else 1
 
 
 @nb.njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath={"contract"})

@@ -1,0 +1,36 @@
+"""What a learner of one's own is made of, beside `tornado.LearningProgram`; docs/own-learners.md says how.
+
+These names are public: what is below `tornado.kinds.learning` and `tornado.points` otherwise may change.
+"""
+
+from .kinds.learning.program import DataShards, HasPointValues, ParameterBlock, Parameters
+from .kinds.learning.rounds import Finished, Method, Round, ShardWork, Stopped, run_alone
+from .points import (
+    SHARDS,
+    DenseShardPoints,
+    EvolvingPoints,
+    PointDeltas,
+    ShardPoints,
+    SparseShardPoints,
+)
+from .records.point_batch import PointBatch
+
+__all__ = [
+    "SHARDS",
+    "DataShards",
+    "DenseShardPoints",
+    "EvolvingPoints",
+    "Finished",
+    "HasPointValues",
+    "Method",
+    "ParameterBlock",
+    "Parameters",
+    "PointBatch",
+    "PointDeltas",
+    "Round",
+    "ShardPoints",
+    "ShardWork",
+    "SparseShardPoints",
+    "Stopped",
+    "run_alone",
+]
