@@ -24,7 +24,7 @@ from .parts import Parts
 from .restoration import Restored
 from .share import Share
 from .snapshot import Snapshot
-from .statistics import IterationStatistics, LoopStatistics
+from .statistics import IterationStatistics, LoopStatistics, validation_of
 from .stored_snapshot import StoredSnapshot
 from .stream import RecordStream
 from .values import ColumnValues, Values
@@ -467,6 +467,7 @@ class MainLoop:
             memory_bytes=sum(part.size_bytes for part in parts),
             restarts=self._engine.losses,
             sources=offsets,
+            validation=validation_of(parts),
         )
 
     # Called by the master

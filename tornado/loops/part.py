@@ -16,6 +16,19 @@ from .values import PartValues
 
 
 @dataclass(frozen=True, slots=True)
+class Predicted:
+    """Points that were predicted before they were learnt from: their weight, that of those predicted wrongly, and their losses, summed."""
+
+    weight: float = 0.0
+    mistakes: float = 0.0
+    loss: float = 0.0
+
+    def __add__(self, other: Predicted) -> Predicted:
+        """Of both."""
+        return Predicted(self.weight + other.weight, self.mistakes + other.mistakes, self.loss + other.loss)
+
+
+@dataclass(frozen=True, slots=True)
 class PartStatistics:
     """One worker's part in numbers; see `LoopStatistics` for what they are.
 
@@ -23,6 +36,8 @@ class PartStatistics:
     ----------
     size_bytes
         Memory in use, as far as it is known.
+    predicted, predicted_recently
+        Weight, mistakes and losses, see `Predicted`.
     """
 
     iteration: int
@@ -35,6 +50,8 @@ class PartStatistics:
     waves: int = 0
     overtaken: int = 0
     size_bytes: int = 0
+    predicted: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    predicted_recently: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 class Traffic(NamedTuple):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
+
+from .part import PartStatistics
 
 Start = Literal["warm", "cold"]
 """With which values a branch begins: those that its main loop has, or the initial ones."""
@@ -74,6 +78,9 @@ class LoopStatistics:
         How often it was put on other workers, since some were lost.
     sources
         Offset of each source.
+    validation
+        Of a program that predicts points before it learns from them: ``points`` that were (by their weights), their mean ``loss``, and of
+        classifiers the ``accuracy``; and these of the last 10,000 (``recent_points`` …). None where there are no such points.
     """
 
     name: str
@@ -97,3 +104,19 @@ class LoopStatistics:
     memory_bytes: int
     restarts: int
     sources: dict[str, int]
+    validation: Mapping[str, float | None] | None = None
+
+
+def validation_of(parts: Sequence[PartStatistics]) -> dict[str, float | None] | None:
+    """What was predicted on all workers, see `LoopStatistics.validation`."""
+    found: dict[str, float | None] = {}
+    for name, said in (
+        ("", [part.predicted for part in parts]),
+        ("recent_", [part.predicted_recently for part in parts]),
+    ):
+        weight, mistakes, loss = (math.fsum(numbers) for numbers in zip(*said, strict=True))
+        if not weight > 0.0:
+            return None
+        found |= {f"{name}points": weight, f"{name}loss": loss / weight}
+        found[f"{name}accuracy"] = None if math.isnan(mistakes) else 1.0 - mistakes / weight
+    return found

@@ -327,6 +327,12 @@ class LoopHandle:
         return result_of(self._service.submit(request)).predictions
 
     @property
+    def validation(self) -> Mapping[str, float | None] | None:
+        """What the main loop predicted of points before it learnt from them; see `LoopStatistics.validation`."""
+        found: Mapping[str, float | None] | None = self.loop.statistics().validation
+        return found
+
+    @property
     def _declared(self) -> Points | None:
         return getattr(self.program, "declared_points", None)
 

@@ -300,6 +300,11 @@ class LoopBody(BaseModel):
     restarts: int | None
     backlog_records: int | None
     memory_bytes: int | None
+    validation: dict[str, float | None] | None = Field(
+        None,
+        description="Of a program that predicts points before it learns from them: `points` that were (by their weights), their mean `loss`, "
+        "the `accuracy` of classifiers, and `recent_…` of the last 10,000.",
+    )
     statistics_age_s: float | None = Field(
         description="0, or how old these numbers are of a loop that hangs or failed."
     )

@@ -152,7 +152,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
             "residual",
         ),
         *("vertices", "edges", "admitted", "missing_removals", "overtaken"),
-        *("backlog_records", "memory_bytes", "restarts"),
+        *("backlog_records", "memory_bytes", "restarts", "validation"),
     )
     said = {field: getattr(statistics, field, None) for field in fields}
     if known is not None:

@@ -73,6 +73,12 @@ _LOOP_GAUGES = (
     ("tornado_edges", "Edges in the graph", "edges"),
     ("tornado_loop_memory_bytes", "Memory of the loop's state and graph", "memory_bytes"),
 )
+# Of programs that predict points before they learn from them; over all of them, or the recent ones.
+_VALIDATION_GAUGES = (
+    ("tornado_validation_points", "Points that were predicted before they were learnt from", "points"),
+    ("tornado_validation_loss", "Their mean loss", "loss"),
+    ("tornado_validation_accuracy", "The share of them that was predicted rightly", "accuracy"),
+)
 # So many of the sources of a stream have a label of their own, the first ones to be seen. The others are added up.
 LABELLED_SOURCES = 100
 OTHER_SOURCES = "(others)"
@@ -245,6 +251,14 @@ class _Statistics(Collector):
             for one in loops:
                 value = getattr(one, attribute)
                 gauge.add_metric([one.name], math.nan if value is None else value)
+            yield gauge
+        for name, text, key in _VALIDATION_GAUGES:
+            gauge = GaugeMetricFamily(name, text, labels=["loop", "over"])
+            for one in loops:
+                for over in ("", "recent_"):
+                    value = (getattr(one, "validation", None) or {}).get(over + key)
+                    if value is not None:
+                        gauge.add_metric([one.name, over.rstrip("_") or "all"], value)
             yield gauge
 
     def _sources(self) -> Iterator[Metric]:

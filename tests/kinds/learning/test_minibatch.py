@@ -93,7 +93,7 @@ def test_a_shard_without_live_points_draws_none():
     stream = cases.stream_of(matrix, labels)
     shards, model = cases.shards_of_stream(stream), cases.model_of("hinge", 5, 0.1)
     stream.apply_all(cases.removal_of(stream, range(40)))
-    total = np.zeros(10)
+    total = np.zeros(MiniBatches(model).width())
     for shard in shards.values():
         drawn = MiniBatches(model).add_drawn(shard, np.zeros(5), 0.0, total, count=3, seed=1, iteration=1)
         assert drawn == 0

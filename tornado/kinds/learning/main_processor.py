@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...errors import StoreCorrupt
 from ...graph import PartitionMap
 from ...loops.forks import Forks
-from ...loops.part import BranchPart, PartStatistics, Traffic
+from ...loops.part import BranchPart, PartStatistics, Predicted, Traffic
 from ...loops.stream_part import StreamPart
 from ...loops.values import ColumnValues
 from ...points import PointDeltas
@@ -23,6 +23,7 @@ from ..stream_reading import ReadsStream
 from .branch_processor import Found, LearningBranch
 from .program import HasPointValues, LearningProgram, RestorableBlock, RestorableShards
 from .spoken import Spoken
+from .validation import Validating
 from .vertices import LearningVertices, edges_of, owner_of
 
 _MOST_WAITING = 1 << 15  # points that no step has used; others wait until then
@@ -139,13 +140,19 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
 
     def statistics(self) -> PartStatistics:
         """See `PartView`: its vertices are points."""
-        points = self.points.statistics()
+        points, shards = self.points.statistics(), self._shards
+        if isinstance(shards, Validating):
+            predicted, recently = astuple(shards.validation.all), astuple(shards.validation.recent)
+        else:
+            predicted = recently = astuple(Predicted())
         return replace(
             self.progress(),
             pending=self._shards.waiting,
             vertices=points.points,
             missing_removals=points.missing_removals,
             size_bytes=points.size_bytes,
+            predicted=predicted,
+            predicted_recently=recently,
         )
 
     def held_values(self) -> ColumnValues:

@@ -20,7 +20,8 @@ BATCH_LOSS = 1  # sum of a l(s)
 BATCH_SLOPE = 2  # sum of a l'(s): the gradient by the intercept
 BATCH_ROWS = 3  # points that take part
 BATCH_PASSED_OVER = 4  # points that do not: their label is none, or no class
-BATCH_NUMBERS = 5
+BATCH_MISTAKES = 5  # sum of a over the points that are of the other class than the score says
+BATCH_NUMBERS = 6
 DRAWS = 64  # attempts for each point that is to be drawn: where fewer than one row of so many is live, fewer points are drawn
 
 
@@ -31,8 +32,11 @@ def add_point(features, row, label, weight, scale, negative, positive, vector, i
     if math.isnan(goal):
         numbers[BATCH_PASSED_OVER] += scale
         return
-    loss, dual = value_and_dual(dot(features, row, vector) + intercept, goal)
+    score = dot(features, row, vector) + intercept
+    loss, dual = value_and_dual(score, goal)
     share = scale * weight[row]
+    if (score >= 0.0) != (goal > 0.0):
+        numbers[BATCH_MISTAKES] += share
     numbers[BATCH_WEIGHT] += share
     numbers[BATCH_LOSS] += share * loss
     numbers[BATCH_SLOPE] -= share * dual

@@ -15,6 +15,7 @@ from ..patience import Patience
 from ..program import Parameters
 from ..rounds import ShardWork
 from ..shard_reading import drawn_shards
+from ..validation import Validation
 from .held_duals import HeldDuals
 from .linear_gap import penalty_of
 from .linear_objective import LinearObjective, Vector
@@ -132,7 +133,7 @@ class LinearBlock:
         drawn, new = BatchTotals.of(totals[:half]), BatchTotals.of(totals[half:])
         weights, intercept = self.parameters["weights"], float(self.parameters["intercept"][0])
         both = BatchTotals(
-            drawn.weight + new.weight, drawn.loss + new.loss, 0.0, 0.0, drawn.slopes + new.slopes
+            drawn.weight + new.weight, drawn.loss + new.loss, 0.0, 0.0, 0.0, drawn.slopes + new.slopes
         )
         is_finite = self._judge(said, half, model, weights)
         gradient = both.gradient(weights, model)
@@ -235,6 +236,8 @@ class LinearShards:
     ----------
     duals
         Of the points, from the last branch whose answer was adopted.
+    validation
+        Of new points, before any step uses them.
     """
 
     def __init__(
@@ -247,6 +250,7 @@ class LinearShards:
         self._seed = seed
         self._new: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []  # shards and rows
         self.waiting = 0
+        self.validation = Validation()
         self.duals: Mapping[int, HeldDuals] = {shard: HeldDuals() for shard in points.shards}
 
     def hear(self, deltas: PointDeltas) -> None:
@@ -290,6 +294,9 @@ class LinearShards:
                 view = self._points.view_shard(shard)
                 live = rows[view.born[rows] > 0]  # others went again
                 batches.add_given(view, live, weights, intercept, total[_HEAD + half :])
+            tested = BatchTotals.of(total[_HEAD + half :])
+            mistakes = tested.mistakes if batches.model.is_classifier else math.nan
+            self.validation.note(tested.weight, mistakes, tested.loss)
         return total
 
     def take(self, work: ShardWork) -> None:

@@ -119,6 +119,8 @@ class BatchTotals:
         Of all points, and of their weighted losses.
     points, passed_over : float
         How many take part, and how many have no label or that of another class.
+    mistakes : float
+        The weight of those that are of the other class than their score says; of no meaning without classes.
     slopes : float64[features + 1]
         The gradient of `loss` by the weights and by the intercept.
     """
@@ -127,6 +129,7 @@ class BatchTotals:
     loss: float
     points: float
     passed_over: float
+    mistakes: float
     slopes: Vector
 
     @classmethod
@@ -139,6 +142,7 @@ class BatchTotals:
             numbers[names.BATCH_LOSS],
             numbers[names.BATCH_ROWS],
             numbers[names.BATCH_PASSED_OVER],
+            numbers[names.BATCH_MISTAKES],
             slopes,
         )
 

@@ -1,0 +1,78 @@
+"""Progressive validation: points are predicted before they are learnt from, a drift is seen, and nothing is counted twice."""
+
+import numpy as np
+import pytest
+import requests
+
+import tornado
+from tornado.kinds.learning.validation import Validation
+from tornado.loops.part import Predicted
+
+TIMEOUT_S = 60
+
+
+def drawn(count, seed, sign=1.0):
+    features = np.random.default_rng(seed).normal(size=(count, 3))
+    return features, np.where(sign * features @ [2.0, -1.0, 0.5] > 0.0, 1.0, -1.0)
+
+
+def send(stream, first, count, seed, sign=1.0):
+    features, labels = drawn(count, seed, sign)
+    stream.insert(ids=np.arange(first, first + count), labels=labels, features=features)
+
+
+@pytest.mark.parametrize(("workers", "engine"), [(1, "threads"), (2, "threads"), (2, "processes")])
+def test_a_drift_is_seen_before_anything_is_learnt_of_it(workers, engine):
+    with tornado.open("memory:", workers=workers, engine=engine) as session:
+        stream = session.stream("points", schema=tornado.Points(features=3))
+        loop = stream.start(tornado.LinearModel(loss="logistic", l2=1e-3, rate=0.5), "model")
+        assert loop.validation is None
+        send(stream, 0, 2000, seed=1)
+        assert loop.wait_idle(TIMEOUT_S)
+        begun = (
+            0.0 if loop.validation is None else loop.validation["points"]
+        )  # before classes are known none is tested
+        send(stream, 2000, 8000, seed=2)
+        assert loop.wait_idle(TIMEOUT_S)
+        steady = loop.validation
+        assert steady["points"] == begun + 8000
+        assert steady["recent_accuracy"] > 0.9
+        send(stream, 10_000, 12_000, seed=3, sign=-1.0)
+        assert loop.wait_idle(TIMEOUT_S)
+        drifted = loop.validation
+        assert drifted["points"] == begun + 20_000
+        assert drifted["recent_points"] >= 10_000
+        assert drifted["recent_accuracy"] < 0.6 < drifted["accuracy"] + 0.3
+        assert drifted["recent_loss"] > 2 * steady["recent_loss"]
+        stream.remove(ids=np.arange(5000))
+        assert loop.wait_idle(TIMEOUT_S)
+        assert loop.validation["points"] == drifted["points"]
+
+
+def test_over_http_it_stands_with_the_loop_and_in_the_metrics():
+    with tornado.open("memory:") as session:
+        stream = session.stream("points", schema=tornado.Points(features=3))
+        loop = stream.start(tornado.LinearModel(loss="squared", l2=1e-3), "line")
+        stream.start(tornado.KMeans(clusters=2), "clusters")
+        send(stream, 0, 500, seed=1)
+        assert loop.wait_idle(TIMEOUT_S)
+        url = session.serve().url
+        found = requests.get(f"{url}/v1/loops/line", timeout=TIMEOUT_S).json()["validation"]
+        assert found["points"] == found["recent_points"] == 500
+        assert found["accuracy"] is None
+        assert found["loss"] == pytest.approx(0.5, rel=1e-6)  # of what was 0, as nothing was learnt before
+        assert requests.get(f"{url}/v1/loops/clusters", timeout=TIMEOUT_S).json()["validation"] is None
+        metrics = requests.get(f"{url}/metrics", timeout=TIMEOUT_S).text
+        assert 'tornado_validation_points{loop="line",over="recent"} 500.0' in metrics
+        assert 'tornado_validation_loss{loop="line",over="all"} 0.5' in metrics
+        assert 'tornado_validation_accuracy{loop="line"' not in metrics
+
+
+def test_recent_points_are_the_last_ten_thousand_at_least():
+    validation = Validation()
+    for number in range(30):
+        validation.note(1000.0, float(number), 0.0)
+    assert validation.all == Predicted(30_000.0, sum(range(30)), 0.0)
+    assert validation.recent == Predicted(10_000.0, sum(range(20, 30)), 0.0)
+    validation.note(50_000.0, 1.0, 2.0)
+    assert validation.recent == Predicted(50_000.0, 1.0, 2.0)
