@@ -14,6 +14,7 @@ from .points import (
     SparseShardPoints,
 )
 from .records.point_batch import PointBatch
+from .timely.reservoir import Reservoir, reservoir
 
 __all__ = [
     "SHARDS",
@@ -27,10 +28,12 @@ __all__ = [
     "Parameters",
     "PointBatch",
     "PointDeltas",
+    "Reservoir",
     "Round",
     "ShardPoints",
     "ShardWork",
     "SparseShardPoints",
     "Stopped",
+    "reservoir",
     "run_alone",
 ]
