@@ -14,10 +14,11 @@ CANDIDATES := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 # More for pytest: `make test ARGS="-k storage"`.
 ARGS ?=
 
-.PHONY: help setup check format format-check lint types test demo demo-kafka bench figures bench-report bench-smoke bench-ingest soak clean distclean
+.PHONY: help setup check format format-check lint types test demo demo-learning demo-kafka bench figures bench-report bench-smoke bench-ingest soak clean distclean
 
 help:
 	@echo "make demo         a road network streams in, roads close, two questions get exact answers"
+	@echo "make demo-learning  points stream in and drift, two questions get exact answers, checked against scikit-learn"
 	@echo "make demo-kafka   the same through a real Kafka and a real Spark, which it starts and ends"
 	@echo "make test         set-up, checks, and all tests but the long ones"
 	@echo "make setup        the environment in $(VENV), with the command $(BIN)/tornado"
@@ -79,6 +80,9 @@ soak: $(INSTALLED)
 
 demo: $(INSTALLED)
 	@$(BIN)/tornado demo $(ARGS) </dev/null
+
+demo-learning: $(INSTALLED)
+	@$(BIN)/tornado demo learning $(ARGS) </dev/null
 
 demo-kafka: $(INSTALLED)
 	@$(BIN)/tornado demo-kafka $(ARGS) </dev/null

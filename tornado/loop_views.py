@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from numpy.typing import NDArray
+
 from .clock import Clock
 from .value_types import Ids, Mask, ValueArray, Worst
 
@@ -36,6 +38,7 @@ class ValuesView(Protocol):
     def top(self, k: int, /) -> tuple[Ids, ValueArray]: ...
     def page(self, after: int | None, limit: int) -> tuple[Ids, ValueArray]: ...
     def arrays(self) -> tuple[Ids, ValueArray]: ...
+    def found(self) -> Mapping[str, NDArray[Any]]: ...
 
 
 class BranchView(Protocol):

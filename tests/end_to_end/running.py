@@ -36,12 +36,13 @@ def environment_in(folder):
     return kept | {"TORNADO_LOOPS_DATA_DIR": str(folder / "data"), "PYTHONWARNINGS": "default"}
 
 
-def words(*arguments, source=1):
-    return ["run", "sssp", "--source", str(source), "--workers", WORKERS, "--json", *map(str, arguments)]
+def words(*arguments, source=1, app=None):
+    app = ["sssp", "--source", str(source)] if app is None else app
+    return ["run", *app, "--workers", WORKERS, "--json", *map(str, arguments)]
 
 
-def command(*arguments, source=1):
-    return [sys.executable, "-m", "tornado", *words(*arguments, source=source)]
+def command(*arguments, source=1, app=None):
+    return [sys.executable, "-m", "tornado", *words(*arguments, source=source, app=app)]
 
 
 def run_here(folder, *arguments, source=1):
@@ -83,9 +84,9 @@ def run(folder, *arguments, source=1, timeout_s=300):
 class Service:
     """A run with `--http`. A context manager that leaves no process behind."""
 
-    def __init__(self, folder, *arguments, source=1, preexec=None, stdin=subprocess.DEVNULL):
+    def __init__(self, folder, *arguments, source=1, preexec=None, stdin=subprocess.DEVNULL, app=None):
         self._process = subprocess.Popen(
-            command("--http", "127.0.0.1:0", *arguments, source=source),
+            command("--http", "127.0.0.1:0", *arguments, source=source, app=app),
             stdin=stdin,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -120,8 +120,8 @@ def stored_by_two_loops():
     ("change", "said"),
     [
         (
-            {"format": 3},
-            r"version \d+ of loop 'paths' has format 3, this program reads 1 to 2.*that wrote it",
+            {"format": 4},
+            r"version \d+ of loop 'paths' has format 4, this program reads 1 to 3.*that wrote it",
         ),
         ({"format": "x"}, "has format 'x'"),
         ({"loops": []}, "no stored snapshot"),
@@ -194,7 +194,7 @@ def answered(loop, history, prefix, **fork):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_store_of_format_1_is_gone_on_from_and_the_next_snapshot_is_of_format_2(workers):
+def test_a_store_of_format_1_is_gone_on_from_and_the_next_snapshot_is_of_the_newest_format(workers):
     store, records, history = written_before()
     with Master(store, workers) as master:
         paths = master.start(PATHS, NAME)
@@ -209,7 +209,7 @@ def test_a_store_of_format_1_is_gone_on_from_and_the_next_snapshot_is_of_format_
         paths.admit(records.slice(2500, 4000), "edges", 4000)
         third = paths.checkpoint()
         assert [json.loads(store.metadata(NAME, found.version))["format"] for found in hops.snapshots()] == [
-            *(1, 1, 2)
+            *(1, 1, 3)
         ]
         for loop in (paths, hops):
             assert answered(loop, history, 4000, at=third)

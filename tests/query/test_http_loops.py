@@ -258,6 +258,7 @@ def test_the_openapi_document_describes_every_path_and_the_query_body(client):
             "kind",
             "norm",
             "bound",
+            "method",
             "primal",
             "dual",
             "inertia",

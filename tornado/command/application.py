@@ -18,7 +18,7 @@ from .presentation import ExitCode
 
 # Name, where it is, and what it does: in the order in which a newcomer meets them.
 _COMMANDS = {
-    "demo": ("demo", "A road network streams in, roads close, and two questions get exact answers."),
+    "demo": ("demos", "Roads, or points to learn from, stream in, and two questions get exact answers."),
     "demo-kafka": (
         "demo_kafka",
         "The same through Kafka and Spark: every link started here, the answers checked.",

@@ -26,7 +26,7 @@ _DEADLINE_S = 30.0
 _PERIOD_S = 0.1
 
 
-@click.command("demo")
+@click.command("roads")
 @click.option(
     "--rows", type=click.IntRange(40, 2000), default=208, show_default=True, help="Junctions, north to south."
 )
@@ -45,7 +45,7 @@ _PERIOD_S = 0.1
     help="How long the stream takes.",
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True)
-def demo_command(*, rows: int, columns: int, closures: int, seed: int, seconds: float, workers: int) -> int:
+def roads_command(*, rows: int, columns: int, closures: int, seed: int, seconds: float, workers: int) -> int:
     """Watch exact answers to a stream, checked before your eyes. Takes less than a minute.
 
     Ends with `match` and exit code 0 if every answer equals a plain recomputation bit for bit, else with MISMATCH and 1.

@@ -7,7 +7,6 @@ program has nothing to read, or nobody reads what is named.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.interner import Interner
@@ -16,7 +15,7 @@ from ..ingest.point_source import PointFile, declared_by, open_point_files
 from ..kinds.learning.program import LearningProgram
 from ..loops.vertex_program import VertexProgram
 from ..records.point_schema import Points
-from .plan import MEMORY, RunPlan
+from .plan import RunPlan
 
 _FORMS = "CSV with a header, libsvm, Arrow or parquet"
 
@@ -24,14 +23,12 @@ _FORMS = "CSV with a header, libsvm, Arrow or parquet"
 def fitted(plan: RunPlan, programs: Sequence[VertexProgram]) -> RunPlan:
     """Return the plan as it is for programs that read what it names.
 
-    Of points nothing is stored, so where programs learn from points the store of a run that names none is memory.
-
     Raises
     ------
     InvalidArgument
         A program has nothing to read, or what is named nobody reads.
     NotSupported
-        Points are to be stored; or points have texts for ids, and a program gives values by numbers.
+        Points have texts for ids, and a program gives values by numbers.
     """
     learners = [program for program in programs if isinstance(program, LearningProgram)]
     _require_readers(plan, programs, learners)
@@ -43,16 +40,7 @@ def fitted(plan: RunPlan, programs: Sequence[VertexProgram]) -> RunPlan:
                 f"--ids string: values of {type(learner).__name__} are of features, which have numbers",
                 hint="Leave it out, and --id too where that column has texts: points are known by their place then.",
             )
-    if plan.store is not None and plan.store.partition(":")[0].lower() != MEMORY.rstrip(":"):
-        raise NotSupported(
-            f"--store {plan.store}: points are not stored in this version, so no later run could go on from there",
-            hint="Leave --store out, or write --store memory:. Files are read again from their beginning.",
-        )
-    if plan.checkpoint_every_s:
-        raise NotSupported(
-            "--checkpoint-every: points are not stored in this version", hint="Leave it out, or write `off`."
-        )
-    return replace(plan, store=MEMORY)
+    return plan
 
 
 def schema_of(plan: RunPlan, programs: Sequence[VertexProgram]) -> Points | None:

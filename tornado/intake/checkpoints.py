@@ -137,9 +137,9 @@ class Checkpoints:
             return version
 
     def pass_refused(self, program: VertexProgram) -> None:
-        """Write a snapshot if the log has an edge behind the newest one that a program cannot take, which reads the stream by now.
+        """Write a snapshot if the log has a record behind the newest one that a program cannot take, which reads the stream by now.
 
-        Such an edge is gone from the graph. A restart would give it to the program again, unless a snapshot has both. What is in
+        Such a record is gone from the stream. A restart would give it to the program again, unless a snapshot has both. What is in
         the log of pushes that are under way, and will be refused, would come again too, so these are waited for: when this
         returns, the log has nothing that the program refuses, and never will.
 
@@ -148,15 +148,15 @@ class Checkpoints:
         StoreError
             When it could not be written.
         """
-        from ..loops.vertex_program import VertexProgram
+        from ..loops.vertex_program import can_refuse, refused_by
 
-        if type(program).check is VertexProgram.check:
+        if not can_refuse(program):
             return
         self._intake.await_pushes()
         with self._taking:  # nobody trims the log meanwhile
             newest = max(self._stream.snapshots(), key=lambda snapshot: snapshot.version, default=None)
             offsets = {} if newest is None else newest.offsets
-            is_needed = self._intake.has_logged(lambda batch: program.check(batch)[0], after=offsets)
+            is_needed = self._intake.has_logged(lambda batch: refused_by(program, batch)[0], after=offsets)
         if is_needed:
             self.take()
 
@@ -166,17 +166,19 @@ class Checkpoints:
         Raises
         ------
         InvalidArgument
-            When there is such an edge.
+            When there is such a record.
         """
+        from ..loops.vertex_program import refused_by
+
         with self._taking:  # nobody trims the log meanwhile
             is_refused = self._intake.is_held and self._intake.has_logged(
-                lambda batch: program.check(batch)[0], after=self._intake.offsets()
+                lambda batch: refused_by(program, batch)[0], after=self._intake.offsets()
             )
         if is_refused:
             raise InvalidArgument(
-                f"{type(program).__name__} cannot be started on stream {self._intake.name!r} yet: it cannot take an edge that was "
+                f"{type(program).__name__} cannot be started on stream {self._intake.name!r} yet: it cannot take a record that was "
                 "pushed before the restart, which waits for the files that come before it",
-                hint="Start it when the files are read, and such edges are removed.",
+                hint="Start it when the files are read, and such records are removed.",
             )
 
     def start(self, every_s: float) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ..ingest.interner import Interner
-from ..records.edge_batch import EdgeBatch
+from ..records.point_schema import Points
+from ..records.record_batch import RecordBatch
 from .batch_columns import BatchColumns
 
 
@@ -33,7 +34,7 @@ class PushLog(Protocol):
         """Return where the columns of a stream's numbered batches go."""
 
     def append(
-        self, stream: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
+        self, stream: str, source: str, offset: int, batch: RecordBatch, *, number: int | None = None
     ) -> None:
         """Make a batch durable under the offset that it reaches."""
 
@@ -49,8 +50,10 @@ class PushLog(Protocol):
     def reached(self, stream: str) -> dict[str, int]:
         """Return those sources with the offset that each has reached."""
 
-    def replay(self, stream: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
-        """Iterate over the batches that reach beyond an offset."""
+    def replay(
+        self, stream: str, source: str, *, after: int, points: Points | None = None
+    ) -> Iterator[tuple[int, RecordBatch]]:
+        """Iterate over the batches that reach beyond an offset; `points` is what those of the stream are."""
 
     def forget(self, stream: str, source: str, *, up_to: int) -> None:
         """Drop batches that reach no further than an offset, but for the newest: it has the number."""

@@ -6,24 +6,29 @@ from collections.abc import Callable, Mapping
 
 from ..errors import InvalidArgument
 from ..loop_views import RecordStreamView
-from ..records.edge_batch import EdgeBatch
-from ..records.operations import MENTION
+from ..records.point_schema import Points
+from ..records.record_batch import RecordBatch
 from ..value_types import Mask
 from .log_contract import PushLog
 
 
 def has_refused(
-    log: PushLog, stream: str, is_refused: Callable[[EdgeBatch], Mask], *, after: Mapping[str, int]
+    log: PushLog,
+    stream: str,
+    is_refused: Callable[[RecordBatch], Mask],
+    *,
+    after: Mapping[str, int],
+    points: Points | None,
 ) -> bool:
-    """Whether the log has an edge that is refused, beyond these offsets of the sources; not while the log forgets."""
+    """Whether the log has a record that is refused, beyond these offsets of the sources; not while the log forgets."""
     return any(
-        bool((is_refused(batch) & (batch.op != MENTION)).any())
+        bool(is_refused(batch).any())
         for source in log.sources(stream)
-        for _, batch in log.replay(stream, source, after=after.get(source, 0))
+        for _, batch in log.replay(stream, source, after=after.get(source, 0), points=points)
     )
 
 
-def admit_again(stream: RecordStreamView, name: str, batch: EdgeBatch, source: str, offset: int) -> None:
+def admit_again(stream: RecordStreamView, name: str, batch: RecordBatch, source: str, offset: int) -> None:
     """Admit a batch of the log, however long it takes; of an empty one the offset.
 
     Raises
@@ -39,5 +44,5 @@ def admit_again(stream: RecordStreamView, name: str, batch: EdgeBatch, source: s
     except InvalidArgument as error:
         raise InvalidArgument(
             f"what was pushed to stream {name!r} before it was restarted cannot be taken: {error.message}",
-            hint="Start the stream without that program, remove such edges, and start the program beside the others.",
+            hint="Start the stream without that program, remove such records, and start the program beside the others.",
         ) from error

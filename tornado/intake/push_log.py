@@ -1,4 +1,4 @@
-"""A durable log of pushed edges, in the store of their stream: what was acknowledged outlives a crash.
+"""A durable log of pushed edges and points, in the store of their stream: what was acknowledged outlives a crash.
 
 Files are read again after a crash; what was pushed exists nowhere else. So a batch is written here first, as one version of
 a line of its own (`STREAM/pushed/SOURCE`), and admitted afterwards. At the next start the batches behind the offset of the
@@ -22,8 +22,11 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from ..errors import StoreCorrupt
+from ..errors import InvalidArgument, StoreCorrupt
 from ..records.edge_batch import EdgeBatch
+from ..records.point_batch import PointBatch
+from ..records.point_schema import Points
+from ..records.record_batch import RecordBatch
 from ..storage.versioned_store import VersionedStore
 from .batch_columns import BatchColumns
 from .stored_names import StoredNames
@@ -66,7 +69,7 @@ class StorePushLog:
         return BatchColumns(self._store, stream)
 
     def append(
-        self, stream: str, source: str, offset: int, batch: EdgeBatch, *, number: int | None = None
+        self, stream: str, source: str, offset: int, batch: RecordBatch, *, number: int | None = None
     ) -> None:
         """Make a batch durable under the offset that it reaches, and its number where its sender numbers them.
 
@@ -79,7 +82,9 @@ class StorePushLog:
         with self._lock:
             line = self._lines.get(name) or self._stored(name)
             version = line.newest + (line.void is None)
-            self._store.write(name, version, {_KEY: batch.encode()}, metadata=_metadata(offset, number))
+            self._store.write(
+                name, version, {_KEY: batch.encode()}, metadata=_metadata(offset, number, batch)
+            )
             self._lines[name] = _Line(version, number)
 
     def retract(self, stream: str, source: str, offset: int, *, number: int | None = None) -> None:
@@ -124,11 +129,20 @@ class StorePushLog:
         newest = {source: max(self._store.versions(_line(stream, source))) for source in self.sources(stream)}
         return {source: self._offset(_line(stream, source), version) for source, version in newest.items()}
 
-    def replay(self, stream: str, source: str, *, after: int) -> Iterator[tuple[int, EdgeBatch]]:
+    def replay(
+        self, stream: str, source: str, *, after: int, points: Points | None = None
+    ) -> Iterator[tuple[int, RecordBatch]]:
         """Iterate over the batches that reach beyond an offset, in order, each with the offset that it reaches.
+
+        Parameters
+        ----------
+        points
+            What the points of the stream are declared to be; None: it has none.
 
         Raises
         ------
+        InvalidArgument
+            When a batch is of points that are not so declared.
         StoreCorrupt
             When an entry cannot be read.
         """
@@ -136,7 +150,9 @@ class StorePushLog:
         versions = self._store.versions(line)
         for version in versions[self._count_passed(line, versions, after) :]:
             page = self._store.read(line, _KEY, version)
-            yield self._offset(line, version), _decoded(page, f"{line} at version {version}")
+            metadata = self._metadata(line, version)
+            kind = _kind_of(metadata.get("points"), points, stream, source)
+            yield int(metadata["offset"]), _decoded(page, kind, f"{line} at version {version}")
 
     def forget(self, stream: str, source: str, *, up_to: int) -> None:
         """Drop what a stored snapshot has: batches that reach no further than an offset.
@@ -187,15 +203,42 @@ def _line(stream: str, source: str) -> str:
     return f"{stream}/pushed/{source}"
 
 
-def _metadata(offset: int, number: int | None) -> bytes:
-    numbered = {} if number is None else {"number": number}
-    return json.dumps({"offset": offset} | numbered).encode()
+def _metadata(offset: int, number: int | None, batch: RecordBatch | None = None) -> bytes:
+    content: dict[str, Any] = {"offset": offset}
+    if number is not None:
+        content["number"] = number
+    if isinstance(batch, PointBatch):
+        content["points"] = _layout_of(batch.points)
+    return json.dumps(content).encode()
 
 
-def _decoded(page: bytes | None, where: str) -> EdgeBatch:
+def _layout_of(points: Points) -> list[Any]:
+    """What of a declaration says how a batch is written; names of features do not, and may be many."""
+    return [points.features, points.sparse, points.value_type.name]
+
+
+def _kind_of(layout: list[Any] | None, points: Points | None, stream: str, source: str) -> type[RecordBatch]:
+    """The class of batches that are written so: of points, or of edges where there is no layout."""
+    if layout is None:
+        return EdgeBatch
+    if points is None or _layout_of(points) != layout:
+        try:
+            logged: Any = Points(*layout)
+        except (TypeError, InvalidArgument) as error:
+            raise StoreCorrupt(
+                f"the log of {source!r} of stream {stream!r} has {layout!r} for points"
+            ) from error
+        raise InvalidArgument(
+            f"{source!r} has pushed {logged} to stream {stream!r} before it was restarted, and it has {points or 'no points'} now",
+            hint="Declare the points as they were, or name another stream or an empty store.",
+        )
+    return PointBatch.kind_of(points)
+
+
+def _decoded(page: bytes | None, kind: type[RecordBatch], where: str) -> RecordBatch:
     if page is None:
         raise StoreCorrupt(f"the log {where} has no batch")
     try:
-        return EdgeBatch.decode(page)
+        return kind.decode(page)
     except ValueError as error:
-        raise StoreCorrupt(f"the log {where} is no batch of edges: {error}") from error
+        raise StoreCorrupt(f"the log {where} is no batch of {kind.schema.kind}: {error}") from error

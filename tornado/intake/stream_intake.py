@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..clock import Clock
-from ..errors import ConnectionLost, InvalidArgument, NotSupported, QueueFull, UnknownStream
+from ..errors import ConnectionLost, InvalidArgument, QueueFull, UnknownStream
 from ..ingest.assembly import both_directions
 from ..ingest.interner import Draft, Interner
 from ..ingest.parsed import REJECTED, ParsedRecords, Rejection, is_settled, settled
@@ -436,9 +436,11 @@ class StreamIntake:
         """Return the sources of which the log has, or had, records that the stream was given."""
         return [] if self._log is None else self._log.sources(self.name)
 
-    def has_logged(self, is_refused: Callable[[EdgeBatch], Mask], *, after: Mapping[str, int]) -> bool:
-        """Whether the log has an edge that is refused, beyond these offsets of the sources; not while `forget` is called."""
-        return self._log is not None and has_refused(self._log, self.name, is_refused, after=after)
+    def has_logged(self, is_refused: Callable[[RecordBatch], Mask], *, after: Mapping[str, int]) -> bool:
+        """Whether the log has a record that is refused, beyond these offsets of the sources; not while `forget` is called."""
+        return self._log is not None and has_refused(
+            self._log, self.name, is_refused, after=after, points=self.stream.points
+        )
 
     def forget(self, offsets: Mapping[str, int]) -> None:
         """Drop from the log what the oldest kept snapshot has, given its offset of each source."""
@@ -494,7 +496,7 @@ class StreamIntake:
         for source in log.sources(self.name):
             with self._source(source) as found:
                 before = self.offsets().get(source, 0)
-                for offset, batch in log.replay(self.name, source, after=before):
+                for offset, batch in log.replay(self.name, source, after=before, points=self.stream.points):
                     admit_again(self.stream, self.name, batch, source, offset)
                     found.offset = offset
                     count += len(batch)
@@ -518,11 +520,6 @@ class StreamIntake:
             # The number is that of the newest entry of the log, so records without one carry it on.
             number = self._number(source, found)
         if self._log is not None:
-            if not isinstance(batch, EdgeBatch):
-                raise NotSupported(
-                    f"points are not made durable yet, and the store of stream {self.name!r} is",
-                    hint="Open the session on memory:.",
-                )
             self._log.append(self.name, source, offset, batch, number=number)
         try:
             version = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import EdgeReader, EvolvingGraph
+from ..loops.point_pages import PointPages
 from .snapshot_pages import SnapshotPages
 
 ColumnsOf = Callable[[NDArray[np.int32]], dict[str, NDArray[Any]]]
@@ -33,6 +34,7 @@ class ReadsEdges:
     vertices: int = 0
     reader: EdgeReader | None = None
     _pages: SnapshotPages | None = None
+    _lent: PointPages | None = None
 
     def read_edges(self) -> bool:
         """Read a stretch of the edges at this branch's version; return whether that was all."""
@@ -54,5 +56,18 @@ class ReadsEdges:
         raise NotImplementedError
 
     def drop_edges(self) -> None:
-        """Let go of the edges that were read."""
-        self._pages = self.reader = None
+        """Let go of the edges that were read, and of the points."""
+        self._pages = self.reader = self._lent = None
+
+    def lend_points(self, pages: PointPages) -> None:
+        """See `StorableBranch`."""
+        self._lent = pages
+
+    def point_pages(self) -> PointPages:
+        """See `StorableView`."""
+        assert self._lent is not None
+        return self._lent
+
+    def parameters(self) -> Mapping[str, NDArray[Any]]:
+        """See `StorableView`: what is stored of a loop is by vertex."""
+        return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -66,6 +67,10 @@ class LocalValues:
         rows = self.graph.known_rows(self.count())
         rows = rows[: np.searchsorted(rows, self._rows_seen())]
         return self.graph.columns.ids[rows], self._shown_of(rows)
+
+    def found(self) -> Mapping[str, NDArray[Any]]:
+        """See `PartValues`: nothing."""
+        return {}
 
     def _rows_seen(self) -> int:
         """Rows that this loop has columns for: a moment behind the graph's while records are applied."""

@@ -67,11 +67,15 @@ def store_checkpoint(stream: RecordStream, *, before_write: Callable[[], None] |
             try:
                 for _, branch in forked:
                     branch.wait()
-                converged = [one for one in forked if one.branch.state is BranchState.CONVERGED]
-                if converged and converged[0] is forked[0]:  # the one with the edges
+                converged = [one for one in forked if _is_storable(one)]
+                if converged and converged[0] is forked[0]:  # the one with the edges and points
                     if before_write is not None:
                         before_write()
-                    stream.stored.write([_to_store(*one) for one in converged])
+                    with_points = stream.points is not None
+                    stream.stored.write(
+                        [_to_store(*one, has_points=with_points and one is forked[0]) for one in converged],
+                        stream.points,
+                    )
                     break
                 # Where all are gone that it began with, others may have joined.
                 joined = [loop for loop in stream.running if loop.number not in wanted]
@@ -122,18 +126,29 @@ def _forked(stream: RecordStream, loops: Sequence[ReadingLoop], *, instead_of: i
     return forked
 
 
+def _is_storable(one: _Forked) -> bool:
+    """Whether its branch has what is stored: of a learner that is the best that it has found, with its certificate."""
+    state = one.branch.state
+    learns = one.loop.program.declared_points is not None
+    return state is BranchState.CONVERGED or (learns and state is BranchState.STOPPED)
+
+
 def _numbers(loops: Sequence[ReadingLoop]) -> frozenset[int]:
     return frozenset(loop.number for loop in loops)
 
 
-def _to_store(loop: ReadingLoop, branch: Branch) -> LoopToStore:
+def _to_store(loop: ReadingLoop, branch: Branch, *, has_points: bool) -> LoopToStore:
+    parts = [cast("StorableView", part) for _, part in branch.states()]
+    arrays = {name: array for part in parts for name, array in part.parameters().items()}
     return LoopToStore(
         name=loop.name,
         program=loop.program,
         app=loop.app,
         snapshot=branch.snapshot,
-        parts=[cast("StorableView", part).pages() for _, part in branch.states()],
-        findings=[part.findings for _, part in branch.states()],
+        parts=[part.pages() for part in parts],
+        findings=[part.findings for part in parts],
+        arrays=None if loop.program.declared_points is None else arrays,
+        points=[part.point_pages() for part in parts] if has_points else (),
     )
 
 

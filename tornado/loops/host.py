@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..points import EvolvingPoints
 from ..timely import Dataflow, Fabric, Scope, Worker
 from .kind import PartPlan
 from .part import (
@@ -26,7 +27,9 @@ from .part import (
     StorableMain,
     StreamView,
 )
+from .point_pages import PointPages
 from .share import Share
+from .stream_part import StreamPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class Fork:
     reads_edges: bool = (
         False  # of a kind whose branches are `StorableBranch`: read the edges before the version is given up
     )
+    reads_points: bool = False  # and those of the points; its part is a `StorableBranch`
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,7 @@ class _Branch:
     command: Fork
     dataflow: Dataflow
     processor: BranchPart
+    points: PointPages | None = None
     is_recorded: bool = False
 
 
@@ -181,6 +186,7 @@ class WorkerHost:
         self._dataflows: dict[int, Dataflow] = {}
         self._branches: dict[int, _Branch] = {}
         self._ending: dict[int, bool] = {}  # whether at once
+        self._read_points: deque[tuple[EvolvingPoints, int]] = deque()  # and the leases
 
     def prepare(self, plan: PartPlan) -> None:
         """See `LoopHost`: in this process everything is at hand."""
@@ -204,6 +210,9 @@ class WorkerHost:
             did = self._look_after_branches() or did
         if self._ending:
             self._end_loops()
+        while self._read_points:
+            points, lease = self._read_points.popleft()
+            points.release(lease)
         return did
 
     def wait(self, timeout_s: float) -> bool:
@@ -331,7 +340,13 @@ class WorkerHost:
             max_iterations=command.max_iterations,
         )
         dataflow = self._worker.dataflow(processor.build, name=f"branch loop {command.number}")
-        self._branches[command.number] = _Branch(command, dataflow, processor)
+        branch = self._branches[command.number] = _Branch(command, dataflow, processor)
+        if command.reads_points:
+            branch.points = PointPages(self._read_points.append)
+            cast("StorableBranch", processor).lend_points(branch.points)
+            cast("StreamPart", main.stream).lend_points(
+                branch.points.begin
+            )  # the version that it records next
         main.command(processor)
 
     def _look_after_branches(self) -> bool:
@@ -354,6 +369,9 @@ class WorkerHost:
                 processor.free()
             elif branch.dataflow.is_complete:
                 if branch.command.reads_edges and not cast("StorableBranch", processor).read_edges():
+                    more = True
+                    continue
+                if branch.points is not None and not branch.points.read():
                     more = True
                     continue
                 main.forget(processor)

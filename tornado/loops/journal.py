@@ -19,6 +19,7 @@ from .share import Share, batch_of
 _log = logging.getLogger(__name__)
 
 _LIMIT_RECORDS = 1 << 23  # some seconds to go through again
+_LIMIT_BYTES = 1 << 30
 _FORKS_OVER = 64
 
 
@@ -27,13 +28,15 @@ class Journal:
 
     Attributes
     ----------
-    records
-        How many records are kept: 33 bytes each.
+    records, size_bytes
+        How many records are kept, and what they take: 33 bytes an edge, and of points what their features do.
     """
 
     def __init__(self) -> None:
         self.records = 0
+        self.size_bytes = 0
         self._limit = _LIMIT_RECORDS
+        self._limit_bytes = _LIMIT_BYTES
         self._forks = 0
         self._entries: deque[tuple[int, list[Share] | Fork]] = deque()
 
@@ -41,7 +44,11 @@ class Journal:
         """Keep a batch that made a version, as each worker's share, or a fork at a version."""
         self._entries.append((version, entry))
         self._forks += isinstance(entry, Fork)
-        self.records += _records(entry)
+        self._count(entry, 1)
+
+    def _count(self, entry: list[Share] | Fork, sign: int) -> None:
+        self.records += sign * _records(entry)
+        self.size_bytes += sign * _size_bytes(entry)
 
     def forget(self, version: int) -> None:
         """Forget the batches up to a version, which is stored, and the forks below it."""
@@ -50,7 +57,7 @@ class Journal:
             entries[0][0] < version or (entries[0][0] == version and not isinstance(entries[0][1], Fork))
         ):
             _, entry = entries.popleft()
-            self.records -= _records(entry)
+            self._count(entry, -1)
             self._forks -= isinstance(entry, Fork)
 
     def share_again(self, shares_of: Callable[[RecordBatch], list[Share]]) -> None:
@@ -62,7 +69,9 @@ class Journal:
             )
             for version, entry in self._entries
         )
-        self.records = sum(_records(entry) for _, entry in self._entries)
+        self.records = self.size_bytes = 0
+        for _, entry in self._entries:
+            self._count(entry, 1)
 
     def drop_forks(self, running: Collection[int]) -> None:
         """Forget forks that are over, when there are many of them."""
@@ -76,23 +85,25 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many records are kept that a snapshot should be stored, so that they can be forgotten."""
-        return self.records > self._limit
+        """Whether so much is kept that a snapshot should be stored, so that it can be forgotten."""
+        return self.records > self._limit or self.size_bytes > self._limit_bytes
 
-    def relieve(self, store: Callable[[], int]) -> None:
+    def relieve(self, store: Callable[[], tuple[int, int]]) -> None:
         """Have a snapshot stored on a thread of its own.
 
         Parameters
         ----------
         store
-            Does it, and returns how many edges the snapshot has: with twice as many records between two of them, a record
-            costs what storing half an edge does.
+            Does it, and returns how many edges and points the snapshot has, and the bytes of the points: with twice as many
+            records or bytes between two of them, a record costs what storing half of one does.
         """
-        self._limit = 2 * self.records
+        self._limit, self._limit_bytes = 2 * self.records, 2 * self.size_bytes
 
         def run() -> None:
             try:
-                self._limit = max(_LIMIT_RECORDS, 2 * store())
+                records, size_bytes = store()
+                self._limit = max(_LIMIT_RECORDS, 2 * records)
+                self._limit_bytes = max(_LIMIT_BYTES, 2 * size_bytes)
             except TornadoError as error:
                 _log.warning("the journal grows, since no snapshot was stored: %s", error)
 
@@ -104,3 +115,9 @@ class Journal:
 
 def _records(entry: list[Share] | Fork) -> int:
     return 0 if isinstance(entry, Fork) else sum(share.records for share in entry)
+
+
+def _size_bytes(entry: list[Share] | Fork) -> int:
+    if isinstance(entry, Fork):
+        return 0
+    return sum(share.batch.size_bytes + share.mentioned.nbytes for share in entry)

@@ -41,6 +41,7 @@ class _ForkOptions(TypedDict, total=False):
     max_iterations: int | None
     snapshot: Snapshot | None
     reads_edges: bool
+    reads_points: bool
     top: int | None
 
 
@@ -223,6 +224,11 @@ class MainLoop:
                 branch.read_edges_by(lambda _: edges_of_stored(stored, at))
             return branch
         if reads_edges:
+            if program.declared_points is not None:
+                raise NotSupported(
+                    f"loop {self.name!r} runs {type(program).__name__}, {self.kind.described}, of which no edges are read",
+                    hint="Ask without a check.",
+                )
             self.require_stored("edges are read", hint="Ask without a check")
         fresh = program.begins_anew(self.program)
         return self._fork(
@@ -234,9 +240,10 @@ class MainLoop:
         with self.stream.stored.reading(at):
             stored = self.stream.stored.find(at)
             point = stored.fixed_point(self.kind.identity(program), self.name)
-            if point is None:
+            if point is None or program.declared_points is not None:
+                # Of a loop of its own, which has nothing but the graph, or the parameters and all points.
                 branch = self._fork_stored(self, program, stored, max_iterations)
-                branch.start = "cold"  # of a loop of its own, which has nothing but the graph
+                branch.start = "cold" if point is None else "warm"
                 return branch
             vertices = stored.vertices(point)
         branch = self._branch(program, stored.snapshot_of(self.name))
@@ -276,6 +283,7 @@ class MainLoop:
         max_iterations: int | None = None,
         snapshot: Snapshot | None = None,
         reads_edges: bool = False,
+        reads_points: bool = False,
         top: int | None = None,
     ) -> Branch:
         """Fork under the order; `snapshot` is what the branch is said to start from, if not from now."""
@@ -297,6 +305,7 @@ class MainLoop:
             on_recorded=branch.recorded,
             on_finished=branch.finished,
             reads_edges=reads_edges,
+            reads_points=reads_points,
         )
         self.stream.fork(command)
         return branch
@@ -342,8 +351,11 @@ class MainLoop:
         return self.stream.checkpoint(before_write=before_write)
 
     def fork_to_store(self, *, reads_edges: bool) -> Branch:
-        """Fork with its own parameters, and with the edges or without; under the order."""
-        return self._fork_in_order(self.program, reads_edges=reads_edges)
+        """Fork with its own parameters, and with the edges and points or without; under the order."""
+        has_points = self.stream.points is not None
+        return self._fork_in_order(
+            self.program, reads_edges=reads_edges, reads_points=reads_edges and has_points
+        )
 
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
         """Keep the newest stored snapshots and forget those before them, atomically.

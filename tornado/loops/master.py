@@ -24,13 +24,13 @@ from ..errors import (
     UnknownStream,
     WorkerLost,
 )
-from ..points.warming import warm_points
 from ..records.point_schema import Points
 from ..storage import MemoryStore, VersionedStore
 from . import graph_of_now
 from .admission_order import AdmissionOrder
 from .branch import Branch
 from .checkpoint import store_checkpoint
+from .declared_points import declare_points
 from .directions import stays_undirected
 from .engines import engine_of
 from .host import LoopHost, WorkerHost
@@ -178,8 +178,6 @@ class Master:
             if stream is None:
                 own = self._new_stream(name if new_stream is None else new_stream, self.store)
                 own.points = program.declared_points if points is None else points
-                if own.points is not None:
-                    warm_points(own.points.value_type.name)
                 loops = self._start(wanted, others, own, is_undirected=is_undirected)
             else:
                 loops = [self._start_beside(self._stream_named(stream), wanted)]
@@ -241,6 +239,7 @@ class Master:
         stream.is_undirected = stays_undirected(self.store, stream.name, wanted=is_undirected)
         stream.on_full_journal = stream.checkpoint
         stored = stream.stored.newest()
+        declare_points(stream, stored)
         early = [other for other in others if stored is not None and _has_fixed_point(stored, other)]
         are_early = {other.name for other in early}
         if any(stream.lacks_reverse(loop.program) for loop in (first, *early)):
@@ -562,6 +561,7 @@ class Master:
         """Load a stored snapshot of a loop beside it, and fork from that."""
         stream = self._new_stream(loop.name, MemoryStore())
         stream.is_undirected = loop.stream.is_undirected
+        stream.points = stored.points
         if stream.lacks_reverse(program):
             stream.begin_reverse()
         loaded = StoredLoop(

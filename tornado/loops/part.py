@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..timely import Scope
+from .point_pages import PointPages, PointPagesView
 from .share import Share
 from .values import PartValues
 
@@ -139,6 +140,14 @@ class StorableView(BranchPartView, Protocol):
         """Its vertices and, where it was forked to read them, its edges; asked when it is over."""
         ...
 
+    def point_pages(self) -> PointPagesView:
+        """The points at its version, where it was forked to read them; asked when it is over."""
+        ...
+
+    def parameters(self) -> Mapping[str, NDArray[Any]]:
+        """What is stored of its loop as a whole, by name; empty where that is by vertex, and on other workers than the first."""
+        ...
+
     def drop_edges(self) -> None:
         """Let go of the edges that were read; its values stay."""
         ...
@@ -186,6 +195,10 @@ class StorableBranch(BranchPart, StorableView, Protocol):
 
     def read_edges(self) -> bool:
         """Read a stretch of the edges at its version, for `pages`; return whether that was all. It must be over."""
+        ...
+
+    def lend_points(self, pages: PointPages) -> None:
+        """Have the points at its version for `point_pages`, until it is freed or gone."""
         ...
 
 
@@ -272,6 +285,9 @@ class StorableMain(MainPart, Protocol):
     def place(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]] | None) -> None:
         """Make vertices of this worker known, before anything is admitted; with their columns where the fixed point is stored.
 
+        Of a loop that stores what it has as a whole, `columns` are its `StorableView.parameters`; it is to compute nothing before
+        `place_behind_edges`.
+
         Raises
         ------
         StoreCorrupt
@@ -280,7 +296,7 @@ class StorableMain(MainPart, Protocol):
         ...
 
     def place_behind_edges(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what of the columns needs the edges of the snapshot, which are all there and heard of.
+        """Take over what of the columns needs the edges and points of the snapshot, which are all there and heard of.
 
         Raises
         ------

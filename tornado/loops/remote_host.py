@@ -50,6 +50,11 @@ class RemoteValues:
         ids, values = self.ask("arrays")
         return ids, values
 
+    def found(self) -> Mapping[str, NDArray[Any]]:
+        """See `PartValues`."""
+        found: Mapping[str, NDArray[Any]] = self.ask("found")
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class RemotePages:
@@ -80,6 +85,22 @@ class RemotePages:
         """See `PagesView`."""
         sources, targets, weights = self.ask("some_edges", first, stop)
         return sources, targets, weights
+
+
+@dataclass(frozen=True, slots=True)
+class RemotePointPages:
+    """One worker's points of a snapshot that is to be stored; see `PointPagesView`."""
+
+    ask: Callable[..., Any]
+
+    def sizes(self) -> list[tuple[int, int, int]]:
+        """See `PointPagesView`."""
+        return [(shard, points, pages) for shard, points, pages in self.ask("point_sizes")]
+
+    def page_points(self, shard: int, number: int) -> bytes:
+        """See `PointPagesView`."""
+        page: NDArray[np.uint8] = self.ask("page_points", shard, number)
+        return page.tobytes()
 
 
 class RemotePart:
@@ -167,6 +188,14 @@ class RemoteBranch(RemotePart):
         """See `StorableView`."""
         return RemotePages(self._ask)
 
+    def point_pages(self) -> RemotePointPages:
+        """See `StorableView`."""
+        return RemotePointPages(self._ask)
+
+    def parameters(self) -> Mapping[str, NDArray[Any]]:
+        """See `StorableView`."""
+        return dict(self._ask("parameters"))
+
     def drop_edges(self) -> None:
         """See `StorableView`."""
         self._host.send(("drop edges", self.reusable))
@@ -252,7 +281,7 @@ class RemoteHost:
                     return  # it was taken off the workers meanwhile, and whoever forked it hears of that
                 self._forks[command.number] = command, None
                 plan = start.plan
-                options = command.fresh, command.max_iterations, command.reads_edges
+                options = command.fresh, command.max_iterations, command.reads_edges, command.reads_points
                 fields = plan.fork_fields(command.arguments)
                 self.send(("fork", command.loop, command.number, plan.kind, fields, *options))
             case Stop(number):

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import Any, cast
 
+import numpy as np
+
 from ..engine import Member, MemberConfig, WireType, described
 from ..errors import InvalidArgument
 from ..records.edge_batch import EdgeBatch
@@ -49,7 +51,7 @@ class RemoteWorker:
             case ("admit", stream, version, is_both_ways, mentioned, points, *columns):
                 share = Share(version, _batch_of(points, columns), mentioned, is_both_ways=is_both_ways)
                 post(Admit(stream, share))
-            case ("fork", loop, number, kind, fields, fresh, max_iterations, reads_edges):
+            case ("fork", loop, number, kind, fields, fresh, max_iterations, reads_edges, reads_points):
                 post(
                     Fork(
                         loop=loop,
@@ -60,6 +62,7 @@ class RemoteWorker:
                         on_recorded=lambda _, part: self._recorded(number, cast("BranchPart", part)),
                         on_finished=lambda _, part: self._finished(number, part),
                         reads_edges=reads_edges,
+                        reads_points=reads_points,
                     )
                 )
             case ("stop", number):
@@ -118,10 +121,16 @@ class RemoteWorker:
                 return part.history().ravel()
             case "traffic":
                 return tuple(part.traffic())
-            case "lookup" | "count" | "best" | "arrays":
+            case "lookup" | "count" | "best" | "arrays" | "found":
                 return getattr(part.held_values(), method)(*arguments)
             case "sizes" | "arrange" | "page_vertices" | "page_edges" | "some_edges":
                 return getattr(part.pages(), method)(*arguments)
+            case "point_sizes":
+                return part.point_pages().sizes()
+            case "page_points":
+                return np.frombuffer(part.point_pages().page_points(*arguments), np.uint8)
+            case "parameters":
+                return dict(part.parameters())
         raise KeyError(f"a part of a loop does not answer {method!r}")
 
     def _reader(self, kind: str) -> PlanReader:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..engine import Engine
 from ..errors import CallerError, InvalidArgument, WorkerLost
 from ..records.edge_batch import EdgeBatch
+from ..records.record_batch import RecordBatch
 from .host import LoopHost, Place
 from .kind import kind_of_program
 from .snapshot import Snapshot
@@ -90,10 +91,14 @@ class Restoration:
         self._engine = engine
         self._losses = engine.losses
         self._ids = stored.ids()
-        self._columns: dict[int, Columns] = {}  # by loop, of those whose fixed point is stored
+        # By loop, of those whose fixed point is stored: by vertex, or what it has as a whole.
+        self._columns: dict[int, Columns] = {}
+        self._arrays: dict[int, Columns] = {}
         for loop in loops:
             point = stored.fixed_point(kind_of_program(loop.program).identity(loop.program), loop.name)
-            if point is not None:
+            if point is not None and loop.program.declared_points is not None:
+                self._arrays[loop.number] = stored.arrays(point)
+            elif point is not None:
                 self._columns[loop.number] = stored.vertices(point).columns
         owners = stream.partition.owners_of(self._ids)
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
@@ -113,38 +118,43 @@ class Restoration:
             When workers were lost meanwhile, or are ended.
         """
         # At once: a loop that heard of vertices before it has their values would begin to compute them.
-        self._place({loop.number: self._columns.get(loop.number) for loop in self._loops})
-        self._admit_edges()
-        converged = [loop for loop in self._left() if loop.number in self._columns]
+        self._place([loop.number for loop in self._loops])
+        for edges in self._stored.edge_pages():
+            self._admit(EdgeBatch.insertions(edges.sources, edges.targets, edges.weights))
+        for points in self._stored.point_pages():
+            self._admit(points)
+        converged = [loop for loop in self._left() if self._has_fixed_point(loop)]
         if converged:
             self._wait(lambda: all(loop.error is not None or loop.is_at_rest() for loop in converged))
-            self._place({loop.number: self._columns[loop.number] for loop in converged}, behind_edges=True)
+            self._place([loop.number for loop in converged], behind_edges=True)
         return {
             loop.number: Restored(
                 self._stored.snapshot_of(loop.name),
                 self._stored.described(loop.name),
-                loop.number in self._columns,
+                self._has_fixed_point(loop),
             )
             for loop in self._left()
         }
 
-    def _admit_edges(self) -> None:
-        version = self._stored.snapshot.version
-        for edges in self._stored.edge_pages():
-            batch = EdgeBatch.insertions(edges.sources, edges.targets, edges.weights)
-            for loop in self._left():
-                found = first_refused(loop.program, batch)
-                if found is not None:
-                    self._refuse(loop, found[1], found[2])
-            if not self._left():
-                return
-            self._wait(self._stream.has_room)
-            self._stream.post_shares(self._stream.shares(batch), version)
+    def _has_fixed_point(self, loop: ReadingLoop) -> bool:
+        return loop.number in self._columns or loop.number in self._arrays
 
-    def _refuse(self, loop: ReadingLoop, edge: str, reason: str) -> None:
+    def _admit(self, batch: RecordBatch) -> None:
+        for loop in self._left():
+            if loop.number in self._arrays:
+                continue  # what is stored was learnt from these points
+            found = first_refused(loop.program, batch)
+            if found is not None:
+                self._refuse(loop, found[1], found[2])
+        if not self._left():
+            return
+        self._wait(self._stream.has_room)
+        self._stream.post_shares(self._stream.shares(batch), self._stored.snapshot.version)
+
+    def _refuse(self, loop: ReadingLoop, record: str, reason: str) -> None:
         self.refused[loop.number] = InvalidArgument(
             f"loop {loop.name!r} cannot go on from its snapshot of version {self._stored.snapshot.version}, which "
-            f"{self._stored.described(loop.name)} left: the edge {edge} is nothing for {type(loop.program).__name__}: {reason}",
+            f"{self._stored.described(loop.name)} left: the record {record} is nothing for {type(loop.program).__name__}: {reason}",
             hint="Start the program that was stored, or name another loop or an empty store.",
         )
         loop.withdraw()
@@ -152,8 +162,8 @@ class Restoration:
     def _left(self) -> list[ReadingLoop]:
         return [loop for loop in self._loops if loop.number not in self.refused and loop.error is None]
 
-    def _place(self, columns: Mapping[int, Columns | None], *, behind_edges: bool = False) -> None:
-        """Have every worker's parts of loops take over its entries of their columns."""
+    def _place(self, loops: Sequence[int], *, behind_edges: bool = False) -> None:
+        """Have every worker's parts of loops take over its entries of their columns, or what their loop has as a whole."""
         outcomes: list[Exception | None] = []
 
         def on_placed(worker: int, error: Exception | None) -> None:
@@ -162,9 +172,11 @@ class Restoration:
             self._engine.notify()
 
         for host, own in zip(self._hosts, self._owned, strict=True):
-            owned = {
-                loop: None if found is None else {name: column[own] for name, column in found.items()}
-                for loop, found in columns.items()
+            owned: dict[int, Columns | None] = {
+                loop: {name: column[own] for name, column in self._columns[loop].items()}
+                if loop in self._columns
+                else self._arrays.get(loop)
+                for loop in loops
             }
             host.post(Place(self._ids[own], owned, behind_edges, on_placed))
         self._wait(lambda: len(outcomes) == len(self._hosts))

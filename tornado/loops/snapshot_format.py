@@ -3,19 +3,24 @@
 Source: the versioned storage of Tornado (SIGMOD 2016, section 5.2). A snapshot of a stream is one version in the line that has
 the stream's name. In pages all numbers are little-endian, and the columns come one after another, each whole.
 
-Format 2:
+Format 3:
 
 - ``v/PAGE``: vertices: ``ids`` (int64);
 - ``l/LOOP/PAGE``: what a loop has of the vertices of that page, in their order: ``values``, of the type that the loop has them
   in, and ``parents``, the ids (int64) of the producers that they came from (the vertex itself where it has no producer);
 - ``e/PAGE``: edges by the page of their target: ``sources`` (int64), ``targets`` (int64), ``weights`` (float64). Edges with the
   same target are in the order of their arrival, so the oldest of parallel ones comes first;
+- ``p/SHARD/PAGE``: points of a shard, in the order in which they came: insertions, as `RecordBatch.encode` writes them;
+- ``m/LOOP/NAME``: what a loop has as a whole, as the parameters of a learner: an array;
 - ``digests``: the digest of every page, as JSON, so that the next snapshot writes only the pages that changed;
 - the metadata of the version, as JSON: offsets, instant, iteration, delay bound, counts, the columns of pages of vertices and of
-  edges, and of each loop its name, program, app, iteration, delay bound and columns. A column is its name, its type as NumPy
+  edges, and of each loop its name, program, app, iteration, delay bound, columns and arrays (of which the shape is that of
+  all), and what the points are declared to be, null where there are none. A column is its name, its type as NumPy
   writes it, and the shape of one entry: ``["values", "<i8", [2]]`` is a pair of integers for each vertex.
 
 A page holds the vertices that fall to it by a hash of the id. Readers need not know the hash: they read all pages.
+
+Format 2 is this without points and without arrays.
 
 Format 1, which is read and not written any more, has the fixed point of one loop, the name of which it does not say: ``v/PAGE``
 has the ids, the values (float64) and the parents, and the metadata have its program beside the rest.
@@ -26,20 +31,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StoreCorrupt
+from ..errors import InvalidArgument, StoreCorrupt
+from ..records.point_schema import Points
 from .snapshot import Snapshot
 
 VERTICES = b"v/"
 EDGES = b"e/"
+POINTS = b"p/"
 DIGESTS = b"digests"
-_NEWEST, _OLDEST = 2, 1
+_NEWEST, _OLDEST = 3, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,8 @@ class FixedPoint:
         The name of the app by which it was started on the running stream, or None.
     columns
         Of its pages; none where the pages of vertices have what it has.
+    arrays
+        What it has as a whole, by name; none where all of it is by vertex.
     findings
         Of the branch that it was stored from, by worker, for `ProgramKind.judge`; none where it was stored without.
     """
@@ -109,6 +118,7 @@ class FixedPoint:
     described: str
     app: str | None
     columns: tuple[Column, ...]
+    arrays: tuple[Column, ...] = ()
     findings: tuple[Mapping[str, float], ...] = ()
 
 
@@ -124,12 +134,18 @@ class Contents:
         The columns of their pages.
     fixed_points
         Of each loop, in the order in which they were started.
+    points
+        What the points are declared to be; None where there are none.
+    counts
+        Of vertices, edges and points, and the bytes of edges and points; only those that whoever wrote it has counted.
     """
 
     snapshot: Snapshot
     vertices: tuple[Column, ...]
     edges: tuple[Column, ...]
     fixed_points: tuple[FixedPoint, ...]
+    points: Points | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def parsed(cls, text: bytes, line: str, version: int) -> Self:
@@ -161,8 +177,11 @@ class Contents:
                 return cls(snapshot, (*VERTEX_COLUMNS, *_PRODUCED), EDGE_COLUMNS, (only,))
             columns = metadata["columns"]
             first, *others = (_fixed_point(entry, snapshot) for entry in metadata["loops"])
-            return cls(snapshot, _columns(columns["vertices"]), _columns(columns["edges"]), (first, *others))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            points = _points(metadata.get("points"))
+            of_graph = _columns(columns["vertices"]), _columns(columns["edges"])
+            counts = {str(name): int(count) for name, count in dict(metadata.get("counts", {})).items()}
+            return cls(snapshot, *of_graph, (first, *others), points, counts)
+        except (ValueError, KeyError, TypeError, AttributeError, InvalidArgument) as error:
             raise StoreCorrupt(
                 f"version {version} of loop {line!r} is no stored snapshot: {error!r}"
             ) from error
@@ -173,7 +192,22 @@ def loop_key(loop: str, page: bytes) -> bytes:
     return b"l/%b/%b" % (loop.encode(), page)
 
 
-def metadata_of(snapshot: Snapshot, loops: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> bytes:
+def point_key(shard: int, page: int) -> bytes:
+    """The key of a page of points."""
+    return POINTS + b"%02x/%06x" % (shard, page)
+
+
+def array_key(loop: str, name: str) -> bytes:
+    """The key of what a loop has as a whole."""
+    return b"m/%b/%b" % (loop.encode(), name.encode())
+
+
+def metadata_of(
+    snapshot: Snapshot,
+    loops: Sequence[Mapping[str, Any]],
+    counts: Mapping[str, int],
+    points: Points | None,
+) -> bytes:
     """The metadata of a snapshot, in the newest format.
 
     Parameters
@@ -183,7 +217,9 @@ def metadata_of(snapshot: Snapshot, loops: Sequence[Mapping[str, Any]], counts: 
     loops
         What `loop_entry` made of each.
     counts
-        For people.
+        See `Contents`.
+    points
+        What the points are declared to be; None where there are none.
     """
     columns = {"vertices": VERTEX_COLUMNS, "edges": EDGE_COLUMNS}
     return json.dumps(
@@ -196,6 +232,7 @@ def metadata_of(snapshot: Snapshot, loops: Sequence[Mapping[str, Any]], counts: 
             "delay_bound": snapshot.delay_bound,
             "columns": {where: [column.written() for column in found] for where, found in columns.items()},
             "loops": list(loops),
+            "points": None if points is None else _declaration(points),
             "counts": dict(counts),
         }
     ).encode()
@@ -209,6 +246,7 @@ def loop_entry(
     identity: str,
     app: str | None,
     columns: Sequence[Column],
+    arrays: Mapping[str, NDArray[Any]],
     findings: Sequence[Mapping[str, float]] = (),
 ) -> dict[str, Any]:
     """What the metadata of a snapshot say of a loop, which ran a program of this identity."""
@@ -223,6 +261,10 @@ def loop_entry(
         "iteration": snapshot.iteration,
         "delay_bound": snapshot.delay_bound,
         "columns": [column.written() for column in columns],
+        "arrays": [
+            Column(name, array.dtype.newbyteorder("<").str, array.shape).written()
+            for name, array in arrays.items()
+        ],
         "findings": [dict(found) for found in findings],
     }
 
@@ -270,6 +312,19 @@ def _columns(written: Iterable[Sequence[Any]]) -> tuple[Column, ...]:
     return columns
 
 
+def _declaration(points: Points) -> dict[str, Any]:
+    return {
+        "features": points.features,
+        "sparse": points.sparse,
+        "dtype": points.value_type.name,
+        "names": points.names,
+    }
+
+
+def _points(written: Mapping[str, Any] | None) -> Points | None:
+    return None if written is None else Points(**written)
+
+
 def _fixed_point(entry: Mapping[str, Any], snapshot: Snapshot) -> FixedPoint:
     program = entry["program"]
     # As one writes its construction.
@@ -281,6 +336,7 @@ def _fixed_point(entry: Mapping[str, Any], snapshot: Snapshot) -> FixedPoint:
         described=f"{program['class']}({parameters})",
         app=entry.get("app"),
         columns=_columns(entry["columns"]),
+        arrays=_columns(entry.get("arrays", ())),
         findings=tuple(
             {str(name): float(number) for name, number in dict(found).items()}
             for found in entry.get("findings", ())

@@ -15,8 +15,9 @@ import numpy as np
 from ..records.edge_batch import EdgeBatch
 from .branch import Branch
 from .edge_shares import mentions_of
-from .host import EndLoop
+from .host import EndLoop, Place
 from .main_loop import MainLoop
+from .snapshot_format import FixedPoint
 from .stored_snapshot import StoredSnapshot
 
 
@@ -40,19 +41,39 @@ class StoredLoop(MainLoop):
     def fork_stored(self, stored: StoredSnapshot, max_iterations: int | None) -> Branch:
         """Load a snapshot and fork the one branch that this loop is for. Blocks until the graph is handed to the workers."""
         try:
+            point = self._begin_with_arrays(stored)
             for ids in stored.id_pages():
                 self._name(ids)
             for edges in stored.edge_pages():
                 self.admit(EdgeBatch.insertions(edges.sources, edges.targets, edges.weights), "", 0)
+            for points in stored.point_pages():
+                self.admit(points, "", 0)
             return self._fork(
                 self.program,
                 snapshot=stored.snapshot_of(self.name),
-                fresh=True,
+                fresh=point is None,
                 max_iterations=max_iterations,
             )
         except BaseException:
             self.end()
             raise
+
+    def _begin_with_arrays(self, stored: StoredSnapshot) -> FixedPoint | None:
+        """Have a program that learns begin with its parameters, where they are stored, and with nothing of its own else."""
+        if self.program.declared_points is None:
+            return None
+        point = stored.fixed_point(self.kind.identity(self.program), self.name)
+        arrays = {} if point is None else stored.arrays(point)
+
+        def on_placed(worker: int, error: Exception | None) -> None:
+            del worker
+            if error is not None:
+                self.fail(error)
+
+        nobody = np.empty(0, np.int64)
+        with self.stream.order:
+            self._parts.post(Place(nobody, {self.number: arrays}, behind_edges=False, on_placed=on_placed))
+        return point
 
     def end(self) -> None:
         """Remove it from the workers, when its branch is over there."""

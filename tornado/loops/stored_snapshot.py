@@ -21,22 +21,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError, InvalidArgument, StoreCorrupt
+from ..records.point_batch import PointBatch
+from ..records.point_schema import Points
 from ..storage import VersionedStore
 from .kind import kind_of_program
 from .part import PagesView
+from .point_pages import PointPagesView
 from .snapshot import Snapshot
 from .snapshot_format import (
     DIGESTS,
     EDGES,
+    POINTS,
     VERTICES,
     Column,
     Contents,
     FixedPoint,
+    array_key,
     columns_of,
     loop_entry,
     loop_key,
     metadata_of,
     page_of,
+    point_key,
 )
 from .vertex_program import VertexProgram
 
@@ -85,6 +91,10 @@ class LoopToStore:
         Its fixed point there, by worker; those of the first loop have the edges too.
     findings
         What its branch has found of the worth of that, by worker.
+    arrays
+        What it has as a whole, in place of columns by vertex; None: it has these.
+    points
+        Of the first loop: the points of the stream, by worker.
     """
 
     name: str
@@ -93,6 +103,8 @@ class LoopToStore:
     snapshot: Snapshot
     parts: Sequence[PagesView]
     findings: Sequence[Mapping[str, float]] = ()
+    arrays: Mapping[str, NDArray[Any]] | None = None
+    points: Sequence[PointPagesView] = ()
 
 
 class StoredSnapshot:
@@ -104,11 +116,14 @@ class StoredSnapshot:
         Which prefix of the input it belongs to.
     fixed_points
         Those that it has, by loop.
+    points
+        What its points are declared to be; None: it has none.
     """
 
     def __init__(self, store: VersionedStore, line: str, contents: Contents) -> None:
         self.snapshot = contents.snapshot
         self.fixed_points = contents.fixed_points
+        self.points = contents.points
         self._contents = contents
         self._store = store
         self._line = line
@@ -157,6 +172,32 @@ class StoredSnapshot:
         for _, found in self._pages(EDGES, self._contents.edges):
             yield EdgeColumns(found["sources"], found["targets"], found["weights"])
 
+    def point_pages(self) -> Iterator[PointBatch]:
+        """Insertions of the points, a page at a time; those of a shard in the order in which they came."""
+        if self.points is None:
+            return
+        kind = PointBatch.kind_of(self.points)
+        for key, page in self._store.scan(self._line, self.snapshot.version, POINTS):
+            try:
+                found = kind.decode(page)
+            except ValueError as error:
+                raise self._corrupt(key, str(error)) from error
+            yield found
+
+    def arrays(self, point: FixedPoint) -> dict[str, NDArray[Any]]:
+        """What a loop had as a whole, by name; empty where that is by vertex."""
+        found = {}
+        for column in point.arrays:
+            key = array_key(point.loop, column.name)
+            page = self._store.read(self._line, key, self.snapshot.version) or b""
+            if len(page) != column.entry_bytes:
+                raise self._corrupt(key, f"{len(page)} bytes, and not the {column.entry_bytes} of its array")
+            flat = np.frombuffer(page, column.kind)
+            array = flat.astype(flat.dtype.newbyteorder("="), copy=False).reshape(column.shape)
+            array.flags.writeable = False
+            found[column.name] = array
+        return found
+
     def ids(self) -> NDArray[np.int64]:
         """The ids of all vertices, in the order of `vertices`."""
         return _joined(list(self.id_pages()), np.empty(0, np.int64))
@@ -184,6 +225,16 @@ class StoredSnapshot:
             _joined([page.targets for page in pages], np.empty(0, np.int64)),
             _joined([page.weights for page in pages], np.empty(0)),
         )
+
+    @property
+    def records(self) -> int:
+        """How many edges and points it has."""
+        return self._contents.counts.get("edges", 0) + self._contents.counts.get("points", 0)
+
+    @property
+    def size_bytes(self) -> int:
+        """What the pages of these take."""
+        return self._contents.counts.get("bytes", 0)
 
     def _pages(
         self, prefix: bytes, columns: Sequence[Column]
@@ -233,6 +284,11 @@ class StoredSnapshots:
         """The stored snapshots, oldest first, each as the loop with this name has it; see `StoredSnapshot.snapshot_of`."""
         found = (self._contents(version) for version in self._store.versions(self._loop))
         return [_snapshot_of(contents, loop) for contents in found if contents is not None]
+
+    def newest_sizes(self) -> tuple[int, int]:
+        """How many edges and points the newest snapshot has, and what these take in it, in bytes; 0 without one."""
+        newest = self.newest()
+        return (0, 0) if newest is None else (newest.records, newest.size_bytes)
 
     def find(self, version: int) -> StoredSnapshot:
         """The snapshot of a version.
@@ -295,7 +351,7 @@ class StoredSnapshots:
         contents = self._contents(oldest)
         return None if contents is None else contents.snapshot
 
-    def write(self, loops: Sequence[LoopToStore]) -> None:
+    def write(self, loops: Sequence[LoopToStore], points: Points | None = None) -> None:
         """Write a snapshot, atomically; pages that are as they were in the newest one are not written again.
 
         Parameters
@@ -303,6 +359,8 @@ class StoredSnapshots:
         loops
             All of them at one version; the first one's parts have the graph. How vertices fall to pages should stay the same,
             or everything is written anew.
+        points
+            What the points of the stream are declared to be; None: it has none.
 
         Raises
         ------
@@ -312,6 +370,8 @@ class StoredSnapshots:
             When workers are lost that hold parts of it; likewise.
         """
         first = loops[0]
+        if points is not None and not loops[0].points:
+            raise InternalError(f"points are to be stored, and loop {first.name!r} was forked without them")
         vertices, edges = (
             sum(counts) for counts in zip(*(part.sizes() for part in first.parts), strict=True)
         )
@@ -321,12 +381,19 @@ class StoredSnapshots:
                 while not part.arrange(pages):
                     pass
         before, digests = self._digests(), {}
+        sizes = [part.sizes() for part in first.points]
+        counts = {"vertices": vertices, "edges": edges} | (
+            {} if points is None else {"points": sum(count for part in sizes for _, count, _ in part)}
+        )
+        record_bytes = 0
         changed: dict[bytes, bytes | memoryview] = {}
         for key, page in _pages(loops, pages):
             name = key.decode()
             digests[name] = hashlib.blake2b(page, digest_size=16).hexdigest()
             if before.get(name) != digests[name]:
                 changed[key] = page
+            record_bytes += page.nbytes if key.startswith((EDGES, POINTS)) else 0
+        counts["bytes"] = record_bytes
         changed[DIGESTS] = json.dumps(digests).encode()
         entries = [
             loop_entry(
@@ -335,7 +402,8 @@ class StoredSnapshots:
                 loop.program,
                 identity=kind_of_program(loop.program).identity(loop.program),
                 app=loop.app,
-                columns=_columns_of(loop),
+                columns=_columns_of(loop) if loop.arrays is None else (),
+                arrays=loop.arrays or {},
                 findings=loop.findings,
             )
             for loop in loops
@@ -345,7 +413,7 @@ class StoredSnapshots:
             first.snapshot.version,
             changed,
             deletes=[key.encode() for key in before if key not in digests],
-            metadata=metadata_of(first.snapshot, entries, {"vertices": vertices, "edges": edges}),
+            metadata=metadata_of(first.snapshot, entries, counts, points),
         )
 
     def _digests(self) -> dict[str, str]:
@@ -387,8 +455,17 @@ def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, me
                 raise InternalError(
                     f"loop {loop.name!r} has other vertices than {loops[0].name!r} at version {loop.snapshot.version}"
                 )
-            yield from _page(loop_key(loop.name, name), [list(part[1].values()) for part in parts])
+            if loop.arrays is None:
+                yield from _page(loop_key(loop.name, name), [list(part[1].values()) for part in parts])
         yield from _page(EDGES + name, [part.page_edges(number) for part in loops[0].parts])
+
+    for loop in loops:
+        for array_name, array in (loop.arrays or {}).items():
+            yield from _page(array_key(loop.name, array_name), [[array]])
+    for part in loops[0].points:
+        for shard, _, count in part.sizes():
+            for page in range(count):
+                yield point_key(shard, page), memoryview(part.page_points(shard, page))
 
 
 def _page(key: bytes, parts: Sequence[Sequence[NDArray[Any]]]) -> Iterator[tuple[bytes, memoryview]]:

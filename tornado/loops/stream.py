@@ -532,13 +532,12 @@ class RecordStream:
             with self.order:
                 self._journal.forget(version)
 
-    def _store_snapshot(self) -> int:
-        """Store a snapshot, so that the journal can forget what led to it; return how many edges the graph has."""
+    def _store_snapshot(self) -> tuple[int, int]:
+        """Store a snapshot, so that the journal can forget what led to it; return how many edges and points it has, and their bytes."""
         self.on_full_journal()
         if not self.stored.is_durable:
             self.stored.forget(keep=1, in_use=self.versions_in_use())
-        keeper = self.keeper()
-        return 0 if keeper is None else keeper.edge_count()
+        return self.stored.newest_sizes()
 
     # Workers
 

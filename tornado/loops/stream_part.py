@@ -86,6 +86,13 @@ class _Record:
     record: Callable[[], None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Lend:
+    """Points that somebody wants to read as they are at this place in the sequence."""
+
+    take: Callable[[EvolvingPoints | None], None]
+
+
 class StreamPart:
     """See the module. All of it belongs to the worker's thread.
 
@@ -110,7 +117,7 @@ class StreamPart:
         self._workers, self._worker = partition.workers, worker
         self._on_applied = on_applied
         self._readers: list[ReadingPart] = []
-        self._commands: deque[Share | _Record] = deque()
+        self._commands: deque[Share | _Record | _Lend] = deque()
         self._reverse = 0  # which reverse lists the graph has, or had last
 
     def join(self, reader: ReadingPart) -> None:
@@ -167,6 +174,10 @@ class StreamPart:
             self._commands.append(_Record(reader, record))
             reader.activate()
 
+    def lend_points(self, take: Callable[[EvolvingPoints | None], None]) -> None:
+        """Have the points handed over, None where there are none, when it is the turn of what comes next in the sequence."""
+        self._commands.append(_Lend(take))
+
     def obey(self, reader: ReadingPart) -> bool:
         """Go on in the sequence, in the step of one of the loops; return whether there is more that can be done at once."""
         records_left = (
@@ -182,6 +193,8 @@ class StreamPart:
                 records_left -= command.following - first
                 if not finished:
                     return True
+            elif isinstance(command, _Lend):
+                command.take(self.points)
             elif command.reader is not reader:
                 command.reader.activate()  # it records in a step of its own
                 return False

@@ -5,10 +5,10 @@ What a value is, a program's `worst` says (`value_types.py`): a number, or a pai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,10 @@ class PartValues(Protocol):
         """All vertices held here, in any order."""
         ...
 
+    def found(self) -> Mapping[str, NDArray[Any]]:
+        """What the program has found beside values, by name; it is held by one worker, others have none of it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
@@ -63,11 +67,14 @@ class ColumnValues:
     ids : int64[n]
     values : numbers[n] or numbers[n, 2]
         The first of each pair is shown.
+    beside : mapping of str to ndarray
+        See `PartValues.found`.
     """
 
     ids: Ids
     values: ValueArray
     is_final: bool = True
+    beside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """See `PartValues`."""
@@ -92,6 +99,10 @@ class ColumnValues:
     def arrays(self) -> tuple[Ids, ValueArray]:
         """See `PartValues`."""
         return self.ids, shown(self.values)
+
+    def found(self) -> Mapping[str, NDArray[Any]]:
+        """See `PartValues`."""
+        return self.beside
 
 
 class Values:
@@ -155,6 +166,10 @@ class Values:
         if all(part.is_final for part in self._parts):
             return self._arrays
         return self._collect()
+
+    def found(self) -> Mapping[str, NDArray[Any]]:
+        """What the program has found beside values, by name: the parameters of a model."""
+        return {name: array for part in self._parts for name, array in part.found().items()}
 
     @cached_property
     def _arrays(self) -> tuple[Ids, ValueArray]:

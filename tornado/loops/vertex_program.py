@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from ..certificate import Side
 from ..config import DEFAULT_DELAY_BOUND
-from ..errors import InvalidArgument, UnknownField
+from ..errors import InvalidArgument, NotSupported, UnknownField
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
+from .answer_tables import AnswerTable, Column
 
 if TYPE_CHECKING:
     from ..checking import Checker
@@ -48,6 +49,8 @@ class VertexProgram:
         The value of a vertex that was not reached.
     adopts_all
         Whether a loop takes over what each branch of its parameters has found, without being told to.
+    tells
+        What its loops have found beside values (`PartValues.found`), by name; of this `tables` and `predictions` are made.
     values_are_counts
         Whether values count something, though they are floats; some formats write them as whole numbers.
     """
@@ -62,6 +65,8 @@ class VertexProgram:
     adopts_all: ClassVar[bool] = False
     values_are_counts: ClassVar[bool] = False
 
+    tells: ClassVar[frozenset[str]] = frozenset()
+
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
         """Which records this program cannot take (a mask over the batch), and why.
 
@@ -73,6 +78,41 @@ class VertexProgram:
     def check_points(self, batch: PointBatch) -> tuple[NDArray[np.bool_], str]:
         """As `check`, of points."""
         return np.zeros(len(batch), np.bool_), ""
+
+    @property
+    def tables(self) -> tuple[AnswerTable, ...]:
+        """What an answer can be read as, beside its values."""
+        return ()
+
+    def rows_of(
+        self, table: str, found: Mapping[str, NDArray[Any]], values: Callable[[], tuple[Column, Column]]
+    ) -> tuple[Column, ...]:
+        """The columns of one of its tables.
+
+        Parameters
+        ----------
+        found
+            What its loop has found, see `tells`.
+        values
+            Returns ids and values of the answer, as they are written outside.
+        """
+        del found, values
+        raise KeyError(table)
+
+    def predictions(
+        self, found: Mapping[str, NDArray[Any]], points: PointBatch
+    ) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
+        """What it predicts of points, as columns; NaN where it does not say.
+
+        Raises
+        ------
+        NotSupported
+            When it predicts nothing.
+        InvalidArgument
+            When it has found too little yet.
+        """
+        del found, points
+        raise NotSupported(f"{type(self).__name__} predicts nothing of points")
 
     @property
     def declared_points(self) -> Points | None:

@@ -41,9 +41,23 @@ def shards_of_worker(worker: int, workers: int) -> range:
     InvalidArgument
         There are more workers than shards.
     """
-    if not 1 <= workers <= SHARDS:
-        raise InvalidArgument(f"workers is {workers}, but points are shared by 1 to {SHARDS} workers")
+    require_workers(workers)
     return range(worker, SHARDS, workers)
+
+
+def require_workers(workers: int) -> None:
+    """Refuse so many workers where a stream has points.
+
+    Raises
+    ------
+    InvalidArgument
+        There are more than shards.
+    """
+    if not 1 <= workers <= SHARDS:
+        raise InvalidArgument(
+            f"workers is {workers}, but points are shared by 1 to {SHARDS} workers",
+            hint=f"Start with at most {SHARDS} workers.",
+        )
 
 
 def shards_of(ids: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -7,12 +7,13 @@ A vertex that was seen and not reached has a row without a value; one that was n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InvalidArgument, ResultUnavailable, UnknownVertex
 from ..loop_views import ValuesView
@@ -221,6 +222,7 @@ class CopiedValues:
     def __init__(self, values: ValuesView, *, form: AnswerForm) -> None:
         ids, numbers = values.arrays()
         self._ids, self._values = ids.copy(), numbers.copy()
+        self._live = values
         self._form = form
 
     @property
@@ -236,6 +238,10 @@ class CopiedValues:
             known = self._ids[places] == ids
             values[known] = self._values[places[known]]
         return values, known
+
+    def found(self) -> Mapping[str, NDArray[Any]]:
+        """What the loop has found beside values by now."""
+        return self._live.found()
 
     def count(self) -> int:
         """How many vertices there are."""

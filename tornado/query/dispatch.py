@@ -407,7 +407,7 @@ class Dispatcher:
 
 def _is_quick(request: QueryRequest) -> bool:
     # Ranking, counting and sorting pass over all vertices; looking a few up does not.
-    return request.vertices is not None and len(request.vertices) <= QUICK_LOOKUP
+    return request.points is None and request.vertices is not None and len(request.vertices) <= QUICK_LOOKUP
 
 
 def _ending(group: QueryGroup, request: QueryRequest, branch: BranchView) -> Ending:

@@ -18,6 +18,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from .findings import Findings, predicted_rows
 from .ids import Vertex
 from .query import NamedSnapshot, QueryStatus
 from .rows import Columns, Page, Rows
@@ -49,9 +50,12 @@ def _json_values(rows: Rows) -> list[Any]:
     return values
 
 
-def page_dict(page: Page) -> dict[str, Any]:
-    """Return a page as JSON content."""
-    return {"values": row_dicts(page.rows), "unknown": list(page.unknown), "next": page.next}
+def page_dict(page: Page, found: Findings | None = None) -> dict[str, Any]:
+    """Return a page as JSON content, with what was predicted for the question."""
+    content = {"values": row_dicts(page.rows), "unknown": list(page.unknown), "next": page.next}
+    if found is not None and found.predictions is not None:
+        content["predictions"] = predicted_rows(found.predictions)
+    return content
 
 
 def number(value: float | None) -> float | None:

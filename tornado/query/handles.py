@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import CheckFailed, InvalidArgument, ResultUnavailable
 from ..ingest.interner import Draft
@@ -15,8 +16,10 @@ from ..loop_views import MainLoopView
 from ..records.callers_columns import vertex_ids
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import INSERT, REMOVE, REPLACE
+from ..records.point_schema import Points
 from .answers import Selection, all_unknown
 from .events import Done
+from .findings import Predictions, batch_to_predict
 from .follower import INTERVAL_S, Changes, Follower, checked_interval
 from .ids import StringIds
 from .order import is_contradicted
@@ -98,6 +101,19 @@ class QueryHandle:
     def certificate(self) -> Mapping[str, Any] | None:
         """What is known of the values; waits."""
         return self.result().certificate
+
+    @property
+    def predictions(self) -> Predictions:
+        """Of the points that the question named; waits."""
+        return self.result().predictions
+
+    def predict(self, features: Any) -> npt.NDArray[Any]:
+        """Return `result().predict(features)`."""
+        return self.result().predict(features)
+
+    def table(self, name: str) -> Any:
+        """Return `result().table(name)`."""
+        return self.result().table(name)
 
     @property
     def unknown(self) -> list[Any]:
@@ -286,6 +302,34 @@ class LoopHandle:
             ids = codec.interner.intern(ids)
         return self._served.intake.mention(INSERT_SOURCE, vertex_ids(ids, name="ids"))
 
+    def predict(self, features: Any) -> npt.NDArray[Any]:
+        """Predict points with what the main loop has by now, at once: classes, values or clusters, one for each point.
+
+        Parameters
+        ----------
+        features : array of [points, features], sparse matrix of SciPy, DataFrame, Arrow table or list of dict
+            See `PointBatch.of`.
+
+        Raises
+        ------
+        InvalidArgument
+            At a bad entry, or when the loop has found too little yet.
+        NotSupported
+            When it predicts nothing.
+        """
+        return next(iter(self.predictions(features).values()))
+
+    def predictions(self, features: Any) -> Predictions:
+        """As `predict`, with all that is known: ``label``, ``margin`` and ``probability``; ``value``; ``cluster`` and ``distance``."""
+        request = QueryRequest(
+            loop=self.name, mode=Mode.APPROXIMATE, points=batch_to_predict(self._declared, features)
+        )
+        return result_of(self._service.submit(request)).predictions
+
+    @property
+    def _declared(self) -> Points | None:
+        return getattr(self.program, "declared_points", None)
+
     def read(self, vertices: Sequence[Any] | None = None, *, top: int | None = None) -> QueryResult:
         """Read the main loop as it is, at once: approximate while changes are being worked in."""
         request = QueryRequest(
@@ -305,6 +349,8 @@ class LoopHandle:
         min_offsets: Mapping[str, int] | None = None,
         check: bool = False,
         mode: Literal["exact", "certified"] = "exact",
+        points: Any = None,
+        **changed: Any,
     ) -> QueryHandle:
         """Ask for the exact answer to the input as it is now: forks a branch loop, and does not wait for it.
 
@@ -327,6 +373,10 @@ class LoopHandle:
         check : bool
             Have an independent checker verify all values on the branch's own version of the graph. The certificate then says
             what it looked at; where it finds a fault, the query has failed.
+        points : see `predict`, optional
+            What the answer is to predict (`QueryResult.predictions`); with neither `vertices` nor `top`, that is all of it.
+        changed
+            As `parameters`, by name: ``query(tolerance=1e-6)``.
         mode : {"exact", "certified"}
             Certified: fork a branch of no iterations, which has the values of the loop, at once, with their bound.
 
@@ -349,7 +399,8 @@ class LoopHandle:
             top=_plain(top),
             deadline_s=deadline_s,
             max_iterations=_plain(max_iterations),
-            parameters=dict(parameters or {}),
+            parameters={**(parameters or {}), **changed},
+            points=None if points is None else batch_to_predict(self._declared, points),
             at=_plain(at),
             min_offsets=min_offsets and {source: _plain(least) for source, least in min_offsets.items()},
             check=check,
@@ -468,7 +519,7 @@ def result_of(query: Query) -> QueryResult:
             f"query {query.id} is {status.state.value} and has no result", hint=hints.get(status.state)
         )
     unknown = query.answer.page(Selection(limit=1)).unknown
-    return QueryResult(status, query.answer.columns(), unknown)
+    return QueryResult(status, query.answer.columns(), unknown, form=query.answer.form, found=query.found)
 
 
 def _vertices(vertices: Sequence[Any] | None) -> tuple[Any, ...] | None:

@@ -6,15 +6,18 @@ A request is parsed strictly: a field that nobody declared is refused by name, a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..certificate import Kind, Reason, Side
+from ..records.point_schema import Points
 from . import problems
+from .findings import points_to_predict
 from .ids import INT64_MAX, INT64_MIN
-from .request import MOST_VERTICES, Mode, QueryRequest
+from .request import MOST_POINTS_OVER_HTTP, MOST_VERTICES, Mode, QueryRequest
 
 DEADLINE_S = 30.0
 # Of all objects in a body. The parser holds the interpreter for a microsecond an entry, and health waits for that.
@@ -71,7 +74,16 @@ class QueryBody(BaseModel):
         "fault, the query has failed.",
     )
 
-    def to_request(self) -> QueryRequest:
+    points: list[list[float] | dict[str, float]] | None = Field(
+        None,
+        fail_fast=True,
+        max_length=MOST_POINTS_OVER_HTTP,
+        description="Points to predict: lists of numbers, or numbers by the number or the name of their feature; others are 0. With neither "
+        "`vertices` nor `top`, the `predictions` are all of the answer.",
+        examples=[[[0.1, 0.2], {"3": 0.5}]],
+    )
+
+    def to_request(self, declared: Callable[[str], Points | None]) -> QueryRequest:
         """Return the question as the service takes it."""
         return QueryRequest(
             loop=self.loop,
@@ -84,6 +96,7 @@ class QueryBody(BaseModel):
             deadline_s=DEADLINE_S if self.deadline_s is None else self.deadline_s,
             max_iterations=self.max_iterations,
             check=self.check,
+            points=None if self.points is None else points_to_predict(declared(self.loop), self.points),
         )
 
 
@@ -116,6 +129,11 @@ class ResultBody(BaseModel):
     values: list[ValueBody]
     unknown: list[int | str] = Field(description="Asked for and never seen.")
     next: int | str | None = Field(description="Give this as `after` for the next page.")
+    predictions: list[dict[str, float | int | None]] | None = Field(
+        None,
+        description="Of the `points` of the question, in their order: label, margin and probability of the label; or value; or cluster and "
+        "distance. null in place of what is not known.",
+    )
 
 
 class CheckBody(BaseModel):
@@ -148,6 +166,7 @@ class CertificateBody(BaseModel):
     bound: float | None = Field(None, description="Of a `bound` or a `gap`.")
     primal: float | None = Field(None, description="Of a `gap`.")
     dual: float | None = Field(None, description="Of a `gap`.")
+    method: str | None = Field(None, description="Of a `gap`: how it was found.", examples=["newton"])
     inertia: float | None = Field(
         None,
         description="Of `stationary`: the squared distances of all points from their centroids, summed by their weights.",
@@ -310,8 +329,17 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 """What a route may answer in place of what was asked for, as the OpenAPI page shows it."""
 
 
-def parse_query(body: bytes) -> QueryRequest:
+def _without_points(_loop: str) -> Points | None:
+    return None
+
+
+def parse_query(body: bytes, declared: Callable[[str], Points | None] = _without_points) -> QueryRequest:
     """Read the body of a question.
+
+    Parameters
+    ----------
+    declared
+        Returns what the points of a loop are; None: it has none, as it is where this is left out.
 
     Raises
     ------
@@ -320,7 +348,7 @@ def parse_query(body: bytes) -> QueryRequest:
     """
     _require_few_entries("the question", body)
     try:
-        return QueryBody.model_validate_json(body).to_request()
+        return QueryBody.model_validate_json(body).to_request(declared)
     except ValidationError as error:
         raise _problem(error) from None
 

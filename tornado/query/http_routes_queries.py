@@ -23,10 +23,12 @@ from starlette.types import Receive, Scope, Send
 
 from ..clock import Clock
 from ..errors import ResultUnavailable, Unresponsive
+from ..records.point_schema import Points
 from . import problems
 from .answers import Answer, Selection, SmallAnswer, all_unknown
 from .bulkhead import Bulkhead
 from .events import Done, events
+from .following import VALUES
 from .formats import (
     ARROW,
     CSV,
@@ -53,6 +55,7 @@ from .http_models import (
     shown,
 )
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
+from .http_tables import refuse_selection, table_response
 from .ids import Vertex
 from .problems import Problem, ProblemError
 from .query import Query, QueryState, QueryStatus
@@ -219,6 +222,9 @@ def query_routes(
     async def look(query: Query) -> QueryStatus:
         return await known(lambda asks: query.status(asks=asks), at_once=query.branch is None)
 
+    def declared(loop: str) -> Points | None:
+        return getattr(service.loop(loop).program, "declared_points", None)
+
     def is_text(answer: Answer, ids: str | None) -> bool:
         """Whether numbers are to be written as strings."""
         return ids == "string" and answer.form.codec.kind == "int"
@@ -231,7 +237,7 @@ def query_routes(
 
             def written(selection: Selection) -> dict[str, Any]:
                 page = answer.page(selection)
-                return page_dict(page_as_text(page, answer.form) if as_text else page)
+                return page_dict(page_as_text(page, answer.form) if as_text else page, query.found)
 
             if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
                 content["result"] = written(Selection())
@@ -255,9 +261,9 @@ def query_routes(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
         if len(raw) <= QUICK_BODY_BYTES:
-            asked = parse_query(raw)
+            asked = parse_query(raw, declared)
         else:
-            asked = await bulkheads.reads.run(lambda: parse_query(raw))
+            asked = await bulkheads.reads.run(lambda: parse_query(raw, declared))
         if ids == "string" and service.codec_of(service.stream_of(asked.loop)).kind == "int":
             asked = with_numbers(asked, service.loop(asked.loop).program)
         kind, deadline_s = bulkheads.forks, None
@@ -346,6 +352,14 @@ def query_routes(
         query = service.get(id)
         answer = _answer_of(query)
         _check_table(table, answer)
+        if table not in (None, VALUES):
+            refuse_selection(request)
+            limit = _bounded("limit", limit, service.limits.page)
+            return await bulkheads.results.run(
+                lambda: table_response(
+                    query.found, answer, table, request, accepted=chosen.media_type, limit=limit
+                )
+            )
         kind = answer.form.codec.kind
         selection = Selection(
             vertices=_vertices(vertices, kind, service.limits.vertices),
@@ -359,7 +373,11 @@ def query_routes(
 
         def page() -> Response:
             found = answer.page(selection)
-            return _page_response(page_as_text(found, answer.form) if as_text else found, chosen, request)
+            if as_text:
+                found = page_as_text(found, answer.form)
+            if chosen.media_type == JSON and query.found is not None and query.found.predictions is not None:
+                return JsonResponse(page_dict(found, query.found))
+            return _page_response(found, chosen, request)
 
         if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
             return page()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..clock import Clock, after, wait_until
 from ..errors import WorkerLost
 from .answers import Answer
+from .findings import Findings
 from .request import Mode, QueryRequest
 from .timer import Entry
 
@@ -121,6 +122,7 @@ class Ending:
     stopped_by: str | None = None
     error: BaseException | None = None
     start: Start | None = None
+    found: Findings | None = None
 
 
 class Query:
@@ -168,6 +170,11 @@ class Query:
     def answer(self) -> Answer | None:
         """The values, once there are some."""
         return None if self._ending is None else self._ending.answer
+
+    @property
+    def found(self) -> Findings | None:
+        """What the program has found beside values, once there are some."""
+        return None if self._ending is None else self._ending.found
 
     @property
     def error(self) -> BaseException | None:

@@ -17,8 +17,11 @@ import numpy as np
 
 from ..config import Settings
 from ..errors import InvalidArgument
+from ..records.point_batch import PointBatch
 
 MOST_VERTICES = 100_000
+MOST_POINTS = 1_000_000
+MOST_POINTS_OVER_HTTP = 10_000
 
 
 class Mode(Enum):
@@ -45,8 +48,9 @@ class ServiceLimits:
         How many finished queries are kept, by count and size; the newest is always kept.
     deadline_s, max_deadline_s : float
         The deadline when none is given, and the greatest that may be asked for.
-    vertices, sources, top, page : int
-        The longest list of vertices (over HTTP never above `MOST_VERTICES`), the most sources that `min_offsets` names, the greatest
+    vertices, sources, points, top, page : int
+        The longest list of vertices (over HTTP never above `MOST_VERTICES`), the most sources that `min_offsets` names, the most points
+        that are predicted at once (over HTTP never above `MOST_POINTS_OVER_HTTP`), the greatest
         `top` and the greatest `limit` of one request.
     """
 
@@ -59,6 +63,7 @@ class ServiceLimits:
     max_deadline_s: float = 86_400.0
     vertices: int = MOST_VERTICES
     sources: int = 10_000
+    points: int = MOST_POINTS
     top: int = 1_000_000
     page: int = 1_000_000
 
@@ -98,6 +103,8 @@ class QueryRequest:
         Stop after so many iterations with the best value so far.
     check : bool
         Have an independent checker verify all values of the branch on its own version of the graph.
+    points : PointBatch, optional
+        What the program is to predict; with neither `vertices` nor `top`, that is all of the answer.
     ends_with_order : bool
         Set by the service: the branch may end as soon as the order of `top` is certain.
     """
@@ -112,12 +119,13 @@ class QueryRequest:
     deadline_s: float | None = None
     max_iterations: int | None = None
     check: bool = False
+    points: PointBatch | None = None
     ends_with_order: bool = False
 
     @property
     def is_whole(self) -> bool:
         """Whether every vertex is the answer."""
-        return self.vertices is None and self.top is None
+        return self.vertices is None and self.top is None and self.points is None
 
     def checked(self, limits: ServiceLimits) -> float:
         """Check every field against the limits and return the deadline that holds, in seconds.
@@ -129,6 +137,8 @@ class QueryRequest:
         """
         if self.vertices is not None:
             _within("the length of vertices", len(self.vertices), 1, limits.vertices)
+        if self.points is not None:
+            _within("the length of points", len(self.points), 1, limits.points)
         if self.top is not None:
             _within("top", self.top, 1, limits.top)
         if self.max_iterations is not None:

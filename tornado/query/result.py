@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import NotSupported
+from ..errors import NotSupported, ResultUnavailable
 from ..value_types import Mask
+from .findings import Findings, Predictions, batch_to_predict
 from .formats import arrow_values
 from .ids import Vertex
 from .query import NamedSnapshot, QueryState, QueryStatus
-from .rows import Columns
+from .rows import AnswerForm, Columns
 
 
 class QueryResult:
@@ -30,11 +31,25 @@ class QueryResult:
         Vertices and their values: in the order asked for, best first for `top`, else ascending by id.
     unknown : sequence
         Vertices that were asked for and never seen.
+    form : AnswerForm
+        Of the loop.
+    found : Findings, optional
+        What its program has found beside values.
     """
 
-    def __init__(self, status: QueryStatus, columns: Columns, unknown: Sequence[Vertex]) -> None:
+    def __init__(
+        self,
+        status: QueryStatus,
+        columns: Columns,
+        unknown: Sequence[Vertex],
+        *,
+        form: AnswerForm,
+        found: Findings | None = None,
+    ) -> None:
         self._status = status
         self._columns = columns
+        self._form = form
+        self._found = found
         self.unknown: list[Vertex] = list(unknown)
 
     @cached_property
@@ -70,6 +85,42 @@ class QueryResult:
     def status(self) -> QueryStatus:
         """Everything about the query at its end."""
         return self._status
+
+    @property
+    def predictions(self) -> Predictions:
+        """Of the points that the question named, as columns; NaN where something is not said.
+
+        These are ``label``, ``margin`` and ``probability`` (of the label) of classifiers, ``value`` of other models, ``cluster`` and
+        ``distance`` of clusters.
+        """
+        if self._found is None or self._found.predictions is None:
+            raise ResultUnavailable("no points were given with the question", hint="Ask with points=…")
+        return self._found.predictions
+
+    def predict(self, features: Any) -> npt.NDArray[Any]:
+        """Predict points with what this answer has found; see `LoopHandle.predict`."""
+        found = self._require_found()
+        points = batch_to_predict(found.program.declared_points, features)
+        return next(iter(found.program.predictions(found.arrays, points).values()))
+
+    def table(self, name: str) -> pa.Table:
+        """One of the further tables of the loop, such as ``coefficients`` or ``centroids``.
+
+        Raises
+        ------
+        InvalidArgument
+            When there is none of that name.
+        NotSupported
+            When the answers of the program are values only.
+        """
+        if name == "values":
+            return self.to_arrow()
+        return self._require_found().table(name, self._form, lambda: self._columns)
+
+    def _require_found(self) -> Findings:
+        if self._found is None:
+            raise NotSupported("answers of this program are values of vertices only")
+        return self._found
 
     def to_numpy(self) -> npt.NDArray[Any]:
         """Return a structured array with the fields `vertex` (int64) and `value` (float64 or int64); strings are objects."""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..loops.answer_tables import AnswerTable
 from ..value_types import INT64, Ids, Mask, ValueArray, Worst, dtype_of, ranked, reached_of
 from .ids import IdCodec, Vertex
 
@@ -81,12 +82,15 @@ class AnswerForm:
         The program's: the value of what was not reached.
     values_are_ids : bool
         Whether the program's values are ids of vertices.
+    further_tables : tuple of AnswerTable
+        What an answer can be read as beside its values.
     """
 
     rank: str
     codec: IdCodec
     worst: Worst = math.inf
     values_are_ids: bool = False
+    further_tables: tuple[AnswerTable, ...] = ()
 
     @property
     def value_type(self) -> Literal["float64", "int64", "string"]:
@@ -99,7 +103,18 @@ class AnswerForm:
     def tables(self) -> list[dict[str, Any]]:
         """The tables of an answer with the names and types of their columns, as JSON; the first is what is read unless one is named."""
         vertex = {"name": "vertex", "type": "int64" if self.codec.kind == "int" else "string"}
-        return [{"name": "values", "columns": [vertex, {"name": "value", "type": self.value_type}]}]
+        first = {"name": "values", "columns": [vertex, {"name": "value", "type": self.value_type}]}
+        others = [
+            {
+                "name": table.name,
+                "columns": [
+                    {"name": name, "type": vertex["type"] if kind == "id" else kind}
+                    for name, kind in table.columns
+                ],
+            }
+            for table in self.further_tables
+        ]
+        return [first, *others]
 
     @property
     def has_groups(self) -> bool:
@@ -121,7 +136,7 @@ class AnswerForm:
             {"name": name, "columns": [{"name": column, "type": kind} for column, kind in columns]}
             for name, columns in (("groups", groups), ("group_events", events))
         ]
-        return self.tables + (of_groups if self.has_groups else [])
+        return self.tables[:1] + (of_groups if self.has_groups else [])
 
     @property
     def no_rows(self) -> Rows:

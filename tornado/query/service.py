@@ -18,13 +18,22 @@ from threading import Lock
 from typing import Any
 
 from ..certificate import NONE
-from ..errors import ConnectionLost, InvalidArgument, NameTaken, TornadoError, UnknownLoop, UnknownQuery
+from ..errors import (
+    ConnectionLost,
+    InvalidArgument,
+    NameTaken,
+    NotSupported,
+    TornadoError,
+    UnknownLoop,
+    UnknownQuery,
+)
 from ..ingest.ingester import IngesterState, IngesterStatistics
 from ..intake.push import Pusher
 from ..loop_views import BranchView, MainLoopView, MasterView, ValuesView
 from .adoptions import Adoptions
 from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
 from .dispatch import Dispatcher
+from .findings import Findings
 from .ids import IdCodec, IntIds, Vertex
 from .last_known import LastKnown, Standing
 from .order import may_end_with_order, order_of
@@ -239,6 +248,7 @@ class QueryService:
             codec=self.codec_of(found.stream_name),
             worst=getattr(program, "worst", math.inf),
             values_are_ids=getattr(program, "values_are_ids", False),
+            further_tables=getattr(program, "tables", ()),
         )
 
     def submit(self, request: QueryRequest) -> Query:
@@ -382,6 +392,8 @@ class QueryService:
         check_parameters(loop.program, request.parameters, codec)
         if request.check:
             require_checker(loop.program)
+        if request.points is not None and not getattr(loop.program, "tells", ()):
+            raise NotSupported(f"{type(loop.program).__name__} predicts nothing of points")
         request = replace(request, ends_with_order=may_end_with_order(loop.program, request))
         if request.mode is Mode.CERTIFIED:
             require_certifying(loop, parameters_inside(loop.program, request.parameters, codec))
@@ -443,6 +455,7 @@ class QueryService:
             values = CopiedValues(values, form=self.form(request.loop))
         return Ending(
             state=QueryState.CONVERGED,
+            found=self._found(request, values),
             answer=self._read(request, values, SharedValues(values, _nothing)),
             snapshot=NamedSnapshot(
                 stream=loop.stream_name,
@@ -460,7 +473,9 @@ class QueryService:
         self, request: QueryRequest, values: ValuesView, shared: SharedValues, ending: Ending
     ) -> Ending:
         """Return how a query ends with the values of its branch."""
+        found = self._found(request, values)
         answer = self._read(request, values, shared)
+        ending = replace(ending, found=found)
         certificate = ending.certificate or NONE
         if not isinstance(answer, SmallAnswer) or answer.ranked is None or "norm" not in certificate:
             return replace(ending, answer=answer)
@@ -472,8 +487,10 @@ class QueryService:
     def _read(self, request: QueryRequest, values: ValuesView, shared: SharedValues) -> Answer:
         """Extract what a query names, or lease all of it."""
         form, k = self.form(request.loop), request.top
-        if request.vertices is None and k is None:
+        if request.is_whole:
             return WholeAnswer(shared, form=form)
+        if request.vertices is None and k is None:
+            return SmallAnswer(form.no_rows, [], form=form)
         unknown: list[Vertex] = []
         if request.vertices is not None:
             rows, unknown = lookup(values, request.vertices, form)
@@ -483,6 +500,14 @@ class QueryService:
         assert k is not None
         ranked = top(values, k + 1, form) if request.vertices is None else form.best(rows, k + 1)
         return SmallAnswer(ranked.first(k), unknown, form=form, ranked=ranked.values)
+
+    def _found(self, request: QueryRequest, values: ValuesView) -> Findings | None:
+        """What a loop has found beside values; None of a program that tells nothing."""
+        loop = self.loop(request.loop)
+        if not getattr(loop.program, "tells", ()):
+            return None
+        given = parameters_inside(loop.program, request.parameters, self.codec_of(loop.stream_name))
+        return Findings.of(loop.program.with_parameters(given), values.found(), request.points)
 
     def _end(self, query: Query, ending: Ending) -> None:
         if query.finish(ending):
@@ -494,7 +519,11 @@ class QueryService:
         """Book a query that has ended, and forget those that have to go for it."""
         for listener in self._listeners:
             listener(query)
-        size_bytes = QUERY_BYTES + (0 if query.answer is None else query.answer.size_bytes)
+        size_bytes = (
+            QUERY_BYTES
+            + (0 if query.answer is None else query.answer.size_bytes)
+            + (0 if query.found is None else query.found.size_bytes)
+        )
         with self._lock:
             self._ended[query.state.value] += 1
             # Somebody who saw its end may have deleted it before it is booked.

@@ -170,3 +170,26 @@ def test_a_rate_that_is_none_is_refused(rate):
     for rule in (FixedRate, BoldDriver):
         with pytest.raises(InvalidArgument, match="rate"):
             rule(rate)
+
+
+def judged(driver, *objectives):
+    for objective in objectives:
+        driver.judge(objective)
+    return float(driver.state[0])
+
+
+def test_a_bold_driver_takes_its_first_rate_again_after_a_drift_and_half_of_it_where_that_was_too_much():
+    driver = BoldDriver(0.4)
+    low = judged(driver, *np.tile([1.0, 1.01], 200))
+    assert 0.004 <= low < 0.1
+    assert judged(driver, 1.2) < 0.1  # that may be noise
+    assert judged(driver, 1.3) == 0.4
+    # Nothing becomes better from there, however low the rate: it is too much.
+    assert judged(driver, *np.linspace(1.3, 1.5, 30)) < 0.1
+    assert judged(driver, 1.7) == 0.2
+    driver.begin_anew()
+    assert driver.state[0] == 0.2
+
+
+def test_a_bold_driver_never_comes_to_nothing():
+    assert judged(BoldDriver(0.1), *np.tile([1.0, 1.01], 5000)) >= 0.001 - 1e-12

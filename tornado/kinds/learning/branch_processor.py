@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...graph import EvolvingGraph
 from ...loops.loop_operator import NEVER, LoopOperator
 from ...loops.part import PartStatistics
 from ...loops.values import ColumnValues
 from ...points import EvolvingPoints
 from ...timely import Scope
 from ...value_types import Ids, ValueArray
+from ..edge_reading import ColumnsOf, ReadsEdges
 from ..session_processor import Letter
 from .program import DataShards, HasPointValues, LearningProgram, Parameters
 from .rounds import Finished, Method, Partial, Round, ShardWork, Stopped, joined, summing
@@ -34,8 +36,8 @@ class Found(NamedTuple):
     work: ShardWork
 
 
-class LearningBranch:
-    """See the module, `BranchPart` and `ForkedPart`.
+class LearningBranch(ReadsEdges):
+    """See the module, `StorableBranch` and `ForkedPart`.
 
     Parameters
     ----------
@@ -50,8 +52,8 @@ class LearningBranch:
 
     Attributes
     ----------
-    lease
-        Of its version of the points; None: it has none, or it is over.
+    lease, points_lease
+        Of its versions of the graph and of the points; None: it has none, or it is over.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class LearningBranch:
         self.worker = worker
         self.workers = workers
         self.operator: LoopOperator[RoundLetter] = LoopOperator(worker, workers)
-        self.lease: int | None = None
+        self.points_lease: int | None = None
         self.first_iteration = 0
         self.is_recorded = False
         self.is_started = False
@@ -85,9 +87,11 @@ class LearningBranch:
         self._said: list[Partial] = []
         self._speakers = 0
         self._parameters: Parameters | None = None
+        self._began_with: Parameters = {}
         self._finished: Finished | None = None
         # Kept as they are at the end: the points may go when the lease is released.
         self._values: tuple[Ids, ValueArray] = np.empty(0, np.int64), np.empty(0)
+        self._told: Parameters = {}
 
     def build(self, scope: Scope) -> None:
         """See `BranchPart`."""
@@ -96,16 +100,23 @@ class LearningBranch:
     # The cut
 
     def record(
-        self, points: EvolvingPoints, parameters: Parameters | None, iteration: int, shards: DataShards
+        self,
+        graph: EvolvingGraph,
+        points: EvolvingPoints,
+        parameters: Parameters | None,
+        iteration: int,
+        shards: DataShards,
     ) -> None:
-        """Lease the version of the points after the last records applied, and keep the parameters, where the main loop has them here."""
-        self.lease, version = points.lease()
+        """Lease the versions after the last records applied, and keep the parameters, where the main loop has them here."""
+        self.graph, self.vertices = graph, graph.vertices
+        self.lease, self.version = graph.lease()
+        self.points_lease, version = points.lease()
         self.first_iteration = iteration
         self._points = points
         self._work = self._program.work(points, version, shards)
         if parameters is not None:
-            known = self._program.begin() if self._fresh else parameters
-            self._parameters = self._program.branch_parameters(known)
+            self._began_with = self._program.begin() if self._fresh else parameters
+            self._parameters = self._program.branch_parameters(self._began_with)
         self.is_recorded = True
 
     def keep(self, letter: Letter, timestamp: int) -> None:
@@ -201,6 +212,8 @@ class LearningBranch:
             self._values = cast("HasPointValues", self._work).point_values()
         elif self._parameters is not None:
             self._values = self._program.values(self._parameters)
+        if self._parameters is not None:
+            self._told = self._program.told(self._parameters)
 
     # What anybody may ask, from any thread
 
@@ -236,7 +249,19 @@ class LearningBranch:
 
     def held_values(self) -> ColumnValues:
         """See `PartView`: of parameters, which the first worker has, or of the points of each; the branch must be over."""
-        return ColumnValues(*self._values)
+        return ColumnValues(*self._values, beside=self._told)
+
+    # Storing
+
+    def _stored(self) -> tuple[int, ColumnsOf]:
+        """See `ReadsEdges`: of vertices nothing is stored."""
+        return self.graph.rows, lambda _: {}
+
+    def parameters(self) -> Mapping[str, NDArray[Any]]:
+        """See `StorableView`: what the branch has found, and what else the main loop knew."""
+        if self._parameters is None:
+            return {}
+        return {**self._began_with, **self._program.main_parameters(self._parameters)}
 
     # Ending
 
@@ -254,6 +279,7 @@ class LearningBranch:
     def free(self) -> None:
         """Let go of what takes memory, when this is over and nobody reads it any more."""
         # What was found stays: the main loop may be about to adopt it on another thread.
-        for name in ("_points", "_method", "_summing", "_values"):
+        for name in ("_points", "_method", "_summing", "_values", "_told", "graph"):
             self.__dict__.pop(name, None)
+        self.drop_edges()
         self._said.clear()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import cast
+from weakref import WeakKeyDictionary
 
 from ...certificate import Certificate
 from ...engine import WireType
-from ...errors import InternalError
 from ...graph import PartitionMap
 from ...loops.edge_shares import shares_of
 from ...loops.kind import PartPlan, PlanReader
@@ -52,7 +55,7 @@ class LearningKind:
     adopts = True
     certifies = False
     proves_order = False
-    is_stored = False
+    is_stored = True
 
     def plan(
         self, program: LearningProgram, *, delay_bound: int | None, hears_back: int, commits: bool = True
@@ -75,8 +78,9 @@ class LearningKind:
         return shares_of(batch, partition, both_ways=both_ways)
 
     def identity(self, program: LearningProgram) -> str:
-        """See `ProgramKind`: nobody asks, since nothing is stored."""
-        raise InternalError(f"{type(program).__name__} is not stored, so it has no identity")
+        """See `ProgramKind`: of its class and those that it is derived from as they are written, and of its parameters."""
+        text = f"{_written(type(program))}\n{program.parameters()}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def judge(
         self, program: LearningProgram, findings: Sequence[Mapping[str, float]], *, is_converged: bool
@@ -95,6 +99,22 @@ class LearningKind:
 
     def preload(self, *fields: object) -> None:
         """See `ProgramKind`: nothing."""
+
+
+_texts: WeakKeyDictionary[type, str] = WeakKeyDictionary()
+
+
+def _written(kind: type) -> str:
+    """The text of a class and of those below `LearningProgram`; of one that is in no file, a text that no other process has."""
+    if kind not in _texts:
+        bases = [
+            base for base in kind.__mro__ if base is not LearningProgram and issubclass(base, LearningProgram)
+        ]
+        try:
+            _texts[kind] = "\n".join(f"{base.__qualname__}\n{inspect.getsource(base)}" for base in bases)
+        except (OSError, TypeError):
+            _texts[kind] = token_hex()
+    return _texts[kind]
 
 
 KIND = LearningKind()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...errors import StoreCorrupt
 from ...graph import PartitionMap
 from ...loops.forks import Forks
 from ...loops.part import BranchPart, PartStatistics, Traffic
@@ -19,7 +21,7 @@ from ...timely import Scope
 from ..session_processor import Letter, SessionProcessor
 from ..stream_reading import ReadsStream
 from .branch_processor import Found, LearningBranch
-from .program import HasPointValues, LearningProgram
+from .program import HasPointValues, LearningProgram, RestorableBlock, RestorableShards
 from .spoken import Spoken
 from .vertices import LearningVertices, edges_of, owner_of
 
@@ -64,6 +66,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         self.declared_points = program.declared
         self.branches = []
         self._forks = Forks(self.operator, marker=self._marker_of, deliver=self._accept)
+        self._is_loading = False
         self._shards = program.data_shards(self.points, workers)
         self._block = program.parameter_block(workers) if worker == _COORDINATOR else None
         begin = Spoken(0, is_asking=True, arrays=program.begin())
@@ -104,8 +107,9 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         """See `ReadingPart`: nothing of a graph is read."""
 
     def hear(self) -> None:
-        """Note which points came and went, and have a step made of them."""
-        self._hear_of(self.points.deltas())
+        """Note which points came and went, and have a step made of them; not while what was stored is loaded."""
+        if not self._is_loading:
+            self._hear_of(self.points.deltas())
 
     def _hear_of(self, deltas: PointDeltas) -> None:
         if len(deltas):
@@ -146,20 +150,22 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
 
     def held_values(self) -> ColumnValues:
         """See `PartView`: of the parameters, which the first worker has."""
+        shown = {} if self._block is None else self.program.branch_parameters(self._block.parameters)
         if self.program.values_of_points:
-            return ColumnValues(*cast("HasPointValues", self._shards).point_values(), is_final=False)
-        if self._block is None:
-            return ColumnValues(np.empty(0, np.int64), np.empty(0), is_final=False)
-        shown = self.program.branch_parameters(self._block.parameters)
-        return ColumnValues(*self.program.values(shown), is_final=False)
+            values = cast("HasPointValues", self._shards).point_values()
+        elif self._block is None:
+            values = np.empty(0, np.int64), np.empty(0)
+        else:
+            values = self.program.values(shown)
+        return ColumnValues(*values, is_final=False, beside=self.program.told(shown))
 
     # Branches
 
     def record(self, branch: LearningBranch) -> None:
-        """Record this worker's state for a branch: a version of the points, and on the first worker the parameters."""
+        """Record this worker's state for a branch: a version of points and edges, and on the first worker the parameters."""
         self._flush()
         parameters = None if self._block is None else self._block.parameters
-        branch.record(self.points, parameters, self.iteration, self._shards)
+        branch.record(self.graph, self.points, parameters, self.iteration, self._shards)
         self.branches.append(branch)
         self._forks.record(branch)
 
@@ -178,13 +184,12 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         )
 
     def forget(self, branch: BranchPart) -> None:
-        """End the lease of a branch that is over."""
+        """End the leases of a branch that is over."""
         branch = cast("LearningBranch", branch)
-        if branch in self.branches:
-            self.branches.remove(branch)
-        if branch.lease is not None:
-            self.points.release(branch.lease)
-            branch.lease = None
+        ReadsStream.forget(self, branch)
+        if branch.points_lease is not None:
+            self.points.release(branch.points_lease)
+            branch.points_lease = None
 
     def take_back(self, reusable: object) -> None:
         """See `MainPart`: a branch leaves nothing that another could use."""
@@ -202,6 +207,35 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
 
     def _marker_of(self, fork: int) -> Letter:
         return Letter(self.worker, marker=fork, iteration=self.iteration)
+
+    # Beginning where a stored snapshot ended
+
+    def place(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]] | None) -> None:
+        """See `StorableMain`: the block has its parameters at once, and points that come meanwhile are nothing new."""
+        self._make_known(ids)
+        if columns is None:
+            return
+        self._is_loading = True
+        if self._block is None or not columns:
+            return
+        missing = self.program.begin().keys() - columns.keys()
+        if missing:
+            raise StoreCorrupt(
+                f"a stored loop of {type(self.program).__name__} has no {', '.join(sorted(missing))}"
+            )
+        if isinstance(self._block, RestorableBlock):
+            self._block.restore(columns)
+        else:
+            self._block.take(columns)
+
+    def place_behind_edges(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> None:
+        """See `StorableMain`: points that come from now on are new."""
+        del ids
+        self._is_loading = False
+        if isinstance(self._shards, RestorableShards):
+            self._shards.restore(columns)
+        if self._block is not None and self._block.is_settled:
+            self._touch(self.workers)
 
     # Leaving
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,16 @@ class ParameterBlock(Protocol):
         ...
 
     def take(self, parameters: Parameters) -> None:
-        """Go on from what a branch has found."""
+        """Go on from what a branch has found, or from what is stored."""
+        ...
+
+
+@runtime_checkable
+class RestorableBlock(Protocol):
+    """A parameter block that rests when it has gone on from what is stored; another one `take`s that."""
+
+    def restore(self, parameters: Parameters) -> None:
+        """Go on from these parameters, which were those of the main loop and then what a branch has found, and be settled."""
         ...
 
 
@@ -81,6 +90,15 @@ class DataShards(Protocol):
 
     def take(self, work: ShardWork) -> None:
         """Keep, for branches to come, what the work of one has found whose parameters are adopted."""
+        ...
+
+
+@runtime_checkable
+class RestorableShards(Protocol):
+    """Data shards that know something of each of their points, which are all there when a loop goes on from what is stored."""
+
+    def restore(self, parameters: Parameters) -> None:
+        """Know that again; `RestorableBlock.restore` has gone on from the same parameters."""
         ...
 
 
@@ -150,6 +168,10 @@ class LearningProgram(VertexProgram):
     def values(self, parameters: Parameters) -> tuple[Ids, ValueArray]:
         """What is shown of parameters of a branch: ids and their values, in any order; where values are not those of points."""
         raise NotImplementedError
+
+    def told(self, parameters: Parameters) -> Parameters:
+        """Those of its parameters that it `tells`."""
+        return {name: array for name, array in parameters.items() if name in self.tells}
 
     def warm(self) -> None:
         """Have everything compiled that its loops will call, before any worker has better things to do; nothing, unless a program says so."""

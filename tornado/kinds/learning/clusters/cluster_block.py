@@ -77,6 +77,13 @@ class ClusterBlock:
         """See `ParameterBlock`."""
         self._begin_at(parameters["centroids"])
 
+    def restore(self, parameters: Parameters) -> None:
+        """See `RestorableBlock`; where there were no centroids it begins with the next points."""
+        if len(parameters["centroids"]):
+            self._anew = int(parameters[ANEW][0])
+            self._begin_at(parameters["centroids"])
+            self._patience.end()
+
     def _points_of(self, said: NDArray[np.float64]) -> NDArray[np.float64]:
         count = int(said[4])
         return said[_HEAD : _HEAD + count * self._width].reshape(count, self._width)
@@ -170,6 +177,12 @@ class ClusterShards:
     def take(self, work: ShardWork) -> None:
         """See `DataShards`: later branches begin with the bounds of one that was adopted."""
         self.bounds = work.bounds  # type: ignore[attr-defined]  # it is the work of the same program
+
+    def restore(self, parameters: Parameters) -> None:
+        """See `RestorableShards`: for which cluster each point is counted."""
+        if len(parameters["centroids"]):
+            self._centroids = Centroids(parameters["centroids"], sparse=self._points.points.sparse)
+            self._count_all(int(parameters[ANEW][0]) + 1)
 
     def point_values(self) -> tuple[Ids, ValueArray]:
         """The cluster that each live point is counted for; from any thread, so of no particular instant."""

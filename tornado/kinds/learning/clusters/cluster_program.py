@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from ....certificate import NONE, Certificate
 from ....errors import InvalidArgument
+from ....loops.answer_tables import AnswerTable, Column, feature_column
 from ....points import EvolvingPoints
+from ....records.point_batch import DensePointBatch, PointBatch, SparsePointBatch
 from ....value_types import INT64, Ids, ValueArray
 from ..program import DataShards, LearningProgram, Parameters
 from ..rounds import Finished, Method, Round, Stopped
 from ..shard_reading import ShardsAt
 from .basins import k_means
 from .cluster_block import ANEW, ClusterBlock, ClusterShards
+from .cluster_steps import SparseFeatures, assign_batch
 from .cluster_warming import warm_clusters
 from .cluster_work import ClusterWork
 from .kept_bounds import KeptBounds
@@ -46,6 +49,7 @@ class KMeans(LearningProgram):
 
     worst: ClassVar[tuple[int, int]] = (-1, 0)
     values_of_points: ClassVar[bool] = True
+    tells: ClassVar[frozenset[str]] = frozenset({"centroids"})
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points"})
 
     clusters: int = 8
@@ -86,14 +90,14 @@ class KMeans(LearningProgram):
     # Branches
 
     def branch_parameters(self, parameters: Parameters) -> Parameters:
-        """See `LearningProgram`: Lloyd's method begins with centroids, however many points mini-batches have counted for them, or draws seeds."""
-        centroids = parameters["centroids"]
-        return {"centroids": centroids} if len(centroids) == self.clusters else {}
+        """See `LearningProgram`: Lloyd's method has centroids alone, however often mini-batches have begun to count points for them."""
+        return {"centroids": parameters["centroids"]}
 
     def method(self, parameters: Parameters, workers: int) -> Method:
         """See `LearningProgram`."""
         del workers
-        begin, width = parameters.get("centroids"), self.declared.features
+        centroids, width = parameters["centroids"], self.declared.features
+        begin = centroids if len(centroids) == self.clusters else None
         try:
             return (yield from k_means(self.clusters, width, seed=self.seed, centroids=begin))
         except Stopped:
@@ -107,6 +111,45 @@ class KMeans(LearningProgram):
     def certificate(self, findings: Mapping[str, float], *, is_converged: bool) -> Certificate:
         """See `LearningProgram`."""
         return {"kind": "stationary", "inertia": findings["inertia"]} if is_converged else NONE
+
+    # What answers can be read as
+
+    @property
+    def tables(self) -> tuple[AnswerTable, ...]:
+        """See `VertexProgram`."""
+        _, kind = feature_column(0, self.declared.names)
+        return (
+            AnswerTable("centroids", (("cluster", "int64"), ("feature", kind), ("value", "float64"))),
+            AnswerTable("assignments", (("id", "id"), ("cluster", "int64"))),
+        )
+
+    def rows_of(
+        self, table: str, found: Parameters, values: Callable[[], tuple[Column, Column]]
+    ) -> tuple[Column, ...]:
+        """See `VertexProgram`."""
+        if table == "assignments":
+            return values()
+        if table != "centroids":
+            return super().rows_of(table, found, values)
+        centroids, (features, _) = (
+            found["centroids"],
+            feature_column(self.declared.features, self.declared.names),
+        )
+        count = len(centroids)
+        return np.repeat(np.arange(count), self.declared.features), [*features] * count, centroids.ravel()
+
+    def predictions(
+        self, found: Parameters, points: PointBatch
+    ) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
+        """See `VertexProgram`: the cluster of the nearest centroid, the least of several, and how far that is."""
+        centroids = found["centroids"]
+        if not len(centroids):
+            raise InvalidArgument(
+                f"there are no centroids yet: {self.clusters} clusters begin with as many different points",
+                hint="Ask again when more points have come.",
+            )
+        clusters, distances = assign_batch(_features_of(points), centroids)
+        return {"cluster": clusters, "distance": distances}
 
 
 class BranchWork:
@@ -141,3 +184,10 @@ class BranchWork:
         clusters = [self._work.assigned(shard) for shard in self._shards]
         ids, values = np.concatenate(found), np.concatenate(clusters).astype(np.int64)
         return ids[values >= 0], values[values >= 0]
+
+
+def _features_of(batch: PointBatch) -> NDArray[np.floating] | SparseFeatures:
+    if isinstance(batch, DensePointBatch):
+        return batch.features
+    assert isinstance(batch, SparsePointBatch)
+    return batch.starts, batch.indices, batch.values

@@ -37,6 +37,7 @@ _WINDOW: Final = 8  # steps over which the objective is averaged: of one batch i
 _PATIENCE: Final = 12  # windows without progress
 _HEAD: Final = 6  # the step that an answer is of, labels (three), how many points came and went, the worker
 _DECAY: Final = 0.01
+_STORED: Final = -1  # no worker
 
 
 class LinearBlock:
@@ -116,6 +117,8 @@ class LinearBlock:
             self._patience.begin_anew()
         if self._labels is not None:
             self._labels |= {int(one[5]): one[1:4].tolist() for one in said}
+            if len(self._labels) > self._workers:
+                self._labels.pop(_STORED, None)
             self._turn_to(_classes_of(self._labels.values()))
         if self._classes is None:
             self._patience.end()  # there is nothing to learn before a point with a label comes
@@ -154,6 +157,15 @@ class LinearBlock:
         """See `ParameterBlock`."""
         self._hessian = parameters.get("hessian")
         self._set(parameters["weights"], float(parameters["intercept"][0]))
+
+    def restore(self, parameters: Parameters) -> None:
+        """See `RestorableBlock`: the classes are known until all workers have said theirs; how far steps go is found again."""
+        least, greatest = parameters["classes"].tolist() if "classes" in parameters else (math.nan, math.nan)
+        if self._labels is not None and not math.isnan(greatest):
+            self._labels = {_STORED: [least, greatest]}
+            self._classes = least, greatest
+        self._patience.end()
+        self.take(parameters)
 
     def _judge(self, said: Sequence[Vector], half: int, model: LinearObjective, weights: Vector) -> bool:
         """Measure the objective at each vector that all workers have answered; return whether it is finite."""
@@ -244,9 +256,19 @@ class LinearShards:
             self._new.append((deltas.shard[came], deltas.row[came]))
         self.waiting += len(deltas)
         if self._labels is not None:
-            labels, weights = self._points.labels_of(deltas)
-            counts = (weights > 0.0) & ~np.isnan(labels)
-            self._labels.hear(labels[counts], deltas.sign[counts])
+            self._count_labels(self._labels, deltas)
+
+    def _count_labels(self, labels: LiveLabels, deltas: PointDeltas) -> None:
+        found, weights = self._points.labels_of(deltas)
+        counts = (weights > 0.0) & ~np.isnan(found)
+        labels.hear(found[counts], deltas.sign[counts])
+
+    def restore(self, parameters: Parameters) -> None:
+        """See `RestorableShards`: the labels of the points."""
+        del parameters
+        if self._labels is not None:
+            self._labels = LiveLabels()
+            self._count_labels(self._labels, self._points.standing())
 
     def say(self, parameters: Parameters, step: int) -> Vector:
         """See `DataShards`."""

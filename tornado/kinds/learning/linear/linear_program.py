@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar, Final, Literal, Self
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ....certificate import NONE, Certificate
 from ....errors import InvalidArgument
+from ....loops.answer_tables import AnswerTable, Column, feature_column
 from ....points import EvolvingPoints
 from ....records.point_batch import PointBatch
 from ....records.point_schema import Points
@@ -25,6 +26,7 @@ from .dual_ascent import AscentWork, dual_ascent
 from .held_duals import HeldDuals
 from .linear_block import LinearBlock, LinearShards
 from .linear_objective import LinearObjective, has_classes
+from .minibatch import MiniBatches, classes_at, probabilities_at
 from .newton import newton
 from .own_loss import OwnLoss
 
@@ -64,6 +66,7 @@ class LinearModel(LearningProgram):
 
     rank: ClassVar[Literal["nearest", "highest"]] = "highest"
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points", "loss", "intercept", "classes"})
+    tells: ClassVar[frozenset[str]] = frozenset({"weights", "intercept", "classes"})
 
     loss: str = "hinge"
     l2: float = 1e-4
@@ -168,7 +171,8 @@ class LinearModel(LearningProgram):
 
     def branch_parameters(self, parameters: Parameters) -> Parameters:
         """See `LearningProgram`: without what gradient descent counts, and with the second derivative that an earlier branch has found."""
-        return {name: parameters[name] for name in ("weights", "intercept", "hessian") if name in parameters}
+        names = ("weights", "intercept", "classes", "hessian")
+        return {name: parameters[name] for name in names if name in parameters}
 
     @property
     def is_dual(self) -> bool:
@@ -182,20 +186,18 @@ class LinearModel(LearningProgram):
             if classes is None:
                 classes = yield from found_classes(self.compiled_loss)
             if self.intercept and math.isnan(classes[0]) and has_classes(self.compiled_loss):
-                return self._of_one_class(parameters)
+                return self._of_one_class(parameters, np.array(classes))
             yield Round(CLASSES, arrays=(np.array(classes),))
             if self.is_dual:
-                return (
-                    yield from dual_ascent(
-                        self.objective(classes),
-                        intercept=float(parameters["intercept"][0]),
-                        tolerance=self.tolerance,
-                        seed=self.seed,
-                        workers=workers,
-                    )
+                finished = yield from dual_ascent(
+                    self.objective(classes),
+                    intercept=float(parameters["intercept"][0]),
+                    tolerance=self.tolerance,
+                    seed=self.seed,
+                    workers=workers,
                 )
-            return (
-                yield from newton(
+            else:
+                finished = yield from newton(
                     self.objective(classes),
                     parameters["weights"],
                     float(parameters["intercept"][0]),
@@ -203,13 +205,13 @@ class LinearModel(LearningProgram):
                     tolerance=self.tolerance,
                     seed=self.seed,
                 )
-            )
+            return replace(finished, parameters={**finished.parameters, "classes": np.array(classes)})
         except Stopped:
             return Finished(parameters, is_converged=False)  # nothing is known of them
 
-    def _of_one_class(self, parameters: Parameters) -> Finished:
+    def _of_one_class(self, parameters: Parameters, classes: NDArray[np.float64]) -> Finished:
         """The intercept alone tells all: by its sign nothing is lost but with the logistic loss, which has no least value then."""
-        found = {"weights": np.zeros_like(parameters["weights"]), "intercept": np.ones(1)}
+        found = {"weights": np.zeros_like(parameters["weights"]), "intercept": np.ones(1), "classes": classes}
         if self.loss not in {"hinge", "squared_hinge"}:
             return Finished(found)
         return Finished(found, {"primal": 0.0, "dual": 0.0, "bound": 0.0})
@@ -235,6 +237,45 @@ class LinearModel(LearningProgram):
         if not self.intercept:
             return np.arange(len(weights)), weights
         return np.arange(-1, len(weights)), np.concatenate([parameters["intercept"], weights])
+
+    @property
+    def tables(self) -> tuple[AnswerTable, ...]:
+        """See `VertexProgram`."""
+        _, kind = feature_column(0, self.declared.names)
+        return (AnswerTable("coefficients", (("feature", kind), ("value", "float64"))),)
+
+    def rows_of(
+        self, table: str, found: Parameters, values: Callable[[], tuple[Column, Column]]
+    ) -> tuple[Column, ...]:
+        """See `VertexProgram`: the intercept comes first, as -1, or where features have names as ``intercept``."""
+        if table != "coefficients":
+            return super().rows_of(table, found, values)
+        features, kind = feature_column(self.declared.features, self.declared.names)
+        if not self.intercept:
+            return features, found["weights"]
+        first = ["intercept"] if kind == "string" else [-1]
+        return [*first, *features], np.concatenate([found["intercept"], found["weights"]])
+
+    def predictions(
+        self, found: Parameters, points: PointBatch
+    ) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
+        """See `VertexProgram`: label, margin (the score) and the probability of the label, or the value where there are no classes."""
+        negative, positive = found["classes"].tolist()
+        is_known = not has_classes(self.compiled_loss) or not math.isnan(positive)
+        model = self.objective((negative, positive) if is_known else (-1.0, 1.0))
+        scores = MiniBatches(model).scores(points, found["weights"], float(found["intercept"][0]))
+        if not has_classes(self.compiled_loss):
+            return {"value": scores}
+        unknown = np.full(len(scores), math.nan)
+        if not is_known:
+            return {"label": unknown, "margin": unknown, "probability": unknown}
+        if self.loss != "logistic":
+            return {"label": classes_at(scores, model), "margin": scores, "probability": unknown}
+        return {
+            "label": classes_at(scores, model),
+            "margin": scores,
+            "probability": probabilities_at(np.abs(scores)),
+        }
 
 
 class ProgramWork:
@@ -287,6 +328,7 @@ def _warm(program: LinearModel) -> None:
         points.apply(batch, 0, len(batch))
         shards.hear(points.deltas())
         block.step([shards.say(block.parameters, first)])
+    program.predictions(block.parameters, batch)
     lease, version = points.lease()
     run_alone(program.method(block.parameters, 1), program.work(points, version, shards))
     points.release(lease)

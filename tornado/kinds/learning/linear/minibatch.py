@@ -21,6 +21,9 @@ from .linear_objective import LinearObjective, Vector, features_of, frozen
 
 BATCH_NUMBERS: Final = names.BATCH_NUMBERS
 _LEAST_RATE: Final = 0.01  # of the first one
+_LOW_RATE: Final = 0.25  # likewise: at this one no steps diverge that did not at the first
+_DRIFT: Final = 1.25  # of the least objective: no noise of batches is as much
+_PROGRESS: Final = 0.99
 
 
 class MiniBatches:
@@ -257,14 +260,15 @@ class Adagrad:
 class BoldDriver:
     """10 % less where the objective rises, 10 % more where it falls by less than 1 %, and at least 1 % of the first rate.
 
-    The paper has no least rate; but of batches an objective rises as often as it falls, so the rate would come to nothing while points
-    come, and nothing could be learnt from them any more. Where the objective is not finite the first rate becomes half of what the rate
-    was, and the objective is forgotten: whoever asks goes back to what was known. The state is the rate, the last objective, the first
-    rate.
+    The paper stops there. But of batches an objective rises as often as it falls, so the rate comes to little while points come, and
+    a drift would hardly be followed. So the first rate is taken again where the objective is a quarter above the least one at a rate that
+    cannot be the reason; if nothing became better since the last time, at half of it. Where the objective is not finite the first rate
+    becomes half of what the rate was, and objectives are forgotten: whoever asks goes back to what was known. The state is the rate,
+    the last objective, the first rate, the least objective, and that of when the first rate was taken.
     """
 
     def __init__(self, rate: float) -> None:
-        self.state: Vector = np.array([_checked_rate(rate), math.nan, rate])
+        self.state: Vector = np.array([_checked_rate(rate), math.nan, rate, math.inf, math.inf])
 
     def rates(self, gradient: Vector) -> float:  # noqa: ARG002  # every rule is asked alike
         """The rate."""
@@ -272,21 +276,27 @@ class BoldDriver:
 
     def judge(self, objective: float) -> bool:
         """Change the rate by how the objective changed."""
-        rate, last, first = self.state.tolist()
+        rate, last, first, least, begun = self.state.tolist()
         if not math.isfinite(objective):
-            self.state = np.array([0.5 * rate, math.nan, 0.5 * rate])
+            self._begin(0.5 * rate, math.inf)
             return False
+        if objective > _DRIFT * least and rate < _LOW_RATE * first:
+            self._begin(first if least < _PROGRESS * begun else 0.5 * first, objective)
+            return True
         if objective > last:
             rate *= 0.9
         elif objective > 0.99 * last:
             rate *= 1.1
-        self.state = np.array([max(rate, _LEAST_RATE * first), objective, first])
+        rate = max(rate, _LEAST_RATE * first)
+        self.state = np.array([rate, objective, first, min(least, objective), begun])
         return True
 
     def begin_anew(self) -> None:
-        """The rate is at least the first one, and the objective is forgotten."""
-        rate, _, first = self.state.tolist()
-        self.state = np.array([max(rate, first), math.nan, first])
+        """The rate is at least the first one, and objectives are forgotten."""
+        self._begin(float(self.state[2]), math.inf)
+
+    def _begin(self, first: float, begun: float) -> None:
+        self.state = np.array([first, math.nan, first, begun, begun])
 
 
 def _checked_rate(rate: float) -> float:

@@ -1,0 +1,206 @@
+"""Predictions and tables of programs that learn, over HTTP and in Python, from main loops and from answers."""
+
+import io
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import requests
+
+import tornado
+from tornado.errors import InvalidArgument, NotSupported, ResultUnavailable
+
+NAMES = ["age", "height", "weight"]
+TIMEOUT_S = 60
+
+
+def blobs(count=300):
+    random = np.random.default_rng(1)
+    features = random.normal(size=(count, 3))
+    return features, np.where(features @ [2.0, -1.0, 0.5] > 0.2, 5.0, 3.0)
+
+
+@pytest.fixture(scope="module", params=[("threads", False), ("processes", False), ("threads", True)], ids=str)
+def served(request):
+    engine, sparse = request.param
+    features, labels = blobs()
+    rows = [dict(enumerate(row)) for row in features.tolist()] if sparse else features
+    with tornado.open("memory:", workers=2, engine=engine) as session:
+        stream = session.stream("points", schema=tornado.Points(features=3, names=NAMES, sparse=sparse))
+        stream.start(tornado.LinearModel(loss="logistic", l2=1e-2), "model")
+        stream.start(tornado.LinearModel(loss="hinge", l2=1e-2, intercept=False), "svm")
+        stream.start(tornado.LinearModel(loss="squared", l2=1e-2), "line")
+        stream.start(tornado.KMeans(clusters=3), "clusters")
+        session.stream("roads").start(_hops(), "hops")
+        stream.insert(ids=np.arange(300), labels=labels, features=rows)
+        yield session, session.serve().url
+
+
+def _hops():
+    from apps.bfs import BreadthFirstSearch
+
+    return BreadthFirstSearch(source=0)
+
+
+def given_to(session, features):
+    declared = session.loop("model").program.declared_points
+    return [dict(enumerate(row)) for row in features.tolist()] if declared.sparse else features
+
+
+def ask(url, expected=200, **question):
+    body = json.dumps(question).replace("Infinity", "1e400")
+    headers = {"Content-Type": "application/json"}
+    found = requests.post(f"{url}/v1/queries?wait_s=30", data=body, headers=headers, timeout=TIMEOUT_S)
+    assert found.status_code == expected, found.text
+    return found.json()
+
+
+def test_labels_margins_and_probabilities_are_those_of_the_coefficients(served):
+    session, url = served
+    features, _ = blobs()
+    result = session.loop("model").query(tolerance=1e-10).result(TIMEOUT_S)
+    weights = np.array([result.values[feature] for feature in range(3)])
+    margins = features[:20] @ weights + result.values[-1]
+    answered = ask(url, loop="model", points=features[:20].tolist(), parameters={"tolerance": 1e-10})
+    found = answered["result"]["predictions"]
+    again = requests.get(f"{url}/v1/queries/{answered['id']}/result", timeout=TIMEOUT_S).json()
+    assert again["predictions"] == found
+    assert again["values"] == []
+    assert [row["margin"] for row in found] == pytest.approx(margins, rel=1e-3, abs=1e-3)
+    for row in found:
+        assert row["label"] == (5.0 if row["margin"] >= 0.0 else 3.0)
+        assert row["probability"] == pytest.approx(1.0 / (1.0 + np.exp(-abs(row["margin"]))))
+    own = result.predict(given_to(session, features[:20]))
+    assert own.tolist() == [row["label"] for row in found]
+
+
+def test_what_is_not_a_probability_is_null_and_a_value_is_one(served):
+    session, url = served
+    point = [[0.5, 0.25, -1.0], {"age": 0.5, "1": 0.25, "weight": -1.0}]
+    first, second = ask(url, loop="svm", points=point)["result"]["predictions"]
+    assert first == second
+    assert first["probability"] is None
+    assert first["label"] in (3.0, 5.0)
+    (value,) = ask(url, loop="line", points=point[:1])["result"]["predictions"]
+    weights = session.loop("line").query().result(TIMEOUT_S).values
+    expected = weights[-1] + 0.5 * weights[0] + 0.25 * weights[1] - weights[2]
+    assert value == {"value": pytest.approx(expected, rel=1e-2)}
+
+
+def test_a_main_loop_predicts_at_once_as_it_is(served):
+    session, url = served
+    features, labels = blobs()
+    loop = session.loop("model")
+    assert loop.wait_idle(TIMEOUT_S)
+    found = loop.predict(given_to(session, features))
+    assert (found == labels).mean() > 0.9
+    answered = ask(url, loop="model", mode="approximate", points=features[:3].tolist())
+    assert answered["certificate"] == {"kind": "none"}
+    assert [row["label"] for row in answered["result"]["predictions"]] == found[:3].tolist()
+
+
+def test_points_are_assigned_to_the_nearest_centroid(served):
+    session, url = served
+    features, _ = blobs()
+    result = session.loop("clusters").query().result(TIMEOUT_S)
+    table = result.table("centroids").to_pydict()
+    centroids = np.array(table["value"]).reshape(3, 3)
+    assert table["cluster"] == np.repeat(np.arange(3), 3).tolist()
+    assert table["feature"] == NAMES * 3
+    distances = np.linalg.norm(features[:, None] - centroids, axis=2)
+    assert result.predict(given_to(session, features)).tolist() == distances.argmin(1).tolist()
+    assigned = result.table("assignments").to_pydict()
+    assert assigned == {"id": list(range(300)), "cluster": distances.argmin(1).tolist()}
+    query = session.loop("clusters").query(points=given_to(session, features[:2]))
+    moved = np.array(query.table("centroids")["value"]).reshape(3, 3)
+    assert query.predictions["distance"] == pytest.approx(
+        np.linalg.norm(features[:2, None] - moved, axis=2).min(1)
+    )
+    answered = ask(url, loop="clusters", points=features[:2].tolist())["result"]["predictions"]
+    assert [set(row) for row in answered] == [{"cluster", "distance"}] * 2
+
+
+def test_tables_are_listed_and_read_in_pages_and_formats(served):
+    _, url = served
+    tables = requests.get(f"{url}/v1/loops/clusters", timeout=TIMEOUT_S).json()["tables"]
+    assert [table["name"] for table in tables] == ["values", "centroids", "assignments"]
+    assert [column["type"] for column in tables[1]["columns"]] == ["int64", "string", "float64"]
+    coefficients = requests.get(f"{url}/v1/loops/model", timeout=TIMEOUT_S).json()["tables"][1]
+    assert coefficients["name"] == "coefficients"
+    where = f"{url}/v1/queries/{ask(url, loop='clusters')['id']}/result"
+
+    def read(accept, **parameters):
+        found = requests.get(where, params=parameters, headers={"Accept": accept}, timeout=TIMEOUT_S)
+        assert found.status_code == 200, found.text
+        return found
+
+    rows, after = [], 0
+    while after is not None:
+        page = read("application/json", table="assignments", limit=128, after=after).json()
+        rows, after = rows + page["values"], page["next"]
+    assert [row["id"] for row in rows] == list(range(300))
+    lines = read("text/csv", table="assignments").text.splitlines()
+    assert lines[0] == "id,cluster"
+    assert lines[1:] == [f"{row['id']},{row['cluster']}" for row in rows]
+    arrow = read("application/vnd.apache.arrow.stream", table="assignments").content
+    assert pa.ipc.open_stream(io.BytesIO(arrow)).read_all().to_pylist() == rows
+    assert len(read("application/x-ndjson", table="centroids").text.splitlines()) == 9
+    for wrong in (
+        {"table": "nothing"},
+        {"table": "centroids", "vertices": "1"},
+        {"table": "centroids", "after": "x"},
+    ):
+        assert requests.get(where, params=wrong, timeout=TIMEOUT_S).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ([[1.0, 2.0]], "has 2 features"),
+        ([], "the length of points is 0"),
+        ([{"3": 1.0}], "features are 0 to 2"),
+        ([{"-1": 1.0}], "features are 0 to 2"),
+        ([{"weigth": 1.0}], "features are 0 to 2"),
+        ([["x", 1, 2]], "valid number"),
+        ([[math.inf, 1, 2]], "finite"),
+        ({"a": 1}, "valid array"),
+        ([[0.0, 0.0, 0.0]] * 10_001, "more than the"),
+    ],
+)
+def test_points_that_cannot_be_are_refused(served, points, said):
+    _, url = served
+    assert said in ask(url, 422, loop="model", points=points)["detail"]
+
+
+def test_who_predicts_nothing_says_so(served):
+    session, url = served
+    ask(url, 422, loop="hops", points=[[1.0]])
+    with pytest.raises((NotSupported, InvalidArgument)):
+        session.loop("hops").predict([[1.0]])
+    with pytest.raises(NotSupported, match="values of vertices only"):
+        session.loop("hops").read([0]).table("coefficients")
+    with pytest.raises(InvalidArgument, match="coefficients"):
+        session.loop("model").read([0]).table("centroids")
+    with pytest.raises(ResultUnavailable, match="no points"):
+        _ = session.loop("model").read([0]).predictions
+    with pytest.raises(InvalidArgument, match="features"):
+        session.loop("model").predict(given_to(session, np.zeros((2, 5))))
+
+
+def test_a_question_names_points_and_vertices(served):
+    session, _ = served
+    found = session.loop("model").query([0, -1], points=given_to(session, np.zeros((1, 3)))).result(TIMEOUT_S)
+    assert list(found.values) == [0, -1]
+    assert found.predictions["margin"] == pytest.approx([found.values[-1]])
+
+
+def test_before_there_are_points_there_is_no_centroid():
+    with tornado.open("memory:") as session:
+        stream = session.stream("points", schema=tornado.Points(features=2))
+        loop = stream.start(tornado.KMeans(clusters=2), "clusters")
+        with pytest.raises(InvalidArgument, match="no centroids yet"):
+            loop.predict([[0.0, 1.0]])
+        model = stream.start(tornado.LinearModel(loss="logistic"), "model")
+        assert np.isnan(model.predict([[0.0, 1.0]])).all()

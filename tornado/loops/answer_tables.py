@@ -1,0 +1,27 @@
+"""What an answer can be read as, beside vertices and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[Any] | Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTable:
+    """A table: its name, and the names and types of its columns. Of the type ``id`` is what is an id outside: int64 or string."""
+
+    name: str
+    columns: tuple[tuple[str, Literal["int64", "float64", "string", "id"]], ...]
+
+
+def feature_column(features: int, names: Sequence[str] | None) -> tuple[Column, Literal["int64", "string"]]:
+    """What features are called, and of which type that is: their names where they have some, else their numbers."""
+    if names is None:
+        return np.arange(features), "int64"
+    return list(names), "string"

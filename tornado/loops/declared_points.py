@@ -1,0 +1,35 @@
+"""What the points of a stream are when it begins: as it is declared, and as its snapshot has them."""
+
+from __future__ import annotations
+
+from ..errors import InvalidArgument
+from ..points.shards import require_workers
+from ..points.warming import warm_points
+from .stored_snapshot import StoredSnapshot
+from .stream import RecordStream
+
+
+def declare_points(stream: RecordStream, stored: StoredSnapshot | None) -> None:
+    """Have a stream that begins have the points that its snapshot has, and the workers ready for those that it has.
+
+    Raises
+    ------
+    InvalidArgument
+        When they are declared to be others, or there are more workers than share points.
+    """
+    if stored is not None and stored.points is not None:
+        _require_same(stream, stored)
+    if stream.points is not None:
+        require_workers(stream.workers)
+        warm_points(stream.points.value_type.name)
+
+
+def _require_same(stream: RecordStream, stored: StoredSnapshot) -> None:
+    if stream.points is None:
+        stream.points = stored.points
+    elif stored.points != stream.points:
+        raise InvalidArgument(
+            f"stream {stream.name!r} cannot go on from its snapshot of version {stored.snapshot.version}: that has "
+            f"{stored.points}, and the stream is declared to have {stream.points}",
+            hint="Leave the declaration out, or name another stream or an empty store.",
+        )
