@@ -3,7 +3,14 @@
 These names are public: what is below `tornado.kinds.learning` and `tornado.points` otherwise may change.
 """
 
-from .kinds.learning.program import DataShards, HasPointValues, ParameterBlock, Parameters
+from .kinds.learning.program import (
+    DataShards,
+    HasPointValues,
+    ParameterBlock,
+    Parameters,
+    RestorableBlock,
+    RestorableShards,
+)
 from .kinds.learning.rounds import Finished, Method, Round, ShardWork, Stopped, run_alone
 from .points import (
     SHARDS,
@@ -29,6 +36,8 @@ __all__ = [
     "PointBatch",
     "PointDeltas",
     "Reservoir",
+    "RestorableBlock",
+    "RestorableShards",
     "Round",
     "ShardPoints",
     "ShardWork",

@@ -373,7 +373,8 @@ def is_gone_on_from_or_says_that_it_is_not_stored(sample, place):
     with place.master(store, workers=3) as master:
         loop = fed.loop = master.start(sample.program, name)
         assert loop.restored.is_converged
-        assert (loop.statistics().updates, loop.statistics().pending) == (0, 0)
+        assert loop.statistics().updates <= sample.updates_of_restored
+        assert loop.statistics().pending == 0
         assert loop.offsets() == {"records": fed.offset}
         fed.check_main(missing=False)
         for batch in rest:

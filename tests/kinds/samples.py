@@ -33,11 +33,14 @@ class Sample:
     ----------
     other
         Parameters that have another answer.
+    updates_of_restored
+        How many there may be before anything comes, where a loop goes on from what is stored.
     """
 
     program: object
     other: dict
     oracle: object
+    updates_of_restored = 0
 
     def prefix(self):
         """What nothing comes to."""

@@ -48,6 +48,7 @@ class LearningSample:
     program = Ellipse(points=POINTS)
     other = {"ridge": 2.0}  # noqa: RUF012  # as samples have it
     prefix = PointPrefix
+    updates_of_restored = 1  # of the block, which says its parameters
 
     def batches(self, seed, *, count=20, size=12):
         random, found = Random(seed), []
@@ -61,7 +62,9 @@ class LearningSample:
 
     def chain(self, edges):
         numbers = np.arange(1.0, edges + 1)
-        return PointBatch.of(POINTS, ids=range(1000, 1000 + edges), features=np.stack([numbers, numbers**0.5], 1))
+        return PointBatch.of(
+            POINTS, ids=range(1000, 1000 + edges), features=np.stack([numbers, numbers**0.5], 1)
+        )
 
     def expected(self, prefix, parameters=None):
         ridge = (parameters or {}).get("ridge", 0.0)
