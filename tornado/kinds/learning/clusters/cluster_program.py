@@ -132,17 +132,21 @@ class KMeans(LearningProgram):
         if table != "centroids":
             return super().rows_of(table, found, values)
         centroids, (features, _) = (
-            found["centroids"],
+            self._centroids_of(found),
             feature_column(self.declared.features, self.declared.names),
         )
         count = len(centroids)
         return np.repeat(np.arange(count), self.declared.features), [*features] * count, centroids.ravel()
 
+    def _centroids_of(self, found: Parameters) -> NDArray[np.float64]:
+        """Those that were found, float64[k, d]; none before there are points."""
+        return found.get("centroids", np.empty((0, self.declared.features)))
+
     def predictions(
         self, found: Parameters, points: PointBatch
     ) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
         """See `VertexProgram`: the cluster of the nearest centroid, the least of several, and how far that is."""
-        centroids = found["centroids"]
+        centroids = self._centroids_of(found)
         if not len(centroids):
             raise InvalidArgument(
                 f"there are no centroids yet: {self.clusters} clusters begin with as many different points",

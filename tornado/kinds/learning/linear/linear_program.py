@@ -171,8 +171,11 @@ class LinearModel(LearningProgram):
 
     def branch_parameters(self, parameters: Parameters) -> Parameters:
         """See `LearningProgram`: without what gradient descent counts, and with the second derivative that an earlier branch has found."""
-        names = ("weights", "intercept", "classes", "hessian")
-        return {name: parameters[name] for name in names if name in parameters}
+        return {
+            name: parameters[name]
+            for name in ("weights", "intercept", "classes", "hessian")
+            if name in parameters
+        }
 
     @property
     def is_dual(self) -> bool:
@@ -261,10 +264,11 @@ class LinearModel(LearningProgram):
     ) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
         """See `VertexProgram`: label, margin (the score) and the probability of the label, or the value where there are no classes."""
         negative, positive = found["classes"].tolist()
-        is_known = not has_classes(self.compiled_loss) or not math.isnan(positive)
+        is_classifier = has_classes(self.compiled_loss)
+        is_known = not is_classifier or not math.isnan(positive)
         model = self.objective((negative, positive) if is_known else (-1.0, 1.0))
         scores = MiniBatches(model).scores(points, found["weights"], float(found["intercept"][0]))
-        if not has_classes(self.compiled_loss):
+        if not is_classifier:
             return {"value": scores}
         unknown = np.full(len(scores), math.nan)
         if not is_known:
