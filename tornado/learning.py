@@ -3,7 +3,14 @@
 These names are public: what is below `tornado.kinds.learning` and `tornado.points` otherwise may change.
 """
 
-from .kinds.learning.program import DataShards, HasPointValues, ParameterBlock, Parameters
+from .kinds.learning.program import (
+    DataShards,
+    HasPointValues,
+    ParameterBlock,
+    Parameters,
+    RestorableBlock,
+    RestorableShards,
+)
 from .kinds.learning.rounds import Finished, Method, Round, ShardWork, Stopped, run_alone
 from .points import (
     SHARDS,
@@ -14,6 +21,7 @@ from .points import (
     SparseShardPoints,
 )
 from .records.point_batch import PointBatch
+from .timely.reservoir import Reservoir, reservoir
 
 __all__ = [
     "SHARDS",
@@ -27,10 +35,14 @@ __all__ = [
     "Parameters",
     "PointBatch",
     "PointDeltas",
+    "Reservoir",
+    "RestorableBlock",
+    "RestorableShards",
     "Round",
     "ShardPoints",
     "ShardWork",
     "SparseShardPoints",
     "Stopped",
+    "reservoir",
     "run_alone",
 ]

@@ -143,9 +143,9 @@ class Fed:
     def __init__(self, sample, master, name=None, **options):
         self.sample = sample
         self.loop = master.start(sample.program, name or f"loop {next(_NUMBERS)}", **options)
-        self.prefix = Prefix()
+        self.prefix = sample.prefix()
         self.version = 0
-        self.versions = {0: Prefix()}
+        self.versions = {0: sample.prefix()}
         self.offset = 0
 
     def admit(self, batch):
@@ -224,7 +224,7 @@ def main_loop_comes_to_the_fixed_point(sample, place, seed=1):
     random = Random(seed)
     with place.master() as master:
         fed = Fed(sample, master)
-        for number, batch in enumerate(batches(seed)):
+        for number, batch in enumerate(sample.batches(seed)):
             fed.admit(batch)
             pause(master, random)
             if number % 7 == 3:
@@ -238,7 +238,7 @@ def branches_are_exact(sample, place, seed=1, parameters=None):
     with place.master() as master:
         fed = Fed(sample, master)
         forked = [fed.fork(parameters)]  # of nothing
-        for batch in batches(seed):
+        for batch in sample.batches(seed):
             fed.admit(batch)
             pause(master, random)
             forked += [fed.fork(parameters) for _ in range(random.randrange(3))]
@@ -357,7 +357,7 @@ def shares_have_each_record_where_it_belongs(sample, workers, seed=3):
 
 def is_gone_on_from_or_says_that_it_is_not_stored(sample, place):
     kind, store, name = kind_of_program(sample.program), MemoryStore(), "kept"
-    first, rest = batches(4)[:8], batches(4)[8:]
+    first, rest = sample.batches(4)[:8], sample.batches(4)[8:]
     with place.master(store) as master:
         fed = Fed(sample, master, name)
         for batch in first:
@@ -373,7 +373,8 @@ def is_gone_on_from_or_says_that_it_is_not_stored(sample, place):
     with place.master(store, workers=3) as master:
         loop = fed.loop = master.start(sample.program, name)
         assert loop.restored.is_converged
-        assert (loop.statistics().updates, loop.statistics().pending) == (0, 0)
+        assert loop.statistics().updates <= sample.updates_of_restored
+        assert loop.statistics().pending == 0
         assert loop.offsets() == {"records": fed.offset}
         fed.check_main(missing=False)
         for batch in rest:
@@ -386,7 +387,7 @@ def is_gone_on_from_or_says_that_it_is_not_stored(sample, place):
 
 def shares_its_stream_or_says_that_it_does_not(sample, place):
     kind, name = kind_of_program(sample.program), "read by two"
-    first, rest = batches(5)[:8], batches(5)[8:]
+    first, rest = sample.batches(5)[:8], sample.batches(5)[8:]
     with place.master() as master:
         fed = Fed(sample, master, name)
         for batch in first:
@@ -419,7 +420,7 @@ def removed_loop_is_gone_and_others_stay(sample, place):
     with place.master() as master:
         goes, stays = Fed(sample, master), Fed(sample, master)
         for fed in (goes, stays):
-            for batch in (*batches(6), sample.chain(200)):
+            for batch in (*sample.batches(6), sample.chain(200)):
                 fed.admit(batch)
         assert goes.loop.wait_idle(WAIT_S)
         forked = [goes.loop.fork(parameters) for parameters in (None, sample.other) for _ in range(3)]
@@ -458,7 +459,7 @@ def branch_that_is_given_back_is_gone(sample, place):
 def numbers_are_those_of_its_iterations(sample, place):
     with place.master() as master:
         fed = Fed(sample, master)
-        for batch in batches(7):
+        for batch in sample.batches(7):
             fed.admit(batch)
         fed.check_main()
         rows, found = fed.loop.iterations(last=1 << 10), fed.loop.statistics()
@@ -481,7 +482,7 @@ def numbers_are_those_of_its_iterations(sample, place):
 def lost_worker_costs_no_answer(sample, master, seed=8):
     """For workers in processes."""
     fed, forked = Fed(sample, master), []
-    for number, batch in enumerate(batches(seed)):
+    for number, batch in enumerate(sample.batches(seed)):
         fed.admit(batch)
         forked += [fed.fork(), fed.fork(sample.other)]
         if number == 12:

@@ -13,8 +13,10 @@ from apps.core_number import CoreNumber
 from apps.pagerank import PageRank
 from apps.sssp import ShortestPaths
 from tests.kinds.accumulative.truth import distance, pagerank
+from tests.kinds.conformance import Prefix, batches
 from tests.kinds.counting.naive import among_neighbours
 from tests.kinds.counting.programs import Weighed
+from tests.kinds.learning.sample import LearningSample
 from tests.kinds.rounds.naive import propagated
 from tests.kinds.rounds.programs import Colours
 from tests.kinds.toy.program import InWeights
@@ -31,11 +33,22 @@ class Sample:
     ----------
     other
         Parameters that have another answer.
+    updates_of_restored
+        How many there may be before anything comes, where a loop goes on from what is stored.
     """
 
     program: object
     other: dict
     oracle: object
+    updates_of_restored = 0
+
+    def prefix(self):
+        """What nothing comes to."""
+        return Prefix()
+
+    def batches(self, seed):
+        """A stream."""
+        return batches(seed)
 
     def chain(self, edges):
         """One edge after another, longer than any kind goes in one iteration."""
@@ -148,6 +161,7 @@ SAMPLES = {
     "rounds": Sample(Colours(rounds=5, colours=7), {"colours": 3}, colours),
     "counting": CountedSample(Weighed(2.0), {"weight": 0.5}, weighed),
     "cores": FallingSample(CoreNumber(), {"most": 2}, cores),
+    "learning": LearningSample(),
     "toy": Sample(InWeights(2.0), {"factor": -3.0}, in_weights),
 }
 """By kind."""

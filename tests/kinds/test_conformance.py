@@ -36,7 +36,7 @@ def place(request):
 
 
 def test_every_kind_of_the_registry_has_a_sample():
-    assert set(SAMPLES) == set(KINDS) - {"learning"}  # whose programs read points: tests/kinds/learning
+    assert set(SAMPLES) == set(KINDS)
 
 
 @pytest.mark.parametrize("name", SAMPLES)

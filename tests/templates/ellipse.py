@@ -21,6 +21,7 @@ from tornado.learning import (
     Parameters,
     PointDeltas,
     Round,
+    ShardPoints,
     ShardWork,
     Stopped,
 )
@@ -31,10 +32,15 @@ Vector = NDArray[np.float64]
 class Moments:
     """On one worker of the main loop: learns of the sums that data shards say."""
 
-    def __init__(self, begin: Parameters) -> None:
+    def __init__(self, begin: Parameters, workers: int) -> None:
         self.parameters = begin
-        self.is_settled = True  # one step is enough: nobody is asked again before points come or go
+        self._workers = workers
         self._latest: dict[float, Vector] = {}
+
+    @property
+    def is_settled(self) -> bool:
+        """Each worker was heard, and says by itself when points come or go: nobody need be asked again."""
+        return len(self._latest) == self._workers
 
     def step(self, said: Sequence[Vector]) -> None:
         """A sum may be heard twice, or be left out where a later one is heard: so each is whole, and says whose it is."""
@@ -44,9 +50,14 @@ class Moments:
         weight, sums, squares = total[0], *np.split(total[1:], 2)
         if weight > 0.0:
             mean = sums / weight
-            self.take({"mean": mean, "variances": squares / weight - mean * mean})
+            self._set({"mean": mean, "variances": squares / weight - mean * mean})
 
     def take(self, parameters: Parameters) -> None:
+        """What a branch has found is of points of some time ago, so it is of use only where shards have said nothing yet: after a restart."""
+        if not self._latest:
+            self._set(parameters)
+
+    def _set(self, parameters: Parameters) -> None:
         """Parameters are other arrays each time, which nobody writes: they are read by all."""
         for array in parameters.values():
             array.flags.writeable = False
@@ -65,11 +76,19 @@ class Sums:
         """Points came (sign 1) and went (-1)."""
         for shard in np.unique(deltas.shard).tolist():
             here = deltas.shard == shard
-            view, row = self._points.view_shard(shard), deltas.row[here]
-            assert isinstance(view, DenseShardPoints)
-            weights, features = deltas.sign[here] * view.weight[row], view.features[row].astype(np.float64)
-            self._total += np.concatenate([[weights.sum()], weights @ features, weights @ features**2])
+            self._add(self._points.view_shard(shard), deltas.row[here], deltas.sign[here])
         self.waiting += int(np.count_nonzero(deltas.sign > 0))
+
+    def restore(self, parameters: Parameters) -> None:
+        """After a restart: all points that were stored are there, and none was heard of."""
+        self._total[:] = 0.0
+        for points in self._points.read():
+            self._add(points, points.rows, np.ones(len(points), np.int8))
+
+    def _add(self, points: ShardPoints, row: NDArray[np.int32], sign: NDArray[np.int8]) -> None:
+        assert isinstance(points, DenseShardPoints)
+        weights, features = sign * points.weight[row], points.features[row].astype(np.float64)
+        self._total += np.concatenate([[weights.sum()], weights @ features, weights @ features**2])
 
     def say(self, parameters: Parameters, step: int) -> Vector:
         """What the points make of parameters, in a step; here they do not depend on them."""
@@ -122,7 +141,7 @@ class Ellipse(LearningProgram):
 
     def parameter_block(self, workers: int) -> Moments:
         """The one of the main loop."""
-        return Moments(self.begin())
+        return Moments(self.begin(), workers)
 
     def data_shards(self, points: EvolvingPoints, workers: int) -> Sums:
         """Those of a worker of the main loop."""

@@ -2,8 +2,8 @@
 
 The core that iterations stand on (Naiad, SOSP 2013; "Timestamp tokens", Lattuada and McSherry). One noun of the theory is one
 file; read them in this order, in which each imports only those before it: order, antichain, change_batch, path_summary,
-reachability, tracker, token, operator, context, fabric, channel, dataflow, scope, builder, worker, then notificator, operators
-and execute, which are libraries on the rest.
+reachability, tracker, token, operator, context, fabric, channel, dataflow, scope, builder, worker, then notificator, operators,
+reservoir and execute, which are libraries on the rest.
 """
 
 from .antichain import Antichain

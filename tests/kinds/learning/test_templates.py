@@ -227,7 +227,18 @@ def test_a_main_loop_is_coarser_than_its_branches_which_begin_with_it(engine):
     assert shapes(nearly)[1] == pytest.approx(alone)
     assert begun.values == nearly
     assert begun.certificate == {"kind": "none"}
-    assert shapes(after)[1] == pytest.approx(alone)  # what was adopted has gone the other way
+    assert shapes(after)[1] == pytest.approx(alone)  # what was adopted is not newer than what it has heard
+
+
+def test_the_adapter_goes_both_ways():
+    program = Ellipse(ridge=0.5, points=tornado_loops.Points(features=FEATURES))
+    main = {"mean": np.arange(3.0), "variances": np.array([1.0, 2.0, 4.0])}
+    branch = program.branch_parameters(main)
+    assert branch["covariance"].shape == (FEATURES, FEATURES)
+    again = program.main_parameters(branch)
+    assert {name: array.tolist() for name, array in again.items()} == {
+        name: array.tolist() for name, array in main.items()
+    }
 
 
 def test_templates_run_as_apps(tornado, tmp_path):

@@ -90,14 +90,14 @@ class KMeans(LearningProgram):
     # Branches
 
     def branch_parameters(self, parameters: Parameters) -> Parameters:
-        """See `LearningProgram`: Lloyd's method begins with centroids, however many points mini-batches have counted for them, or draws seeds."""
-        centroids = parameters["centroids"]
-        return {"centroids": centroids} if len(centroids) == self.clusters else {}
+        """See `LearningProgram`: Lloyd's method has centroids alone, however often mini-batches have begun to count points for them."""
+        return {"centroids": parameters["centroids"]}
 
     def method(self, parameters: Parameters, workers: int) -> Method:
         """See `LearningProgram`."""
         del workers
-        begin, width = parameters.get("centroids"), self.declared.features
+        centroids, width = parameters["centroids"], self.declared.features
+        begin = centroids if len(centroids) == self.clusters else None
         try:
             return (yield from k_means(self.clusters, width, seed=self.seed, centroids=begin))
         except Stopped:
