@@ -51,6 +51,8 @@ class VertexProgram:
         Whether a loop takes over what each branch of its parameters has found, without being told to.
     tells
         What its loops have found beside values (`PartValues.found`), by name; of this `tables` and `predictions` are made.
+    values_are_of
+        What an id of a value names.
     values_are_counts
         Whether values count something, though they are floats; some formats write them as whole numbers.
     """
@@ -64,6 +66,7 @@ class VertexProgram:
     fixed_parameters: ClassVar[frozenset[str]] = frozenset()
     adopts_all: ClassVar[bool] = False
     values_are_counts: ClassVar[bool] = False
+    values_are_of: ClassVar[Literal["vertex", "feature", "point"]] = "vertex"
 
     tells: ClassVar[frozenset[str]] = frozenset()
 

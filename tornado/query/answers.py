@@ -376,11 +376,15 @@ def top(values: ValuesView, k: int, form: AnswerForm) -> Rows:
     return form.decoded(*values.top(k))
 
 
-def all_unknown(unknown: Sequence[Vertex]) -> UnknownVertex:
-    """Return the error for a question whose vertices were never seen, any of them."""
+def all_unknown(unknown: Sequence[Vertex], of: str = "vertex") -> UnknownVertex:
+    """Return the error for a question whose vertices were never seen, any of them; or its features or points, see `values_are_of`."""
     shown = ", ".join(repr(vertex) for vertex in unknown[:5])
-    others = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-    return UnknownVertex(f"the input up to this snapshot never named vertex {shown}{others}")
+    shown += f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+    if of == "point":
+        return UnknownVertex(f"no point of this snapshot has the id {shown}")
+    if of == "feature":
+        return UnknownVertex(f"the model has no feature {shown}; an intercept is -1")
+    return UnknownVertex(f"the input up to this snapshot never named vertex {shown}")
 
 
 def _vertex_column(ids: Sequence[Vertex], codec: IdCodec) -> Ids | list[Vertex]:

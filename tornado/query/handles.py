@@ -83,7 +83,7 @@ class QueryHandle:
         if self._result is None:
             result = result_of(self._query)
             if result.unknown and not len(result):
-                raise all_unknown(result.unknown)
+                raise all_unknown(result.unknown, result.values_are_of)
             self._result = result
         return self._result
 

@@ -377,7 +377,7 @@ def query_routes(
                 found = page_as_text(found, answer.form)
             if chosen.media_type == JSON and query.found is not None and query.found.predictions is not None:
                 return JsonResponse(page_dict(found, query.found))
-            return _page_response(found, chosen, request)
+            return _page_response(found, chosen, request, of=answer.form.values_are_of)
 
         if isinstance(answer, SmallAnswer) and len(answer) <= QUICK_ROWS:
             return page()
@@ -531,9 +531,9 @@ def _bounded(name: str, value: int | None, greatest: int) -> int | None:
     return value
 
 
-def _page_response(page: Page, chosen: Format, request: Request) -> Response:
+def _page_response(page: Page, chosen: Format, request: Request, *, of: str) -> Response:
     if page.unknown and not page.rows.ids and request.query_params.get("after") is None:
-        raise all_unknown(page.unknown)
+        raise all_unknown(page.unknown, of)
     headers = {}
     if page.next is not None:
         headers["Link"] = f'<{request.url.include_query_params(after=page.next)}>; rel="next"'

@@ -67,6 +67,11 @@ class QueryResult:
         return self._columns.reached
 
     @property
+    def values_are_of(self) -> str:
+        """What an id names: a vertex, a feature or a point."""
+        return self._form.values_are_of
+
+    @property
     def snapshot(self) -> NamedSnapshot | None:
         """Which prefix of every source the values are for."""
         return self._status.snapshot

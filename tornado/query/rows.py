@@ -84,6 +84,8 @@ class AnswerForm:
         Whether the program's values are ids of vertices.
     further_tables : tuple of AnswerTable
         What an answer can be read as beside its values.
+    values_are_of : str
+        What an id names: see `VertexProgram`.
     """
 
     rank: str
@@ -91,6 +93,7 @@ class AnswerForm:
     worst: Worst = math.inf
     values_are_ids: bool = False
     further_tables: tuple[AnswerTable, ...] = ()
+    values_are_of: str = "vertex"
 
     @property
     def value_type(self) -> Literal["float64", "int64", "string"]:

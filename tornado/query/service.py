@@ -249,6 +249,7 @@ class QueryService:
             worst=getattr(program, "worst", math.inf),
             values_are_ids=getattr(program, "values_are_ids", False),
             further_tables=getattr(program, "tables", ()),
+            values_are_of=getattr(program, "values_are_of", "vertex"),
         )
 
     def submit(self, request: QueryRequest) -> Query:

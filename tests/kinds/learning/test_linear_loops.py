@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tornado
-from tornado.errors import InvalidArgument
+from tornado.errors import InvalidArgument, UnknownVertex
 from tornado.kinds.learning.linear.linear_program import LinearModel
 from tornado.records.point_schema import Points
 
@@ -232,6 +232,7 @@ def test_without_penalty_nothing_is_certified():
         (LinearModel(classes=(1.0, 1.0)), "needs two labels"),
         (LinearModel(tolerance=0.0), "tolerance is 0.0, but it is above 0"),
         (LinearModel(rate=float("nan")), "rate is nan"),
+        (LinearModel(seed=-1), "seed is -1, but it is 0 or more"),
         (LinearModel(rule="clever"), "rule is 'clever'"),
         (LinearModel(points=Points(features=3)), "is for Points"),
     ],
@@ -252,3 +253,24 @@ def test_a_rate_that_diverges_is_mended():
         assert loop.wait_idle(TIMEOUT_S)
         assert np.isfinite(list(loop.read().values.values())).all()
         assert loop.query().result(TIMEOUT_S).certificate["bound"] <= 1e-3
+
+
+def test_a_question_cannot_take_away_a_penalty_that_its_method_needs():
+    with tornado.open(workers=1) as session:
+        stream, loop = started(session, LinearModel(loss="hinge", l2=0.1))
+        stream.insert(ids=[1, 2], labels=[1, -1], features=[[1, 5], [2, 5]])
+        with pytest.raises(
+            InvalidArgument, match=r"l2 is 0.0, but a model of the hinge loss and 2 features needs"
+        ):
+            loop.query(l2=0.0).result(TIMEOUT_S)
+
+
+def test_features_that_a_model_has_not_are_called_so():
+    with tornado.open(workers=1) as session:
+        stream, loop = started(session, LinearModel(loss="squared", l2=0.1))
+        stream.insert(ids=[1, 2], labels=[1, -1], features=[[1, 5], [2, 5]])
+        with pytest.raises(UnknownVertex, match="the model has no feature 7, 8; an intercept is -1"):
+            loop.query(vertices=[7, 8]).result(TIMEOUT_S)
+        clusters = stream.start(tornado.KMeans(clusters=1))
+        with pytest.raises(UnknownVertex, match="no point of this snapshot has the id 77"):
+            clusters.query(vertices=[77]).result(TIMEOUT_S)

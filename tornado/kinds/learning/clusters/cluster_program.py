@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class KMeans(LearningProgram):
 
     worst: ClassVar[tuple[int, int]] = (-1, 0)
     values_of_points: ClassVar[bool] = True
+    values_are_of: ClassVar[Literal["vertex", "feature", "point"]] = "point"
     tells: ClassVar[frozenset[str]] = frozenset({"centroids"})
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points"})
 

@@ -65,6 +65,7 @@ class LinearModel(LearningProgram):
     """
 
     rank: ClassVar[Literal["nearest", "highest"]] = "highest"
+    values_are_of: ClassVar[Literal["vertex", "feature", "point"]] = "feature"
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points", "loss", "intercept", "classes"})
     tells: ClassVar[frozenset[str]] = frozenset({"weights", "intercept", "classes"})
 
@@ -87,18 +88,26 @@ class LinearModel(LearningProgram):
         for name, value in {"tolerance": self.tolerance, "rate": self.rate, "batch": self.batch}.items():
             if not 0 < value < math.inf:
                 raise InvalidArgument(f"{name} is {value}, but it is above 0")
+        if self.seed < 0:
+            raise InvalidArgument(f"seed is {self.seed}, but it is 0 or more")
         self.objective(self._named or (-1.0, 1.0), features=1)
         LinearBlock.rule_of(self.rule, self.rate, features=1)
+        if self.points is not None:  # a question may change the penalty
+            self.require_penalty()
 
     def reading(self, points: Points | None) -> Self:
         """See `VertexProgram`."""
         found = super().reading(points)
-        if found.is_dual and not found.l2 > 0.0:
+        found.require_penalty()
+        return found
+
+    def require_penalty(self) -> None:
+        """Refuse a loss or a width whose method divides by l2."""
+        if self.is_dual and not self.l2 > 0.0:
             raise InvalidArgument(
-                f"l2 is {self.l2}, but a model of the {self.loss} loss and {found.declared.features} features needs one above 0",
+                f"l2 is {self.l2}, but a model of the {self.loss} loss and {self.declared.features} features needs one above 0",
                 hint=f"Up to {MOST_NEWTON_FEATURES} features, losses other than the hinge do without.",
             )
-        return found
 
     @property
     def compiled_loss(self) -> str | OwnLoss:
