@@ -181,3 +181,25 @@ def test_a_service_of_files_of_points_answers_and_takes_more(folder, environment
     finally:
         process.terminate()
         process.communicate(timeout=60)
+
+
+def test_labels_of_no_class_and_bad_weights_are_in_quarantine_and_ids_may_repeat(run, folder):
+    lines = [
+        "1,1,2,0,1",
+        "1,3,1,1,1",
+        "2,0,1,7,1",
+        "3,1,1,1,-1",
+        "4,1,1,0,inf",
+        "5,2,2,0,0",
+        "6,2,1,0,1",
+        "6,1,2,0,2",
+    ]
+    (folder / "odd.csv").write_text("id,a,b,y,weight\n" + "".join(line + "\n" for line in lines))
+    words = ["--points", "odd.csv", "--label", "y", "--classes", "0,1", "--l2", "0.1"]
+    done, values, _ = run("logistic_regression", *words, "--quarantine", "bad.jsonl")
+    assert done.code == 0, done.err
+    assert values.keys() == {-1, 0, 1}
+    bad = [json.loads(line) for line in (folder / "bad.jsonl").read_text().splitlines()]
+    assert [one["position"] for one in bad] == [4, 5, 6]  # lines of the file
+    assert "classes 0 and 1" in bad[0]["reason"]
+    assert all("weight" in one["reason"] for one in bad[1:])

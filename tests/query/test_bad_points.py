@@ -210,3 +210,60 @@ def test_ids_of_points_may_be_strings(session):
     session.remove("named")
     with pytest.raises(NotSupported, match="are of features, which have numbers"):
         session.stream("named", ids="string", schema=DENSE).start(tornado.LinearModel(), "model")
+
+
+# Over HTTP, and in files: what a record cannot be, it is in quarantine for, and the others are in
+
+
+@pytest.fixture
+def classed(session):
+    """Posts lines to a stream of a loop that knows its classes; what is said of them, and the reasons in quarantine."""
+    import httpx
+
+    stream = session.stream("classed", schema=DENSE)
+    stream.start(tornado.LinearModel(loss="hinge", classes=(0.0, 1.0)), "classed")
+    server = session.serve()
+
+    def post(*lines):
+        path = f"{server.url}/v1/streams/classed/points"
+        kind = {"Content-Type": "application/x-ndjson"}
+        answer = httpx.post(path, content="\n".join(lines), headers=kind, timeout=60, trust_env=False)
+        entries = [entry for _, entry in session.service.pusher.quarantine.recent()]
+        said = answer.json()
+        return said["accepted"], [entry.reason for entry in entries][-said["rejected"] :] if said[
+            "rejected"
+        ] else []
+
+    yield post, stream
+    session.remove("classed")
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ('{"id": 2, "label": 7, "features": [1, 2]}', "a label is one of the classes 0 and 1"),
+        ('{"id": 2, "label": 1e999, "features": [1, 2]}', "label"),
+        ('{"id": 2, "label": 1, "weight": 1e999, "features": [1, 2]}', "weight"),
+        ('{"id": 2, "label": 1, "weight": -0.5, "features": [1, 2]}', "weight is negative"),
+        ('{"id": 2, "op": "*", "features": [1, 2]}', "op is unknown"),
+        ('{"id": 2, "label": 1, "features": {"2": 1}}', "features are sparse"),
+    ],
+)
+def test_a_bad_record_over_http_is_in_quarantine_with_its_reason(classed, record, said):
+    post, _ = classed
+    accepted, reasons = post('{"id": 1, "label": 1, "features": [1, 2]}', record)
+    assert accepted == 1
+    [reason] = reasons
+    assert said in reason
+
+
+def test_over_http_the_last_of_equal_ids_counts_and_a_second_removal_is_counted(classed):
+    post, stream = classed
+    lines = [
+        '{"id": 1, "label": 1, "features": [1, 2]}',
+        '{"id": 1, "label": 0, "weight": 0, "features": [1, 3]}',
+    ]
+    assert post(*lines, '{"id": 2, "op": "-"}', '{"id": 1, "op": "-"}', '{"id": 1, "op": "-"}') == (5, [])
+    loop = stream.loops["classed"]
+    assert loop.wait_idle(60)
+    assert (loop.statistics().vertices, loop.statistics().missing_removals) == (0, 2)
