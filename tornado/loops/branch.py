@@ -10,6 +10,7 @@ from typing import Protocol
 from ..certificate import Certificate
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
+from ..records.point_batch import PointBatch
 from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot
@@ -94,6 +95,7 @@ class Branch:
         self._values: Values | None = None
         self._last: Progress | None = None
         self._edge_pages: Callable[[Branch], Iterator[EdgeColumns]] | None = None
+        self._point_pages: Callable[[Branch], Iterator[PointBatch]] | None = None
 
     @property
     def state(self) -> BranchState:
@@ -184,6 +186,12 @@ class Branch:
             raise InternalError(f"branch {self.id} was forked without its edges, so none of them were read")
         return self._edge_pages(self)
 
+    def points(self) -> Iterator[PointBatch]:
+        """As `edges`, of the points of its version: insertions. They can be asked for again."""
+        if self._point_pages is None:
+            raise InternalError(f"branch {self.id} was forked without its points, so none of them were read")
+        return self._point_pages(self)
+
     def release(self) -> None:
         """Give the columns back; `values` must not be used any more."""
         with self._lock:
@@ -199,6 +207,10 @@ class Branch:
     def read_edges_by(self, pages: Callable[[Branch], Iterator[EdgeColumns]]) -> None:
         """Have `edges` call this with the branch, which must not refer to itself: it would live until the next collection."""
         self._edge_pages = pages
+
+    def read_points_by(self, pages: Callable[[Branch], Iterator[PointBatch]]) -> None:
+        """As `read_edges_by`, for `points`."""
+        self._point_pages = pages
 
     def begin_again(self) -> None:
         """Forget what lost workers had recorded and finished; the same cut is forked once more on those that follow."""

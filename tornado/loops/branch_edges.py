@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from ..errors import InternalError
+from ..records.point_batch import PointBatch
 from .branch import Branch
 from .part import StorableView
 from .stored_snapshot import EdgeColumns, StoredSnapshots
@@ -39,6 +40,24 @@ def edges_in_order(branch: Branch) -> Iterator[EdgeColumns]:
         for page in range(_PAGES_LOOKED_AT):
             yield EdgeColumns(*pages.page_edges(page))
         part.drop_edges()
+
+
+def points_of_branch(branch: Branch) -> Iterator[PointBatch]:
+    """The points of a branch that is over, a page of a shard at a time."""
+    declared = branch.program.declared_points
+    assert declared is not None
+    kind = PointBatch.kind_of(declared)
+    for part in _parts_of(branch):
+        pages = part.point_pages()
+        for shard, _, count in pages.sizes():
+            for number in range(count):
+                yield kind.decode(pages.page_points(shard, number))
+
+
+def points_of_stored(stored: StoredSnapshots, version: int) -> Iterator[PointBatch]:
+    """The points of a stored snapshot, which is not forgotten meanwhile."""
+    with stored.reading(version):
+        yield from stored.find(version).point_pages()
 
 
 def edges_of_stored(stored: StoredSnapshots, version: int) -> Iterator[EdgeColumns]:

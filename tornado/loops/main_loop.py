@@ -15,7 +15,7 @@ from ..records.record_batch import RecordBatch
 from ..value_types import shown
 from .adoption import Adoption
 from .branch import Branch
-from .branch_edges import edges_of_branch, edges_of_stored
+from .branch_edges import edges_of_branch, edges_of_stored, points_of_branch, points_of_stored
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
 from .kind import OrderingKind, kind_of_program, kinds
@@ -222,17 +222,19 @@ class MainLoop:
             if reads_edges:
                 stored = self.stream.stored
                 branch.read_edges_by(lambda _: edges_of_stored(stored, at))
+                branch.read_points_by(lambda _: points_of_stored(stored, at))
             return branch
+        reads_points = reads_edges and program.declared_points is not None
         if reads_edges:
-            if program.declared_points is not None:
-                raise NotSupported(
-                    f"loop {self.name!r} runs {type(program).__name__}, {self.kind.described}, of which no edges are read",
-                    hint="Ask without a check.",
-                )
             self.require_stored("edges are read", hint="Ask without a check")
         fresh = program.begins_anew(self.program)
         return self._fork(
-            program, fresh=fresh, max_iterations=max_iterations, reads_edges=reads_edges, top=top
+            program,
+            fresh=fresh,
+            max_iterations=max_iterations,
+            reads_edges=reads_edges and not reads_points,
+            reads_points=reads_points,
+            top=top,
         )
 
     def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
@@ -296,6 +298,8 @@ class MainLoop:
         branch.add_done_callback(self._forget)
         if reads_edges:
             branch.read_edges_by(edges_of_branch)
+        if reads_points:
+            branch.read_points_by(points_of_branch)
         command = Fork(
             loop=self.number,
             number=number,

@@ -26,6 +26,7 @@ from .answer_tables import AnswerTable, Column
 
 if TYPE_CHECKING:
     from ..checking import Checker
+    from ..checking.learners import PointChecker
 
 _GREATEST_DELAY_BOUND = 1 << 40  # far beyond any loop's iterations, and safe to add to one
 
@@ -148,6 +149,10 @@ class VertexProgram:
 
     def checker(self) -> Checker | None:
         """Return what verifies its answers without any code of the loops; None: nothing does, and to ask for it is refused."""
+        return None
+
+    def point_checker(self) -> PointChecker | None:
+        """As `checker`, of a program that learns from points."""
         return None
 
     def parameters(self) -> dict[str, Any]:

@@ -142,8 +142,9 @@ class CheckBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     method: str = Field(description="What was verified, in words.")
-    vertices: int
-    edges: int
+    vertices: int | None = None
+    edges: int | None = None
+    points: int | None = Field(None, description="Of a program that learns, in place of vertices and edges.")
     elapsed_s: float
 
 

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..checking import AnswerToCheck, Checker
+from ..checking.learners import DenseFeatures, LearnedAnswer, PointPage, SparseFeatures
 from ..clock import Clock
 from ..errors import CheckFailed, InvalidArgument, NotSupported
 from ..loop_views import BranchView, MainLoopView
 from ..loops.kind import kind_of_program
 from ..loops.vertex_program import VertexProgram
+from ..records.point_batch import DensePointBatch, PointBatch, SparsePointBatch
 from ..value_types import reached_of
 from .ids import IdCodec
 
 # Certificates that claim what can be verified.
-CLAIMS = frozenset({"exact", "bound"})
+CLAIMS = frozenset({"exact", "bound", "gap", "stationary"})
 
 
 def require_checker(program: VertexProgram) -> Checker:
@@ -79,6 +81,8 @@ def proved(branch: BranchView, codec: IdCodec, clock: Clock) -> Mapping[str, Any
     if certificate["kind"] not in CLAIMS:
         return {**certificate, "checked": False}
     begun_s = clock.monotonic()
+    if branch.program.point_checker() is not None:
+        return _proved_of_points(branch, certificate, codec, clock)
     values = branch.values()
     ids, shown = values.arrays()
     # What is no number was not reached as far as answers show it; to the checker it is wrong.
@@ -94,6 +98,35 @@ def proved(branch: BranchView, codec: IdCodec, clock: Clock) -> Mapping[str, Any
         )
     looked_at = {**verdict.described(), "elapsed_s": round(clock.monotonic() - begun_s, 6)}
     return {**certificate, "checked": True, "check": looked_at}
+
+
+def _proved_of_points(
+    branch: BranchView, certificate: Mapping[str, Any], codec: IdCodec, clock: Clock
+) -> Mapping[str, Any]:
+    checker, begun_s = branch.program.point_checker(), clock.monotonic()
+    assert checker is not None
+    values = branch.values()
+    claimed = {name: number for name, number in certificate.items() if isinstance(number, float)}
+    answer = LearnedAnswer(*values.arrays(), values.found(), claimed)
+    verdict = checker.check(answer, lambda: map(_page_of, branch.points()))
+    if verdict.fault is not None:
+        point = None if verdict.point is None else vertex_called(verdict.point, codec=codec)
+        told = verdict.fault if point is None else f"point {point} {verdict.fault}"
+        raise CheckFailed(
+            f"the check of the answer at version {branch.snapshot.version} failed: {told}", vertex=point
+        )
+    looked_at = {"method": verdict.method, "points": verdict.points, **verdict.measured}
+    elapsed_s = round(clock.monotonic() - begun_s, 6)
+    return {**certificate, "checked": True, "check": {**looked_at, "elapsed_s": elapsed_s}}
+
+
+def _page_of(batch: PointBatch) -> PointPage:
+    features: DenseFeatures | SparseFeatures
+    if isinstance(batch, SparsePointBatch):
+        features = SparseFeatures(batch.starts, batch.indices, batch.values, batch.points.features)
+    else:
+        features = DenseFeatures(cast("DensePointBatch", batch).features)
+    return PointPage(batch.id, batch.label, batch.weight, features)
 
 
 def vertex_called(vertex: int, *, codec: IdCodec) -> int | str:

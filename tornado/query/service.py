@@ -391,7 +391,7 @@ class QueryService:
         if request.vertices is not None:
             codec.encode(request.vertices)
         check_parameters(loop.program, request.parameters, codec)
-        if request.check:
+        if request.check and getattr(loop.program, "point_checker", _nothing)() is None:
             require_checker(loop.program)
         if request.points is not None and not getattr(loop.program, "tells", ()):
             raise NotSupported(f"{type(loop.program).__name__} predicts nothing of points")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....certificate import NONE, Certificate
+from ....checking.learners import ClusterCheck
 from ....errors import InvalidArgument
 from ....loops.answer_tables import AnswerTable, Column, feature_column
 from ....points import EvolvingPoints
@@ -123,6 +124,10 @@ class KMeans(LearningProgram):
             AnswerTable("centroids", (("cluster", "int64"), ("feature", kind), ("value", "float64"))),
             AnswerTable("assignments", (("id", "id"), ("cluster", "int64"))),
         )
+
+    def point_checker(self) -> ClusterCheck:
+        """See `VertexProgram`."""
+        return ClusterCheck()
 
     def rows_of(
         self, table: str, found: Parameters, values: Callable[[], tuple[Column, Column]]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....certificate import NONE, Certificate
+from ....checking.learners import LinearCheck
 from ....errors import InvalidArgument
 from ....loops.answer_tables import AnswerTable, Column, feature_column
 from ....points import EvolvingPoints
@@ -249,6 +250,10 @@ class LinearModel(LearningProgram):
         if not self.intercept:
             return np.arange(len(weights)), weights
         return np.arange(-1, len(weights)), np.concatenate([parameters["intercept"], weights])
+
+    def point_checker(self) -> LinearCheck:
+        """See `VertexProgram`."""
+        return LinearCheck(self.loss, self.l2, self.l1, self.intercept)
 
     @property
     def tables(self) -> tuple[AnswerTable, ...]:
