@@ -257,3 +257,11 @@ def test_templates_run_as_apps(tornado, tmp_path):
         events = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
         [kind] = [event["certificate"]["kind"] for event in events if event["event"] == "result"]
         assert (kind, len(values)) == {"huber": ("gap", 4), "ellipse": ("exact", 20)}[name]
+
+
+def test_nothing_verifies_a_loss_of_ones_own():
+    with tornado_loops.open("memory:") as session:
+        stream = session.stream("points", schema=tornado_loops.Points(features=1))
+        loop = stream.start(HuberRegression(l2=1e-2), "huber")
+        with pytest.raises(NotSupported, match="names no checker"):
+            loop.query(check=True)

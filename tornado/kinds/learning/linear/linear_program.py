@@ -251,7 +251,7 @@ class LinearModel(LearningProgram):
             return np.arange(len(weights)), weights
         return np.arange(-1, len(weights)), np.concatenate([parameters["intercept"], weights])
 
-    def point_checker(self) -> LinearCheck:
+    def point_checker(self) -> LinearCheck | None:
         """See `VertexProgram`."""
         return LinearCheck(self.loss, self.l2, self.l1, self.intercept)
 

@@ -59,6 +59,9 @@ class OwnLossModel(LinearModel):
             )
         return found
 
+    def point_checker(self) -> None:
+        """See `VertexProgram`: the loss is the caller's, so nothing of ours knows it."""
+
     @property
     def compiled_loss(self) -> OwnLoss:
         """See `LinearModel`."""
