@@ -128,13 +128,13 @@ def test_a_worker_that_is_killed_while_a_run_stores_its_snapshot_does_not_end_th
     path.write_text("1,2,3\n2,3,1\n3,4,1\n")
     write, killed = StoredSnapshots.write, []
 
-    def write_and_lose(self, loops):
+    def write_and_lose(self, *arguments):
         if not killed:
             [*_, victim] = workers_of(psutil.Process())
             killed.append(victim.pid)
             victim.kill()
             victim.wait()
-        write(self, loops)
+        write(self, *arguments)
 
     monkeypatch.setattr(StoredSnapshots, "write", write_and_lose)
     code, said = run_here(
