@@ -22,7 +22,7 @@ def branch_of(checker, values, certificate, *, worst=math.inf, is_undirected=Fal
     ids = np.array(list(values), np.int64)
     shown = np.array(list(values.values()), np.int64 if isinstance(worst, tuple) else np.float64)
     return SimpleNamespace(
-        program=SimpleNamespace(checker=lambda: checker),
+        program=SimpleNamespace(checker=lambda: checker, point_checker=lambda: None),
         certificate=certificate,
         snapshot=SimpleNamespace(version=17),
         is_undirected=is_undirected,
