@@ -24,7 +24,8 @@ from ..value_types import reached_of
 from .ids import IdCodec
 
 # Certificates that claim what can be verified.
-CLAIMS = frozenset({"exact", "bound", "gap", "stationary"})
+CLAIMS = frozenset({"exact", "bound"})
+_CLAIMS_OF_POINTS = frozenset({"gap", "stationary"})
 
 
 def require_checker(program: VertexProgram) -> Checker:
@@ -78,10 +79,11 @@ def proved(branch: BranchView, codec: IdCodec, clock: Clock) -> Mapping[str, Any
         When a worker is lost that has some of them.
     """
     certificate = branch.certificate or {"kind": "none"}
-    if certificate["kind"] not in CLAIMS:
+    is_of_points = branch.program.point_checker() is not None
+    if certificate["kind"] not in (_CLAIMS_OF_POINTS if is_of_points else CLAIMS):
         return {**certificate, "checked": False}
     begun_s = clock.monotonic()
-    if branch.program.point_checker() is not None:
+    if is_of_points:
         return _proved_of_points(branch, certificate, codec, clock)
     values = branch.values()
     ids, shown = values.arrays()
