@@ -23,7 +23,7 @@ from .findings import Predictions, batch_to_predict
 from .follower import INTERVAL_S, Changes, Follower, checked_interval
 from .ids import StringIds
 from .order import is_contradicted
-from .proofs import CLAIMS
+from .proofs import CLAIMS, CLAIMS_OF_POINTS
 from .pushed_points import PointArguments, points_of
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
 from .request import Mode, QueryRequest
@@ -125,7 +125,8 @@ class QueryHandle:
 
         One that was asked for with `check=True` is verified already. Of another one the version of the graph must be there
         still: nothing has come in since, or it is stored. Then the same is asked once more with a check, and compared. Where
-        values have a bound they may differ by both bounds; then it is not compared which of them are the best.
+        values have a bound they may differ by both bounds; then it is not compared which of them are the best. Of a program that
+        learns it is this answer that is verified, on the points of its version.
 
         Raises
         ------
@@ -141,7 +142,8 @@ class QueryHandle:
         if certificate.get("checked"):
             return certificate
         request, snapshot = self._query.request, result.snapshot
-        if request.check or certificate.get("kind") not in CLAIMS or snapshot is None:
+        claims = CLAIMS_OF_POINTS if result.is_learned else CLAIMS
+        if request.check or certificate.get("kind") not in claims or snapshot is None:
             raise ResultUnavailable(
                 f"query {self.id} was stopped before its end: its values claim nothing that could be checked",
                 hint="Ask again with more time.",
@@ -150,6 +152,11 @@ class QueryHandle:
         stored = any(one.version == snapshot.version for one in loop.snapshots())
         at = snapshot.version if stored else None
         asked = replace(request, mode=Mode.EXACT, check=True, at=at, min_offsets=None)
+        if claims is CLAIMS_OF_POINTS:
+            codec = self._service.codec_of(loop.stream_name)
+            given = result.given(self.id, codec, is_whole=request.is_whole)
+            asked = replace(asked, verifies=given, vertices=None, top=1, points=None)
+            return QueryHandle(self._service, self._service.submit(asked)).result().certificate or {}
         if "bound" in certificate:
             asked = replace(asked, top=None)
         again = QueryHandle(self._service, self._service.submit(asked)).result()

@@ -145,6 +145,9 @@ class CheckBody(BaseModel):
     vertices: int | None = None
     edges: int | None = None
     points: int | None = Field(None, description="Of a program that learns, in place of vertices and edges.")
+    proved: bool | None = Field(
+        None, description="Of a linear model: whether a dual point shows the `dual`; else it was tried only."
+    )
     elapsed_s: float
 
 

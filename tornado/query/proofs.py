@@ -13,7 +13,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..checking import AnswerToCheck, Checker
-from ..checking.learners import DenseFeatures, LearnedAnswer, PointPage, SparseFeatures
+from ..checking.learners import LearnedAnswer
+from ..checking.point_pages import DenseFeatures, PointPage, SparseFeatures
 from ..clock import Clock
 from ..errors import CheckFailed, InvalidArgument, NotSupported
 from ..loop_views import BranchView, MainLoopView
@@ -21,11 +22,13 @@ from ..loops.kind import kind_of_program
 from ..loops.vertex_program import VertexProgram
 from ..records.point_batch import DensePointBatch, PointBatch, SparsePointBatch
 from ..value_types import reached_of
+from .given_answers import GivenAnswer
 from .ids import IdCodec
 
 # Certificates that claim what can be verified.
 CLAIMS = frozenset({"exact", "bound"})
-_CLAIMS_OF_POINTS = frozenset({"gap", "stationary"})
+CLAIMS_OF_POINTS = frozenset({"gap", "stationary"})
+"""Those of programs that learn."""
 
 
 def require_checker(program: VertexProgram) -> Checker:
@@ -68,23 +71,32 @@ def require_certifying(loop: MainLoopView, parameters: Mapping[str, Any]) -> Non
         )
 
 
-def proved(branch: BranchView, codec: IdCodec, clock: Clock) -> Mapping[str, Any]:
+def proved(
+    branch: BranchView, codec: IdCodec, clock: Clock, *, given: GivenAnswer | None = None
+) -> Mapping[str, Any]:
     """Verify the values of a branch that is over and was forked with its edges; return its certificate, which says so.
+
+    Parameters
+    ----------
+    given
+        Of a program that learns: verify this answer on the points of the branch, in place of the branch's own.
 
     Raises
     ------
     CheckFailed
         When they are wrong; names the first wrong vertex.
+    ResultUnavailable
+        When the branch is of another version than the answer that is given.
     WorkerLost
         When a worker is lost that has some of them.
     """
-    certificate = branch.certificate or {"kind": "none"}
+    certificate = (branch.certificate if given is None else given.certificate) or {"kind": "none"}
     is_of_points = branch.program.point_checker() is not None
-    if certificate["kind"] not in (_CLAIMS_OF_POINTS if is_of_points else CLAIMS):
+    if certificate["kind"] not in (CLAIMS_OF_POINTS if is_of_points else CLAIMS):
         return {**certificate, "checked": False}
     begun_s = clock.monotonic()
     if is_of_points:
-        return _proved_of_points(branch, certificate, codec, clock)
+        return _proved_of_points(branch, certificate, codec, clock, given)
     values = branch.values()
     ids, shown = values.arrays()
     # What is no number was not reached as far as answers show it; to the checker it is wrong.
@@ -103,13 +115,22 @@ def proved(branch: BranchView, codec: IdCodec, clock: Clock) -> Mapping[str, Any
 
 
 def _proved_of_points(
-    branch: BranchView, certificate: Mapping[str, Any], codec: IdCodec, clock: Clock
+    branch: BranchView,
+    certificate: Mapping[str, Any],
+    codec: IdCodec,
+    clock: Clock,
+    given: GivenAnswer | None,
 ) -> Mapping[str, Any]:
     checker, begun_s = branch.program.point_checker(), clock.monotonic()
     assert checker is not None
     values = branch.values()
     claimed = {name: number for name, number in certificate.items() if isinstance(number, float)}
-    answer = LearnedAnswer(*values.arrays(), values.found(), claimed)
+    if given is None:
+        answer = LearnedAnswer(*values.arrays(), values.found(), claimed)
+    else:
+        given.require_version(int(branch.snapshot.version))
+        # Dual variables of the branch prove a dual of these points, whoever claims it.
+        answer = LearnedAnswer(given.ids, given.values, {**values.found(), **given.found}, claimed)
     verdict = checker.check(answer, lambda: map(_page_of, branch.points()))
     if verdict.fault is not None:
         point = None if verdict.point is None else vertex_called(verdict.point, codec=codec)

@@ -18,6 +18,7 @@ import numpy as np
 from ..config import Settings
 from ..errors import InvalidArgument
 from ..records.point_batch import PointBatch
+from .given_answers import GivenAnswer
 
 MOST_VERTICES = 100_000
 MOST_POINTS = 1_000_000
@@ -105,6 +106,8 @@ class QueryRequest:
         Have an independent checker verify all values of the branch on its own version of the graph.
     points : PointBatch, optional
         What the program is to predict; with neither `vertices` nor `top`, that is all of the answer.
+    verifies : GivenAnswer, optional
+        With `check`, of a program that learns: what is verified on the points of the branch is this answer, and not the new one.
     ends_with_order : bool
         Set by the service: the branch may end as soon as the order of `top` is certain.
     """
@@ -120,6 +123,7 @@ class QueryRequest:
     max_iterations: int | None = None
     check: bool = False
     points: PointBatch | None = None
+    verifies: GivenAnswer | None = None
     ends_with_order: bool = False
 
     @property
@@ -194,7 +198,8 @@ class QueryRequest:
     def branch_key(self) -> tuple[Any, ...]:
         """What two queries must have in common to be answered by one branch."""
         parameters = tuple(sorted((name, repr(value)) for name, value in self.parameters.items()))
-        return (self.loop, parameters, self.at, self.most_iterations, self.check, self.ordered)
+        verified = None if self.verifies is None else self.verifies.query
+        return (self.loop, parameters, self.at, self.most_iterations, self.check, verified, self.ordered)
 
 
 def _within(what: str, value: Any, least: int, greatest: int) -> None:

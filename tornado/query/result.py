@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import NotSupported, ResultUnavailable
+from ..errors import CheckFailed, NotSupported, ResultUnavailable
 from ..value_types import Mask
 from .findings import Findings, Predictions, batch_to_predict
 from .formats import arrow_values
-from .ids import Vertex
+from .given_answers import GivenAnswer
+from .ids import IdCodec, Vertex
 from .query import NamedSnapshot, QueryState, QueryStatus
 from .rows import AnswerForm, Columns
 
@@ -121,6 +122,47 @@ class QueryResult:
         if name == "values":
             return self.to_arrow()
         return self._require_found().table(name, self._form, lambda: self._columns)
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether it is of a program that learns, and of which something verifies answers."""
+        return self._found is not None and self._found.program.point_checker() is not None
+
+    def given(self, query: str, codec: IdCodec, *, is_whole: bool) -> GivenAnswer:
+        """What this says, to be verified; of a program that learns, with a snapshot and a certificate.
+
+        Parameters
+        ----------
+        query
+            Whose result it is.
+        is_whole
+            Whether it has all values. Of a part of the weights of a model the others are known all the same.
+
+        Raises
+        ------
+        ResultUnavailable
+            When it has the clusters of some points only.
+        CheckFailed
+            When it shows other weights than its model has.
+        """
+        assert self.snapshot is not None
+        assert self.certificate is not None
+        (ids, _), values, found = codec.encode(self._vertices()), self._columns.value, self._require_found()
+        if not is_whole:
+            of_all = getattr(found.program, "values", None)
+            if self.values_are_of != "feature" or of_all is None:
+                raise ResultUnavailable(
+                    f"query {query} has some of the values only, which say too little to be verified",
+                    hint="Ask with check=True: then all of them are looked at.",
+                )
+            shown = dict(zip(ids.tolist(), values.tolist(), strict=True))
+            ids, values = of_all(found.arrays)
+            known = dict(zip(ids.tolist(), values.tolist(), strict=True))
+            if any(known.get(name) != value for name, value in shown.items()):
+                raise CheckFailed(f"query {query} has other values than the model that it found")
+        order = np.argsort(ids, kind="stable")
+        version, arrays = self.snapshot.version, found.arrays
+        return GivenAnswer(query, version, ids[order], values[order], arrays, self.certificate)
 
     def _require_found(self) -> Findings:
         if self._found is None:

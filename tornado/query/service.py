@@ -104,7 +104,9 @@ class QueryService:
             fork=self._fork,
             answered=self._answered,
             hold=self._adoptions.hold,
-            prove=lambda request, branch: proved(branch, self.form(request.loop).codec, self.clock),
+            prove=lambda request, branch: proved(
+                branch, self.form(request.loop).codec, self.clock, given=request.verifies
+            ),
             end=self._end,
             clock=self.clock,
         )
@@ -508,7 +510,8 @@ class QueryService:
         if not getattr(loop.program, "tells", ()):
             return None
         given = parameters_inside(loop.program, request.parameters, self.codec_of(loop.stream_name))
-        return Findings.of(loop.program.with_parameters(given), values.found(), request.points)
+        told = {name: array for name, array in values.found().items() if name in loop.program.tells}
+        return Findings.of(loop.program.with_parameters(given), told, request.points)
 
     def _end(self, query: Query, ending: Ending) -> None:
         if query.finish(ending):

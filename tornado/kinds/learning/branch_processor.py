@@ -214,6 +214,9 @@ class LearningBranch(ReadsEdges):
             self._values = self._program.values(self._parameters)
         if self._parameters is not None:
             self._told = self._program.told(self._parameters)
+        if self._lent is not None:  # points are read, by whoever checks the answer or stores it
+            proof = self._program.proof(self._work)
+            self._told = {**self._told, **{f"{name}.{self.worker}": array for name, array in proof.items()}}
 
     # What anybody may ask, from any thread
 

@@ -161,6 +161,14 @@ class LearningProgram(VertexProgram):
         """What a worker does for the method, with its points at a version that is leased, and with what its main loop keeps."""
         raise NotImplementedError
 
+    def proof(self, work: ShardWork) -> Parameters:
+        """What a checker of its answers is given of the work of a worker, when a branch that is to be checked is over; copies, by name.
+
+        To the checker they come as ``NAME.WORKER``, of each worker. Nothing, unless a program says so.
+        """
+        del work
+        return {}
+
     def certificate(self, findings: Mapping[str, float], *, is_converged: bool) -> Certificate:
         """What the values of a branch are worth that has found this."""
         raise NotImplementedError

@@ -61,6 +61,11 @@ class AscentWork(LinearWork):
     ----------
     held : mapping of int to HeldDuals
         Of each shard of the worker; written.
+
+    Attributes
+    ----------
+    unsettled : dict of int to float64[rows]
+        The dual variables whose place means have taken at the end: of a shard of which they have.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class AscentWork(LinearWork):
     ) -> None:
         super().__init__(model, shards)
         self.held = held
+        self.unsettled: dict[int, Vector] = {}
         self._fresh: dict[int, NDArray[np.int32]] = {}
         self._visits: Visits | None = None
         self._way: _Way | None = None
@@ -105,6 +111,7 @@ class AscentWork(LinearWork):
             duals = self._all_visits().means_of(shard) if asked.numbers[0] else held.duals
             self.add_pass(points, asked.arrays[0], float(asked.arrays[1][0]), total, duals=duals)
         elif asked.task == "settle":
+            self.unsettled[shard] = held.duals.copy()  # the best bound may be of these
             held.duals[:] = self._all_visits().means_of(shard)
         else:
             super().add(asked, shard, total)

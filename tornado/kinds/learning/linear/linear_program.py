@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....certificate import NONE, Certificate
-from ....checking.learners import LinearCheck
+from ....checking.linear_models import DUAL_IDS, DUALS, OTHER_DUALS, LinearCheck
 from ....errors import InvalidArgument
 from ....loops.answer_tables import AnswerTable, Column, feature_column
 from ....points import EvolvingPoints
@@ -20,7 +20,7 @@ from ....records.point_batch import PointBatch
 from ....records.point_schema import Points
 from ....value_types import Ids, ValueArray
 from ..program import DataShards, LearningProgram, Parameters
-from ..rounds import Finished, Method, Round, Stopped, run_alone
+from ..rounds import Finished, Method, Round, ShardWork, Stopped, run_alone
 from ..shard_reading import ShardsAt
 from .classes import CLASSES, LABELS, add_labels, found_classes, width_of_labels
 from .dual_ascent import AscentWork, dual_ascent
@@ -244,6 +244,11 @@ class LinearModel(LearningProgram):
         method = "dual ascent" if self.is_dual else "newton"
         return {"kind": "gap", "primal": primal, "dual": findings["dual"], "bound": bound, "method": method}
 
+    def proof(self, work: ShardWork) -> Parameters:
+        """See `LearningProgram`: the dual variables of points, where there are some."""
+        assert isinstance(work, ProgramWork)
+        return work.proof() if self.is_dual else {}
+
     def values(self, parameters: Parameters) -> tuple[Ids, ValueArray]:
         """See `LearningProgram`."""
         weights = parameters["weights"]
@@ -253,7 +258,7 @@ class LinearModel(LearningProgram):
 
     def point_checker(self) -> LinearCheck | None:
         """See `VertexProgram`."""
-        return LinearCheck(self.loss, self.l2, self.l1, self.intercept)
+        return LinearCheck(self.loss, self.l2, self.l1, self.intercept, self.classes)
 
     @property
     def tables(self) -> tuple[AnswerTable, ...]:
@@ -309,6 +314,20 @@ class ProgramWork:
     def duals(self) -> Mapping[int, HeldDuals]:
         """Those of the points, that later branches may begin with."""
         return self._duals if self._work is None else self._work.held
+
+    def proof(self) -> dict[str, NDArray[Any]]:
+        """The dual variables of the points that were visited, and the ids of these."""
+        if self._work is None:
+            return {}
+        ids, duals, others = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0)]
+        for shard, held in self._work.held.items():
+            points = self._shards[shard]
+            rows = points.rows[points.rows < len(held.duals)]
+            ids.append(points.id[rows])
+            duals.append(held.duals[rows])
+            others.append(self._work.unsettled.get(shard, held.duals)[rows])
+        found = {DUAL_IDS: np.concatenate(ids), DUALS: np.concatenate(duals)}
+        return found | ({OTHER_DUALS: np.concatenate(others)} if self._work.unsettled else {})
 
     def width(self, asked: Round) -> int:
         """See `ShardWork`."""
