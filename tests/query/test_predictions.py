@@ -163,6 +163,8 @@ def test_tables_are_listed_and_read_in_pages_and_formats(served):
         ([{"3": 1.0}], "features are 0 to 2"),
         ([{"-1": 1.0}], "features are 0 to 2"),
         ([{"weigth": 1.0}], "features are 0 to 2"),
+        ([[1, 2, 3], {"height": 1.0, "1": 2.0}], "points[1] has the feature 1 twice, as 'height' and as '1'"),
+        ([{"1": 1.0, "01": 2.0}], "has the feature 1 twice"),
         ([["x", 1, 2]], "valid number"),
         ([[math.inf, 1, 2]], "finite"),
         ({"a": 1}, "valid array"),
@@ -194,6 +196,80 @@ def test_a_question_names_points_and_vertices(served):
     found = session.loop("model").query([0, -1], points=given_to(session, np.zeros((1, 3)))).result(TIMEOUT_S)
     assert list(found.values) == [0, -1]
     assert found.predictions["margin"] == pytest.approx([found.values[-1]])
+
+
+def test_dictionaries_have_numbers_and_names_on_dense_streams_and_sparse_ones(served):
+    session, _ = served
+    model, (row,) = session.loop("model"), blobs()[0][:1]
+    by_number = dict(enumerate(row.tolist()))
+    by_name = dict(zip(NAMES, row.tolist(), strict=True))
+    mixed = {"age": row[0], 1: row[1], np.int64(2): row[2]}
+    expected = model.predictions(given_to(session, row[None]))["margin"]
+    for given in (by_number, by_name, mixed):
+        assert model.predictions([given])["margin"] == pytest.approx(expected)
+        assert model.query(points=(given,)).result(TIMEOUT_S).predict([given]).shape == (1,)
+    assert model.predictions([{}])["margin"] == pytest.approx(model.read([-1]).values[-1])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "rows of features"),
+        (5.0, "rows of features"),
+        ("x", "features is"),
+        ([], "the length of points is 0"),
+        ([{3: 1.0}], "has a feature 3"),
+        ([{"weigth": 1.0}], "or have a declared name"),
+        ([{0: 1.0}, [1.0]], "has 1 features"),
+        ([{0: 1.0}, None], r"features\[1\] is None"),
+        ([{0: "1"}], "a feature is a finite number"),
+        ([{0: math.nan}], "finite"),
+        ([{0: 10**400}], "finite"),
+        ([{"age": 1.0, 0: 1.0}], "has the feature 0 twice"),
+        ([{True: 1.0}], "has a feature True"),
+    ],
+)
+def test_features_that_python_cannot_give_are_refused(served, given, said):
+    session, _ = served
+    with pytest.raises(InvalidArgument, match=said):
+        session.loop("model").predict(given)
+    with pytest.raises(InvalidArgument, match=said):
+        session.loop("model").query(points=given) if given is not None else session.loop("model").predict(
+            given
+        )
+
+
+def test_points_are_assigned_with_their_distances(served):
+    session, _ = served
+    features, _ = blobs()
+    given = given_to(session, features[:20])
+    loop = session.loop("clusters")
+    query = loop.query()
+    centroids = np.array(query.table("centroids")["value"]).reshape(3, 3)
+    distances = np.linalg.norm(features[:20, None] - centroids, axis=2)
+    for clusters, far in (query.assign(given), query.result(TIMEOUT_S).assign(given)):
+        assert clusters.tolist() == distances.argmin(1).tolist()
+        assert far == pytest.approx(distances.min(1))
+    clusters, far = loop.assign(given)
+    assert (clusters.dtype, far.dtype) == (np.int64, np.float64)
+    assert clusters.tolist() == loop.predict(given).tolist()
+    with pytest.raises(NotSupported, match="label, margin, probability"):
+        session.loop("model").assign(given)
+
+
+def test_an_answer_of_predictions_has_no_table_of_values(served):
+    session, url = served
+    (row,) = given_to(session, np.zeros((1, 3)))
+    query = session.loop("clusters").query(points=[row])
+    assert query.table("centroids").num_rows == 9
+    with pytest.raises(ResultUnavailable, match="has predictions only"):
+        query.table("assignments")
+    found = requests.get(f"{url}/v1/queries/{query.id}/result?table=assignments", timeout=TIMEOUT_S)
+    assert (found.status_code, found.json()["code"]) == (409, "result-unavailable")
+    assert session.loop("clusters").query([3, 5], points=[row]).table("assignments")["id"].to_pylist() == [
+        3,
+        5,
+    ]
 
 
 def test_before_there_are_points_there_is_no_centroid():

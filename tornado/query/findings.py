@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, NotSupported, ResultUnavailable
 from ..records.point_batch import PointBatch
+from ..value_types import Ids
 from .rows import AnswerForm, Columns
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class Findings:
 
         def values() -> tuple[Any, Any]:
             whole = columns()
+            if self.predictions is not None and not len(whole.value):
+                raise ResultUnavailable(
+                    f"table {name!r} is of values, but this answer has predictions only",
+                    hint="Ask the question without points, or name the points of the stream that are wanted as vertices.",
+                )
             return whole.vertex, whole.value
 
         rows = self.program.rows_of(name, self.arrays, values)
@@ -123,23 +129,56 @@ def points_to_predict(declared: Points | None, given: Sequence[Any]) -> PointBat
     """
     if declared is None:
         raise InvalidArgument("points are given, but the loop is about edges: it predicts nothing")
-    places = {name: place for place, name in enumerate(declared.names or ())}
-    rows = [_row(f"points[{index}]", entry, declared, places) for index, entry in enumerate(given)]
-    if declared.sparse:
-        return batch_to_predict(declared, rows)
-    matrix = np.zeros((len(rows), declared.features), declared.value_type)
-    for place, row in enumerate(rows):
-        matrix[place, [*row]] = [*row.values()]
-    return batch_to_predict(declared, matrix)
+    return _of_rows("points", declared, given)
 
 
 def batch_to_predict(declared: Points | None, features: Any) -> PointBatch:
-    """A caller's features as points, see `PointBatch.of`."""
+    """A caller's features as points: see `PointBatch.of`; or dictionaries of features by number or name, the others being 0.
+
+    Raises
+    ------
+    InvalidArgument
+        At the first bad entry, and where the loop has no points.
+    """
     if declared is None:
         raise InvalidArgument("features are given, but the loop is about edges: it predicts nothing")
-    count: Callable[[], int] | None = getattr(features, "__len__", None)
-    rows = features.shape[0] if hasattr(features, "shape") else count() if count else len(list(features))
+    if isinstance(features, list | tuple) and any(isinstance(entry, Mapping) for entry in features):
+        return _of_rows("features", declared, features)
+    shape = getattr(features, "shape", None)
+    if not shape and not hasattr(features, "__len__"):
+        raise InvalidArgument(
+            f"features is {features!r}, but points to predict are rows of features",
+            hint="Write [point], also for a single one.",
+        )
+    rows = shape[0] if shape else len(features)
     return PointBatch.of(declared, ids=np.arange(rows), features=features)
+
+
+def assigned(predictions: Predictions) -> tuple[Ids, NDArray[np.float64]]:
+    """The clusters that points are assigned to, int64[n], and their distances from the centroids.
+
+    Raises
+    ------
+    NotSupported
+        When what was predicted are no clusters.
+    """
+    if "cluster" not in predictions:
+        raise NotSupported(
+            f"points are assigned to clusters, but what this loop predicts is: {', '.join(predictions)}",
+            hint="Ask with predict.",
+        )
+    return predictions["cluster"].astype(np.int64), predictions["distance"].astype(np.float64)
+
+
+def _of_rows(called: str, declared: Points, given: Sequence[Any]) -> PointBatch:
+    places = {name: place for place, name in enumerate(declared.names or ())}
+    rows = [_row(f"{called}[{index}]", entry, declared, places) for index, entry in enumerate(given)]
+    features: Any = rows
+    if not declared.sparse:
+        features = np.zeros((len(rows), declared.features), declared.value_type)
+        for place, row in enumerate(rows):
+            features[place, [*row]] = [*row.values()]
+    return PointBatch.of(declared, ids=np.arange(len(rows)), features=features)
 
 
 def _row(where: str, entry: Any, declared: Points, places: Mapping[str, int]) -> dict[int, float]:
@@ -149,13 +188,38 @@ def _row(where: str, entry: Any, declared: Points, places: Mapping[str, int]) ->
                 f"{where} has {len(entry)} features, but points of this stream have {declared.features}"
             )
         return {place: value for place, value in enumerate(entry) if value or not declared.sparse}
-    found = {}
+    if not isinstance(entry, Mapping):
+        raise InvalidArgument(f"{where} is {entry!r}, but a point is a list or a dictionary of its features")
+    found: dict[int, float] = {}
+    called: dict[int, Any] = {}
     for name, value in entry.items():
-        place = places.get(name, int(name) if name.isascii() and name.isdigit() and len(name) < 12 else -1)
+        place = places.get(name, _number_of(name))
+        if place in called:
+            raise InvalidArgument(
+                f"{where} has the feature {place} twice, as {called[place]!r} and as {name!r}"
+            )
+        called[place] = name
         if not 0 <= place < declared.features:
             raise InvalidArgument(
                 f"{where} has a feature {name!r}, but features are 0 to {declared.features - 1}"
                 + (" or have a declared name" if places else "")
             )
-        found[place] = value
+        found[place] = _number(value, f"{where} has {value!r} for {name!r}")
     return found
+
+
+def _number_of(name: Any) -> int:
+    """The number of a feature that is called by it; -1 where it is none."""
+    if isinstance(name, int | np.integer) and not isinstance(name, bool):
+        return int(name)
+    is_number = isinstance(name, str) and name.isascii() and name.isdigit() and len(name) < 12
+    return int(name) if is_number else -1
+
+
+def _number(value: Any, told: str) -> float:
+    try:
+        if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+            return float(value)
+    except OverflowError:
+        pass
+    raise InvalidArgument(f"{told}, but a feature is a finite number")

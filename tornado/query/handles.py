@@ -17,12 +17,12 @@ from ..records.callers_columns import vertex_ids
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import INSERT, REMOVE, REPLACE
 from ..records.point_schema import Points
+from ..value_types import Ids
 from .answers import Selection, all_unknown
 from .events import Done
-from .findings import Predictions, batch_to_predict
+from .findings import Predictions, assigned, batch_to_predict
 from .follower import INTERVAL_S, Changes, Follower, checked_interval
 from .ids import StringIds
-from .order import is_contradicted
 from .proofs import CLAIMS, CLAIMS_OF_POINTS
 from .pushed_points import PointArguments, points_of
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
@@ -111,6 +111,10 @@ class QueryHandle:
         """Return `result().predict(features)`."""
         return self.result().predict(features)
 
+    def assign(self, features: Any) -> tuple[Ids, npt.NDArray[np.float64]]:
+        """Return `result().assign(features)`."""
+        return self.result().assign(features)
+
     def table(self, name: str) -> Any:
         """Return `result().table(name)`."""
         return self.result().table(name)
@@ -165,7 +169,7 @@ class QueryHandle:
                 f"query {self.id} is an answer to version {snapshot.version} of the graph, which has changed since",
                 hint="Ask with check=True: then the answer is verified on its own version.",
             )
-        if not _agree(result, again) or _contradicts(again, result):
+        if not result.agrees_with(again) or again.contradicts(result):
             raise CheckFailed(f"query {self.id} has other values than a checked answer at the same version")
         return again.certificate or {}
 
@@ -332,6 +336,10 @@ class LoopHandle:
             loop=self.name, mode=Mode.APPROXIMATE, points=batch_to_predict(self._declared, features)
         )
         return result_of(self._service.submit(request)).predictions
+
+    def assign(self, features: Any) -> tuple[Ids, npt.NDArray[np.float64]]:
+        """Assign points to clusters of the main loop at once: the cluster of each, int64[n], and its distance from the centroid; see `predict`."""
+        return assigned(self.predictions(features))
 
     @property
     def validation(self) -> Mapping[str, float | None] | None:
@@ -571,24 +579,3 @@ def _columns_of(table: Any, weight: Any) -> tuple[Any, Any, Any]:
     if "weight" in names and weight is None:
         weight = table["weight"]
     return table["src"], table["dst"], weight
-
-
-def _contradicts(checked: QueryResult, result: QueryResult) -> bool:
-    """Whether a checked answer has what is proved of the order of another one otherwise."""
-    certificate = result.certificate or {}
-    if "order" not in certificate:
-        return False
-    of_checked = checked.certificate or {}
-    ties, bound, norm = certificate.get("ties", []), float(of_checked["bound"]), str(of_checked["norm"])
-    return is_contradicted(list(result.values), ties, checked.values, bound, norm)
-
-
-def _agree(result: QueryResult, checked: QueryResult) -> bool:
-    """Whether two answers to one question at one version can both be right."""
-    certificates = [one.certificate or {} for one in (result, checked)]
-    if not all("bound" in certificate for certificate in certificates):
-        return result.equals(checked)
-    own, others = (float(certificate["bound"]) for certificate in certificates)
-    if certificates[0].get("norm") == "relative":
-        return result.is_within(checked, own=own, others=others)
-    return result.distance_to(checked) <= own + others

@@ -12,11 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import CheckFailed, NotSupported, ResultUnavailable
-from ..value_types import Mask
-from .findings import Findings, Predictions, batch_to_predict
+from ..value_types import Ids, Mask
+from .findings import Findings, Predictions, assigned, batch_to_predict
 from .formats import arrow_values
 from .given_answers import GivenAnswer
 from .ids import IdCodec, Vertex
+from .order import is_contradicted
 from .query import NamedSnapshot, QueryState, QueryStatus
 from .rows import AnswerForm, Columns
 
@@ -105,9 +106,16 @@ class QueryResult:
 
     def predict(self, features: Any) -> npt.NDArray[Any]:
         """Predict points with what this answer has found; see `LoopHandle.predict`."""
+        return next(iter(self._predicted(features).values()))
+
+    def assign(self, features: Any) -> tuple[Ids, npt.NDArray[np.float64]]:
+        """Assign points to the clusters of this answer; see `LoopHandle.assign`."""
+        return assigned(self._predicted(features))
+
+    def _predicted(self, features: Any) -> Predictions:
         found = self._require_found()
         points = batch_to_predict(found.program.declared_points, features)
-        return next(iter(found.program.predictions(found.arrays, points).values()))
+        return found.program.predictions(found.arrays, points)
 
     def table(self, name: str) -> pa.Table:
         """One of the further tables of the loop, such as ``coefficients`` or ``centroids``.
@@ -229,6 +237,25 @@ class QueryResult:
             vertex in found and abs(value - found[vertex]) <= own * abs(value) + others * abs(found[vertex])
             for vertex, value in self.values.items()
         )
+
+    def agrees_with(self, other: QueryResult) -> bool:
+        """Whether this and another answer to the same question at the same version can both be right."""
+        certificates = [one.certificate or {} for one in (self, other)]
+        if not all("bound" in certificate for certificate in certificates):
+            return self.equals(other)
+        own, others = (float(certificate["bound"]) for certificate in certificates)
+        if certificates[0].get("norm") == "relative":
+            return self.is_within(other, own=own, others=others)
+        return self.distance_to(other) <= own + others
+
+    def contradicts(self, other: QueryResult) -> bool:
+        """Whether this, which is checked, has what another answer proves of the order of its values otherwise."""
+        certificate = other.certificate or {}
+        if "order" not in certificate:
+            return False
+        of_checked = self.certificate or {}
+        ties, bound, norm = certificate.get("ties", []), float(of_checked["bound"]), str(of_checked["norm"])
+        return is_contradicted(list(other.values), ties, self.values, bound, norm)
 
     def __len__(self) -> int:
         return len(self._columns.value)

@@ -110,6 +110,7 @@ def test_scores_are_those_of_the_definition(sparse):
     scores = MiniBatches(model).scores(batch, vector, 0.5)
     assert scores == pytest.approx(matrix @ vector + 0.5)
     assert set(classes_at(scores, model)) == {3.0, 8.0}
+    assert np.isnan(classes_at(np.array([np.nan]), model)).all()
     assert (classes_at(scores, model) == 8.0).tolist() == (scores >= 0).tolist()
     assert probabilities_at(np.array([-800.0, 0.0, 800.0])).tolist() == [0.0, 0.5, 1.0]
 

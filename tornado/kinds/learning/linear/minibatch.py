@@ -98,9 +98,11 @@ def _features_of_batch(batch: PointBatch) -> tuple[NDArray[Any], ...]:
 
 
 def classes_at(scores: Vector, model: LinearObjective) -> Vector:
-    """The label that each score stands for, float64[n]: of the positive class from 0 on; without classes, the score."""
+    """The label that each score stands for, float64[n]: of the positive class from 0 on, NaN of NaN; without classes, the score."""
     negative, positive = model.classes
-    return np.where(scores >= 0.0, positive, negative) if model.is_classifier else scores
+    if not model.is_classifier:
+        return scores
+    return np.where(np.isnan(scores), math.nan, np.where(scores >= 0.0, positive, negative))
 
 
 def probabilities_at(scores: Vector) -> Vector:
