@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,15 +17,27 @@ from .values import PartValues
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Points that were predicted before they were learnt from: their weight, that of those predicted wrongly, and their losses, summed."""
+    """Points that were predicted before they were learnt from, summed by their weights.
+
+    Attributes
+    ----------
+    weight, loss
+        Of all of them.
+    mistakes
+        The weight of those that were predicted to be of another class; NaN where there are no classes.
+    distance, squares
+        How far predictions were from the labels, and the squares of that; NaN where there are classes.
+    """
 
     weight: float = 0.0
-    mistakes: float = 0.0
     loss: float = 0.0
+    mistakes: float = 0.0
+    distance: float = 0.0
+    squares: float = 0.0
 
     def __add__(self, other: Predicted) -> Predicted:
         """Of both."""
-        return Predicted(self.weight + other.weight, self.mistakes + other.mistakes, self.loss + other.loss)
+        return Predicted(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +49,7 @@ class PartStatistics:
     size_bytes
         Memory in use, as far as it is known.
     predicted, predicted_recently
-        Weight, mistakes and losses, see `Predicted`.
+        The numbers of `Predicted`, in their order.
     """
 
     iteration: int
@@ -50,8 +62,8 @@ class PartStatistics:
     waves: int = 0
     overtaken: int = 0
     size_bytes: int = 0
-    predicted: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    predicted_recently: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    predicted: tuple[float, ...] = (0.0,) * 5
+    predicted_recently: tuple[float, ...] = (0.0,) * 5
 
 
 class Traffic(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from .part import PartStatistics
+from .part import PartStatistics, Predicted
 
 Start = Literal["warm", "cold"]
 """With which values a branch begins: those that its main loop has, or the initial ones."""
@@ -79,8 +79,9 @@ class LoopStatistics:
     sources
         Offset of each source.
     validation
-        Of a program that predicts points before it learns from them: ``points`` that were (by their weights), their mean ``loss``, and of
-        classifiers the ``accuracy``; and these of the last 10,000 (``recent_points`` …). None where there are no such points.
+        Of a program that predicts points before it learns from them: ``points`` that were (by their weights), their mean ``loss``, of
+        classifiers the ``accuracy``, else the mean ``absolute_error`` and ``squared_error``; and these of the last 10,000 (``recent_points`` …).
+        None where there are no such points, or in place of what is not said.
     """
 
     name: str
@@ -114,9 +115,18 @@ def validation_of(parts: Sequence[PartStatistics]) -> dict[str, float | None] | 
         ("", [part.predicted for part in parts]),
         ("recent_", [part.predicted_recently for part in parts]),
     ):
-        weight, mistakes, loss = (math.fsum(numbers) for numbers in zip(*said, strict=True))
-        if not weight > 0.0:
+        together = sum((Predicted(*numbers) for numbers in said), Predicted())
+        if not together.weight > 0.0:
             return None
-        found |= {f"{name}points": weight, f"{name}loss": loss / weight}
-        found[f"{name}accuracy"] = None if math.isnan(mistakes) else 1.0 - mistakes / weight
+        of_one = {
+            "loss": together.loss,
+            "accuracy": together.weight - together.mistakes,
+            "absolute_error": together.distance,
+            "squared_error": together.squares,
+        }
+        found[f"{name}points"] = together.weight
+        found |= {
+            f"{name}{key}": None if math.isnan(number) else number / together.weight
+            for key, number in of_one.items()
+        }
     return found

@@ -307,7 +307,7 @@ class LoopBody(BaseModel):
     validation: dict[str, float | None] | None = Field(
         None,
         description="Of a program that predicts points before it learns from them: `points` that were (by their weights), their mean `loss`, "
-        "the `accuracy` of classifiers, and `recent_…` of the last 10,000.",
+        "the `accuracy` of classifiers, else the mean `absolute_error` and `squared_error`, and `recent_…` of the last 10,000.",
     )
     statistics_age_s: float | None = Field(
         description="0, or how old these numbers are of a loop that hangs or failed."

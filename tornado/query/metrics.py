@@ -78,6 +78,12 @@ _VALIDATION_GAUGES = (
     ("tornado_validation_points", "Points that were predicted before they were learnt from", "points"),
     ("tornado_validation_loss", "Their mean loss", "loss"),
     ("tornado_validation_accuracy", "The share of them that was predicted rightly", "accuracy"),
+    (
+        "tornado_validation_absolute_error",
+        "How far from their labels they were predicted, on the average",
+        "absolute_error",
+    ),
+    ("tornado_validation_squared_error", "The mean of the squares of that", "squared_error"),
 )
 # So many of the sources of a stream have a label of their own, the first ones to be seen. The others are added up.
 LABELLED_SOURCES = 100

@@ -1,5 +1,6 @@
 """Progressive validation: points are predicted before they are learnt from, a drift is seen, and nothing is counted twice."""
 
+import math
 import time
 
 import numpy as np
@@ -9,6 +10,8 @@ import requests
 import tornado
 from tornado.kinds.learning.validation import Validation
 from tornado.loops.part import Predicted
+from tornado.points import EvolvingPoints
+from tornado.records.point_batch import PointBatch
 
 TIMEOUT_S = 60
 
@@ -39,6 +42,7 @@ def test_a_drift_is_seen_before_anything_is_learnt_of_it(workers, engine):
         steady = loop.validation
         assert steady["points"] == begun + 8000
         assert steady["recent_accuracy"] > 0.9
+        assert steady["absolute_error"] is steady["recent_squared_error"] is None
         send(stream, 10_000, 12_000, seed=3, sign=-1.0)
         assert loop.wait_idle(TIMEOUT_S)
         drifted = loop.validation
@@ -68,19 +72,66 @@ def test_over_http_it_stands_with_the_loop_and_in_the_metrics():
             found = requests.get(f"{url}/v1/loops/line", timeout=TIMEOUT_S).json()["validation"]
         assert found["points"] == found["recent_points"] == 500
         assert found["accuracy"] is None
+        assert found["squared_error"] == pytest.approx(2.0 * found["loss"])
+        # By Jensen's inequality, and with labels of 1 and -1 of which nothing was known at first.
+        assert 0.0 < found["absolute_error"] <= found["squared_error"] ** 0.5 <= 1.0
         assert 0.0 < found["loss"] <= 0.5  # of what was 0 before anything was learnt
         assert requests.get(f"{url}/v1/loops/clusters", timeout=TIMEOUT_S).json()["validation"] is None
         metrics = requests.get(f"{url}/metrics", timeout=TIMEOUT_S).text
         assert 'tornado_validation_points{loop="line",over="recent"} 500.0' in metrics
         assert f'tornado_validation_loss{{loop="line",over="all"}} {found["loss"]}' in metrics
         assert 'tornado_validation_accuracy{loop="line"' not in metrics
+        for error in ("absolute_error", "squared_error"):
+            assert (
+                f'tornado_validation_{error}{{loop="line",over="recent"}} {found["recent_" + error]}'
+                in metrics
+            )
 
 
 def test_recent_points_are_the_last_ten_thousand_at_least():
     validation = Validation()
     for number in range(30):
-        validation.note(1000.0, float(number), 0.0)
-    assert validation.all == Predicted(30_000.0, sum(range(30)), 0.0)
-    assert validation.recent == Predicted(10_000.0, sum(range(20, 30)), 0.0)
-    validation.note(50_000.0, 1.0, 2.0)
-    assert validation.recent == Predicted(50_000.0, 1.0, 2.0)
+        validation.note(Predicted(1000.0, 0.0, float(number)))
+    assert validation.all == Predicted(30_000.0, 0.0, sum(range(30)))
+    assert validation.recent == Predicted(10_000.0, 0.0, sum(range(20, 30)))
+    validation.note(Predicted(50_000.0, 2.0, 1.0))
+    assert validation.recent == Predicted(50_000.0, 2.0, 1.0)
+    validation.note(Predicted())
+    assert validation.recent == Predicted(50_000.0, 2.0, 1.0)
+
+
+def test_what_is_predicted_of_new_points_is_what_the_parameters_say_that_were_heard():
+    declared = tornado.Points(features=2)
+    points = EvolvingPoints(declared)
+    for loss, labels in (("squared", [3.0, -1.0, math.nan]), ("hinge", [1.0, -1.0, math.nan])):
+        program = tornado.LinearModel(
+            loss=loss, points=declared, classes=() if loss == "squared" else (-1.0, 1.0)
+        )
+        shards = program.data_shards(points, 1)
+        batch = PointBatch.of(
+            declared,
+            ids=[1, 2, 3],
+            labels=labels,
+            features=[[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]],
+            weights=[2.0, 1.0, 1.0],
+        )
+        points.apply(batch, 0, 3)
+        shards.hear(points.deltas())
+        heard = dict(
+            program.begin(),
+            weights=np.array([1.0, 2.0]),
+            intercept=np.array([0.5]),
+            classes=np.array([-1.0, 1.0]),
+        )
+        shards.say(heard, 1)
+        tested = shards.validation.all
+        assert tested.weight == 3.0  # the third one has no label
+        if loss == "squared":  # 1.5 of 3, with a weight of 2, and 2.5 of -1
+            assert (tested.distance, tested.squares) == (2 * 1.5 + 3.5, 2 * 1.5**2 + 3.5**2)
+            assert tested.loss == 0.5 * tested.squares
+            assert math.isnan(tested.mistakes)
+        else:
+            assert (tested.mistakes, tested.loss) == (1.0, 3.5)
+            assert math.isnan(tested.distance)
+        shards.say(heard, 2)
+        assert shards.validation.all.weight == 3.0

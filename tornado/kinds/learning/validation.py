@@ -19,9 +19,9 @@ class Validation:
     Examples
     --------
     >>> validation = Validation()
-    >>> validation.note(2.0, 1.0, 0.5)
-    >>> validation.all
-    Predicted(weight=2.0, mistakes=1.0, loss=0.5)
+    >>> validation.note(Predicted(weight=2.0, loss=0.5, mistakes=1.0))
+    >>> validation.all.mistakes / validation.all.weight
+    0.5
     """
 
     def __init__(self) -> None:
@@ -29,14 +29,13 @@ class Validation:
         self.recent = Predicted()
         self._parts: deque[Predicted] = deque()
 
-    def note(self, weight: float, mistakes: float, loss: float) -> None:
-        """Add what was predicted: how much was tested, how much of it wrongly, and the sum of the losses."""
-        if not weight > 0.0:
+    def note(self, part: Predicted) -> None:
+        """Add what was predicted; nothing where that has no weight."""
+        if not part.weight > 0.0:
             return
-        part = Predicted(weight, mistakes, loss)
         self.all += part
         self._parts.append(part)
-        left = self.recent.weight + weight
+        left = self.recent.weight + part.weight
         while left - self._parts[0].weight >= _RECENT:
             left -= self._parts.popleft().weight
         self.recent = sum(self._parts, Predicted())

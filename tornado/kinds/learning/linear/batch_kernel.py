@@ -10,7 +10,7 @@ import numba as nb
 import numpy as np
 
 from ..counter_kernel import random_below
-from .class_kernel import target
+from .class_kernel import mistake_of, target
 from .dense_kernel import add_row, dot
 from .logistic_kernel import value_and_dual
 
@@ -20,8 +20,11 @@ BATCH_LOSS = 1  # sum of a l(s)
 BATCH_SLOPE = 2  # sum of a l'(s): the gradient by the intercept
 BATCH_ROWS = 3  # points that take part
 BATCH_PASSED_OVER = 4  # points that do not: their label is none, or no class
-BATCH_MISTAKES = 5  # sum of a over the points that are of the other class than the score says
-BATCH_NUMBERS = 6
+BATCH_MISTAKES = (
+    5  # sum of a over the points that are of the other class than the score says; of labels, of a |s - y|
+)
+BATCH_SQUARES = 6  # sum of a (s - y)^2, of labels
+BATCH_NUMBERS = 7
 DRAWS = 64  # attempts for each point that is to be drawn: where fewer than one row of so many is live, fewer points are drawn
 
 
@@ -35,8 +38,9 @@ def add_point(features, row, label, weight, scale, negative, positive, vector, i
     score = dot(features, row, vector) + intercept
     loss, dual = value_and_dual(score, goal)
     share = scale * weight[row]
-    if (score >= 0.0) != (goal > 0.0):
-        numbers[BATCH_MISTAKES] += share
+    mistake = mistake_of(score, goal)
+    numbers[BATCH_MISTAKES] += share * mistake
+    numbers[BATCH_SQUARES] += share * mistake * mistake
     numbers[BATCH_WEIGHT] += share
     numbers[BATCH_LOSS] += share * loss
     numbers[BATCH_SLOPE] -= share * dual

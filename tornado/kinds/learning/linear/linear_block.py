@@ -132,9 +132,7 @@ class LinearBlock:
         totals = np.sum([one[_HEAD:] for one in said], axis=0)
         drawn, new = BatchTotals.of(totals[:half]), BatchTotals.of(totals[half:])
         weights, intercept = self.parameters["weights"], float(self.parameters["intercept"][0])
-        both = BatchTotals(
-            drawn.weight + new.weight, drawn.loss + new.loss, 0.0, 0.0, 0.0, drawn.slopes + new.slopes
-        )
+        both = drawn.joined(new)
         is_finite = self._judge(said, half, model, weights)
         gradient = both.gradient(weights, model)
         if not is_finite or not np.isfinite(gradient).all():
@@ -295,8 +293,7 @@ class LinearShards:
                 live = rows[view.born[rows] > 0]  # others went again
                 batches.add_given(view, live, weights, intercept, total[_HEAD + half :])
             tested = BatchTotals.of(total[_HEAD + half :])
-            mistakes = tested.mistakes if batches.model.is_classifier else math.nan
-            self.validation.note(tested.weight, mistakes, tested.loss)
+            self.validation.note(tested.predicted(is_classifier=batches.model.is_classifier))
         return total
 
     def take(self, work: ShardWork) -> None:

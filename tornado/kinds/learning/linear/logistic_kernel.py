@@ -1,6 +1,6 @@
 """The logistic loss ln(1 + exp(-label score)) of two classes; what a loss kernel has is said here.
 
-Beside this one it has `target` and `side_of`: those of `class_kernel`, where there are classes.
+Beside this one it has `target`, `mistake_of` and `side_of`: those of `class_kernel`, where there are classes.
 
 A loss is convex in the score and its least value is 0, so its conjugate l* is 0 at 0: certificates count on both. A *dual variable* t
 is minus a slope; l*(-t) is infinite where t is none (Shalev-Shwartz and Zhang 2013, table 1).

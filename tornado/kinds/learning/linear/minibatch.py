@@ -7,13 +7,14 @@ drawn, sums over shards are unbiased estimates of those over all points; so are 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgument
+from ....loops.part import Predicted
 from ....points import ShardPoints
 from ....records.point_batch import DensePointBatch, PointBatch, SparsePointBatch
 from . import batch_kernel as names
@@ -122,7 +123,9 @@ class BatchTotals:
     points, passed_over : float
         How many take part, and how many have no label or that of another class.
     mistakes : float
-        The weight of those that are of the other class than their score says; of no meaning without classes.
+        The weight of those that are of the other class than their score says; without classes, the sum of how far scores are from labels.
+    squares : float
+        Without classes, the sum of the squares of that.
     slopes : float64[features + 1]
         The gradient of `loss` by the weights and by the intercept.
     """
@@ -132,6 +135,7 @@ class BatchTotals:
     points: float
     passed_over: float
     mistakes: float
+    squares: float
     slopes: Vector
 
     @classmethod
@@ -145,6 +149,7 @@ class BatchTotals:
             numbers[names.BATCH_ROWS],
             numbers[names.BATCH_PASSED_OVER],
             numbers[names.BATCH_MISTAKES],
+            numbers[names.BATCH_SQUARES],
             slopes,
         )
 
@@ -152,6 +157,17 @@ class BatchTotals:
     def mean_loss(self) -> float:
         """0 where there are no points."""
         return self.loss / self.weight if self.weight > 0.0 else 0.0
+
+    def joined(self, other: BatchTotals) -> BatchTotals:
+        """Of the points of both."""
+        mine = [getattr(self, one.name) + getattr(other, one.name) for one in fields(self)]
+        return BatchTotals(*mine)
+
+    def predicted(self, *, is_classifier: bool) -> Predicted:
+        """What the points of the batch were predicted like."""
+        if is_classifier:
+            return Predicted(self.weight, self.loss, self.mistakes, math.nan, math.nan)
+        return Predicted(self.weight, self.loss, math.nan, self.mistakes, self.squares)
 
     def gradient(self, weights: Vector, model: LinearObjective) -> Vector:
         """The gradient of the objective but for l1, float64[features + 1]; 0 by the intercept where the model has none."""

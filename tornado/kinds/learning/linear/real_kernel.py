@@ -12,6 +12,12 @@ def target(label, _negative, _positive):
 
 
 @nb.njit(cache=True)
+def mistake_of(score, goal):
+    """How far a score is from what it should be like."""
+    return abs(score - goal)
+
+
+@nb.njit(cache=True)
 def side_of(_goal, dual):
     """Which of two sums a point belongs to."""
     return 0 if dual >= 0.0 else 1
