@@ -101,6 +101,27 @@ def test_clusters_are_of_the_ids_of_points_also_where_these_are_texts(tornado, r
     assert found["right"] == found["far right"] != found["left"]
 
 
+@pytest.mark.parametrize(
+    ("app", "words", "said"),
+    [
+        ("svm", ("--l2", "0.1", "--tolerance", "0.01"), "within a duality gap of "),
+        ("logistic_regression", (), "points, the dual is proved)"),
+        ("kmeans", ("--clusters", "2"), "checked ("),
+    ],
+)
+def test_results_about_points_are_checked_before_they_are_written(tornado, run, app, words, said):
+    done, values, events = run(app, "--points", "points.csv", "--label", "bought", *words, "--check")
+    assert done.code == 0, done.err
+    assert values
+    certificate = events["result"]["certificate"]
+    assert certificate["checked"] is True
+    assert certificate["check"]["points"] == COUNT
+    done = tornado(
+        "run", app, "--points", "points.csv", "--label", "bought", *words, "--check", "--output", "x.csv"
+    )
+    assert said in done.err
+
+
 def test_programs_of_edges_and_of_points_read_one_stream(tornado, folder):
     words = ["sssp", "--source", "1", "--edges", "edges.csv", "--and", "kmeans", "--points", "points.csv"]
     done = tornado("run", *words, "--output", "{loop}.out.csv")

@@ -26,7 +26,7 @@ from ..ingest.source import Source, open_sources
 from ..loop_views import MainLoopView, ValuesView
 from ..loops.vertex_program import VertexProgram
 from ..query.formats import snapshot_dict
-from ..query.proofs import proved, require_checker
+from ..query.proofs import proved, require_checked
 from ..query.query import NamedSnapshot
 from ..value_types import Ids, reached_of
 from .deployment import Deployment, Placement
@@ -71,7 +71,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
     plan = fitted(plan, programs)
     if plan.check:
         for one in programs:
-            require_checker(one)
+            require_checked(one)
     as_json = plan.as_json or not sys.stderr.isatty()
     placement = Placement(
         loop=plan.loop,

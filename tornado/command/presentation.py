@@ -121,13 +121,20 @@ def in_words(certificate: Mapping[str, Any] | None) -> str:
     'no answer: the values have no end on this graph'
     >>> in_words({"kind": "exact", "checked": True, "check": {"vertices": 8, "edges": 5}})
     'exact, checked (8 vertices, 5 edges)'
+    >>> in_words({"kind": "gap", "bound": 2e-4, "checked": True, "check": {"points": 1000, "proved": True}})
+    'within a duality gap of 0.0002, checked (1,000 points, the dual is proved)'
     """
     found = dict(certificate or {"kind": "none"})
     worth = _worth(found)
     if not found.get("checked"):
         return worth
     check = found["check"]
-    return f"{worth}, checked ({check['vertices']:,} vertices, {check['edges']:,} edges)"
+    looked_at = [
+        f"{check[name]:,} {name}" for name in ("vertices", "edges", "points") if check.get(name) is not None
+    ]
+    if check.get("proved") is not None:
+        looked_at.append("the dual is proved" if check["proved"] else "the dual is tried")
+    return f"{worth}, checked ({', '.join(looked_at)})"
 
 
 def _worth(certificate: Mapping[str, Any]) -> str:

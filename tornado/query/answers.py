@@ -381,9 +381,15 @@ def all_unknown(unknown: Sequence[Vertex], of: str = "vertex") -> UnknownVertex:
     shown = ", ".join(repr(vertex) for vertex in unknown[:5])
     shown += f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
     if of == "point":
-        return UnknownVertex(f"no point of this snapshot has the id {shown}")
+        return UnknownVertex(
+            f"no point of this snapshot has the id {shown}",
+            hint="An answer has the points that were there when it was asked for: insert it, or ask again if it came later.",
+        )
     if of == "feature":
-        return UnknownVertex(f"the model has no feature {shown}; an intercept is -1")
+        return UnknownVertex(
+            f"the model has no feature {shown}; an intercept is -1",
+            hint="Features are counted from 0. Their names, where they have some, are in the table coefficients.",
+        )
     return UnknownVertex(f"the input up to this snapshot never named vertex {shown}")
 
 

@@ -48,6 +48,12 @@ def require_checker(program: VertexProgram) -> Checker:
     return checker
 
 
+def require_checked(program: VertexProgram) -> None:
+    """Refuse a check of a program that names no checker, be it of graphs or of points; raises as `require_checker`."""
+    if program.point_checker() is None:
+        require_checker(program)
+
+
 def require_certifying(loop: MainLoopView, parameters: Mapping[str, Any]) -> None:
     """Refuse a certified question where a branch of no iterations would say nothing of its values.
 

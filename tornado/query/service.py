@@ -38,7 +38,7 @@ from .ids import IdCodec, IntIds, Vertex
 from .last_known import LastKnown, Standing
 from .order import may_end_with_order, order_of
 from .parameters import check_parameters, parameters_inside
-from .proofs import proved, require_certifying, require_checker
+from .proofs import proved, require_certifying, require_checked
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
@@ -393,8 +393,8 @@ class QueryService:
         if request.vertices is not None:
             codec.encode(request.vertices)
         check_parameters(loop.program, request.parameters, codec)
-        if request.check and getattr(loop.program, "point_checker", _nothing)() is None:
-            require_checker(loop.program)
+        if request.check:
+            require_checked(loop.program)
         if request.points is not None and not getattr(loop.program, "tells", ()):
             raise NotSupported(f"{type(loop.program).__name__} predicts nothing of points")
         request = replace(request, ends_with_order=may_end_with_order(loop.program, request))

@@ -272,5 +272,6 @@ def test_features_that_a_model_has_not_are_called_so():
         with pytest.raises(UnknownVertex, match="the model has no feature 7, 8; an intercept is -1"):
             loop.query(vertices=[7, 8]).result(TIMEOUT_S)
         clusters = stream.start(tornado.KMeans(clusters=1))
-        with pytest.raises(UnknownVertex, match="no point of this snapshot has the id 77"):
+        with pytest.raises(UnknownVertex, match="no point of this snapshot has the id 77") as refused:
             clusters.query(vertices=[77]).result(TIMEOUT_S)
+        assert "edge" not in str(refused.value.hint)
