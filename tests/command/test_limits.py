@@ -88,6 +88,8 @@ def job(tmp_path):
             **dict.fromkeys(["kafka", "topic", "value_format", "when_deleted", "kafka_config", "pipeline"]),
             "pipeline_arguments": (),
             **dict.fromkeys(["dedup_key", "dedup_window", "group", "ingesters"]),
+            "features": None,
+            "sparse": False,
             "until_end": False,
             "edges": (),
             "undirected": False,

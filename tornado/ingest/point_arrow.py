@@ -110,6 +110,7 @@ def parse_point_table(
     interner: Names | None = None,
     source: str | None = None,
     passed: int = 0,
+    places: NDArray[np.int64] | None = None,
     bounds: Bounds | None = BODY,
 ) -> ParsedPoints:
     """Parse a table that was read already; see `parse_point_arrow`.
@@ -120,6 +121,8 @@ def parse_point_table(
         Which columns have labels and ids.
     passed : int
         How many rows of the source came before: positions count from the one behind.
+    places : int64[rows], optional
+        What ids are made of in place of positions, where these are not the places in the source.
     bounds : Bounds or None
         What the features and the rejected records may take; None where the table cannot be refused, and is not large.
     """
@@ -141,7 +144,9 @@ def parse_point_table(
     faults.add(code == UNKNOWN_OP, "op is unknown")
     label, weight = _label(table, label_name, faults, removed), _weight(table, faults, removed)
     if removed.all():
-        # Their ids are enough.
+        # Their ids are enough, and yet a dense point takes room for its features.
+        if not points.sparse:
+            _require_room(table.num_rows * points.features * points.value_type.itemsize, bounds)
         columns = PointBatch.kind_of(points).removals(np.zeros(table.num_rows, np.int64)).columns()
     else:
         read = _sparse if points.sparse else _dense
@@ -153,7 +158,7 @@ def parse_point_table(
     batch = PointBatch.kind_of(points).of_columns(columns)
     if not good.all():
         batch = batch.take(good)
-    batch.id[:] = _ids(ids, good, positions + passed, interner, source)
+    batch.id[:] = _ids(ids, good, positions + passed if places is None else places[good], interner, source)
 
     rejected = described(
         np.flatnonzero(~good), faults.text_of, faults, rejected=Rejections() if bounds else Rejections(None)
@@ -248,13 +253,13 @@ def _weight(table: pa.Table, faults: Faults, removed: NDArray[np.bool_]) -> NDAr
 def _ids(
     ids: pa.ChunkedArray | None,
     good: NDArray[np.bool_],
-    positions: NDArray[np.int64],
+    places: NDArray[np.int64],
     interner: Names | None,
     source: str | None,
 ) -> NDArray[np.int64]:
     if ids is None:
         assert source is not None
-        return ids_at(source, positions) if interner is None else interner.intern(names_at(source, positions))
+        return ids_at(source, places) if interner is None else interner.intern(names_at(source, places))
     kept = ids.filter(pa.array(good))
     return as_numpy(kept.cast(pa.int64())) if interner is None else interner.intern(kept)
 

@@ -22,12 +22,13 @@ from .assembly import Lines, texts_at
 from .interner import Names
 from .parsed import DESCRIBING, ParsedPoints, Rejections, drafted
 from .point_ids import ids_at, names_at
-from .point_record import ParsedPoint
+from .point_record import NO_ID_OF_SEVERAL, ParsedPoint
 
 Define = Callable[[bytes, int], ParsedPoint]
 """The definition of a record, of its text and its position: gives it, or raises RecordError."""
 
 _SURE: Final = 0
+_DOUBTFUL: Final = 1
 _MOST_VALUES: Final = 1 << 22
 
 
@@ -94,6 +95,7 @@ def assemble_points(
     source: str | None,
     interner: Names | None,
     rejected: Rejections | None = None,
+    places: NDArray[np.int64] | None = None,
 ) -> ParsedPoints:
     """Make the batch of some records from the kernel's columns, which are used up.
 
@@ -113,6 +115,9 @@ def assemble_points(
         Where ids that are texts become numbers; None where ids are integers.
     rejected : Rejections, optional
         Where rejected records go, with those of the same body that came before; left out, they are without bounds.
+    places : int64[k], optional
+        What ids are made of in place of positions, where these are not the places in the source; below 0 where several records share
+        one, so that each must have an id.
 
     Raises
     ------
@@ -121,12 +126,14 @@ def assemble_points(
     """
     rejected = Rejections(None) if rejected is None else rejected
     before = len(rejected)
+    if places is not None:
+        fields.status[~fields.has_id & (places < 0)] = _DOUBTFUL
     doubtful = np.flatnonzero(fields.status != _SURE).tolist()
     resolved: dict[int, ParsedPoint] = {}
     texts: list[bytes] = []
     if doubtful:
         with DESCRIBING:
-            _resolve(doubtful, lines, fields, define, rejected, resolved, texts)
+            _resolve(doubtful, lines, fields, define, rejected, resolved, texts, places)
     keep = fields.status == _SURE
     if points.sparse:
         columns: dict[str, NDArray[Any]] = _entries(fields, resolved)
@@ -136,10 +143,12 @@ def assemble_points(
         columns = {"features": fields.features}
     columns |= {"id": fields.ids, "label": fields.label, "weight": fields.weight, "op": fields.op}
     has_id, spans, positions = fields.has_id, fields.spans, lines.positions
+    places = positions if places is None else places
     batch = PointBatch.kind_of(points).of_columns(columns)
     if len(rejected) > before:
-        batch, has_id, spans, positions = batch.take(keep), has_id[keep], spans[keep], positions[keep]
-    _fill_ids(batch, has_id, spans, positions, [lines.block, *texts], source, interner)
+        batch, has_id, spans = batch.take(keep), has_id[keep], spans[keep]
+        positions, places = positions[keep], places[keep]
+    _fill_ids(batch, has_id, spans, places, [lines.block, *texts], source, interner)
     return ParsedPoints(
         batch,
         len(lines),
@@ -159,6 +168,7 @@ def _resolve(
     rejected: Rejections,
     resolved: dict[int, ParsedPoint],
     texts: list[bytes],
+    places: NDArray[np.int64] | None,
 ) -> None:
     """Put doubtful records to the definition; those it accepts become sure, the others are rejected.
 
@@ -171,6 +181,9 @@ def _resolve(
             found = define(raw, position)
         except RecordError as error:
             rejected.add(position, raw[: lines.limit], error.reason)
+            continue
+        if found.id is None and places is not None and places[index] < 0:
+            rejected.add(position, raw[: lines.limit], NO_ID_OF_SEVERAL)
             continue
         fields.status[index] = _SURE
         fields.label[index], fields.weight[index], fields.op[index] = found.label, found.weight, found.op
@@ -188,7 +201,7 @@ def _fill_ids(
     batch: PointBatch,
     has_id: NDArray[np.bool_],
     spans: NDArray[np.int64],
-    positions: NDArray[np.int64],
+    places: NDArray[np.int64],
     blocks: list[bytes],
     source: str | None,
     interner: Names | None,
@@ -199,13 +212,13 @@ def _fill_ids(
     if interner is None:
         if nameless.any():
             assert source is not None
-            ids[nameless] = ids_at(source, positions[nameless])
+            ids[nameless] = ids_at(source, places[nameless])
         return
     low, high = np.where(has_id, spans[:, 0], 0), np.where(has_id, spans[:, 1], 0)
     texts = texts_at(b"".join(blocks), low, high)
     if nameless.any():
         assert source is not None
-        texts = pc.if_else(pa.array(has_id), texts, names_at(source, positions))
+        texts = pc.if_else(pa.array(has_id), texts, names_at(source, places))
     ids[:] = interner.intern(texts)
 
 

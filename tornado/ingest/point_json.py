@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..config import BODY_LIMIT_RECORDS
 from ..errors import BodyTooLarge, InvalidArgument, RecordError
@@ -134,6 +135,7 @@ def parse_object_points(
     quoted_ids: bool = False,
     rejected: Rejections | None = None,
     no_object: str = NO_OBJECT,
+    places: NDArray[np.int64] | None = None,
 ) -> ParsedPoints:
     """Parse objects that were found already; see `parse_json_points`.
 
@@ -145,6 +147,8 @@ def parse_object_points(
         Where rejected records go; see `assemble_points`.
     no_object : str
         Why a record is rejected that is none.
+    places : int64[len(lines)], optional
+        See `assemble_points`.
     """
     size_bytes = int(lines.stops[-1] - lines.starts[0]) if len(lines) else 0
     room = size_bytes // _ENTRY_BYTES + 1 if points.sparse else 0
@@ -185,7 +189,14 @@ def parse_object_points(
         )
 
     return assemble_points(
-        lines, fields, define, points=points, source=source, interner=interner, rejected=rejected
+        lines,
+        fields,
+        define,
+        points=points,
+        source=source,
+        interner=interner,
+        rejected=rejected,
+        places=places,
     )
 
 

@@ -24,6 +24,9 @@ from ..records.point_schema import Points
 from .lines import parse_number, shown
 
 NO_ID: Final = "id is missing"
+NO_ID_OF_SEVERAL: Final = (
+    "id is missing, and this is one of several points of a message, whose place is the id of none of them"
+)
 NO_ID_OF_REMOVAL: Final = "id is missing, by which a removal names its point"
 DENSE_ON_SPARSE: Final = "features are dense, but the stream declares sparse points"
 SPARSE_ON_DENSE: Final = "features are sparse, but the stream declares dense points"

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InvalidArgument, RecordError
 from ..records.point_schema import MOST_FEATURES, Points
@@ -207,9 +208,14 @@ def libsvm_width(
 
 
 def parse_point_lines(
-    lines: Lines, layout: PointLayout, *, source: str | None, interner: Names | None = None
+    lines: Lines,
+    layout: PointLayout,
+    *,
+    source: str | None,
+    interner: Names | None = None,
+    places: NDArray[np.int64] | None = None,
 ) -> ParsedPoints:
-    """Parse data lines of a CSV that were found already; see `csv_points`."""
+    """Parse data lines of a CSV that were found already; see `csv_points`, and `assemble_points` for `places`."""
     fields = PointFields.for_records(len(lines), layout.points, has_ids=layout.has_ids)
     point_text_module().parse_point_lines(
         text_columns(np.frombuffer(lines.block, np.uint8)),
@@ -233,7 +239,9 @@ def parse_point_lines(
     def define(line: bytes, _: int) -> ParsedPoint:
         return layout.parse(line)
 
-    return assemble_points(lines, fields, define, points=layout.points, source=source, interner=interner)
+    return assemble_points(
+        lines, fields, define, points=layout.points, source=source, interner=interner, places=places
+    )
 
 
 def parse_libsvm_lines(

@@ -22,14 +22,16 @@ from numpy.typing import NDArray
 from ..clock import Clock
 from ..errors import InvalidArgument, QueueFull
 from ..ingest.interner import Draft
-from ..ingest.parsed import REJECTED, ParsedBatch, Rejection
+from ..ingest.parsed import REJECTED, ParsedRecords, Rejection
 from ..records.edge_batch import EDGES, EdgeBatch
+from ..records.record_batch import RecordBatch
 from .pushed_sources import Pushed
 from .stream_intake import StreamIntake
 
 LIMIT_BYTES = 1 << 30
 KEPT_S = 600.0
 OPTIONAL = EDGES.optional_names | {"order"}
+OPTIONAL_OF_POINTS = OPTIONAL | {"label", "id"}
 _REJECTION_BYTES = 1_000
 # What a chunk takes beside its records: without it, chunks of none would be without number.
 _CHUNK_BYTES = 2_000
@@ -60,9 +62,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    batch: EdgeBatch
+    batch: RecordBatch
     columns: frozenset[str]
     ranks: Ranks | None
+    places: NDArray[np.int64] | None  # of records that are known by theirs: counted in the chunk from 1
     records: int
     rejected: tuple[Rejection, ...]
     draft: Draft | None
@@ -114,19 +117,22 @@ class Staging:
         key: BatchKey,
         part: str,
         chunk: int,
-        parsed: ParsedBatch,
+        parsed: ParsedRecords[RecordBatch],
         *,
         columns: AbstractSet[str] = frozenset(),
         ranks: Ranks | None = None,
+        is_placed: bool = False,
     ) -> bool:
         """Keep one chunk of a part until its batch is committed; the same chunk again takes its place.
 
         Parameters
         ----------
         columns : set of str
-            Which columns the chunk came with; of these `OPTIONAL` are kept in mind.
+            Which columns the chunk came with; of these `OPTIONAL`, or `OPTIONAL_OF_POINTS`, are kept in mind.
         ranks : int64[keys, parsed.records], optional
             Where each record of the chunk stands in the order of the batch.
+        is_placed : bool
+            Whether its records are points without ids: each gets one of its source and its place there (`point_ids`).
 
         Returns
         -------
@@ -146,7 +152,7 @@ class Staging:
         intake.require_room(key.source, waiting)
         if not intake.expects(key.source, key.number):
             return False
-        optional = OPTIONAL & columns
+        optional = (OPTIONAL if isinstance(parsed.batch, EdgeBatch) else OPTIONAL_OF_POINTS) & columns
         intake.columns.require(key.source, optional)
         bad, reason, checked = intake.check(parsed.batch)
         parsed = parsed.without(bad, reason, bounds=REJECTED)
@@ -154,6 +160,7 @@ class Staging:
             parsed.batch,
             optional,
             None if ranks is None else ranks[:, parsed.positions - 1],
+            parsed.positions if is_placed else None,
             parsed.records,
             parsed.rejected,
             parsed.draft,
@@ -186,12 +193,17 @@ class Staging:
         chunks = _named(key, parts, here) if intake.expects(key.source, key.number) else []
         _check_orders(chunks)
         chunks = [replace(chunk, batch=intake.settled(chunk.batch, chunk.draft)) for chunk in chunks]
-        batch, rejected = _assembled(chunks)
+        batch, rejected, places = _assembled(key, chunks)
         # Before the batch: a crash in between may remember a column too many, and never forgets one of a batch that is in.
         columns = frozenset[str]().union(*(chunk.columns for chunk in chunks))
         intake.columns.add(key.source, columns)
         pushed = intake.push_batch(
-            key.source, key.number, batch, rejected, checked=_common([chunk.checked for chunk in chunks])
+            key.source,
+            key.number,
+            batch,
+            rejected,
+            places=places,
+            checked=_common([chunk.checked for chunk in chunks]),
         )
         with self._lock:
             for other in list(self._chunks):
@@ -246,22 +258,42 @@ def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], 
     return [here[one] for one in names]
 
 
-def _assembled(chunks: Sequence[_Chunk]) -> tuple[EdgeBatch, tuple[Rejection, ...]]:
-    """Put chunks one behind the other, or in their order where they have one; equal ranks stay as they came."""
-    batch = EdgeBatch.concat(chunk.batch for chunk in chunks)
+def _assembled(
+    key: BatchKey, chunks: Sequence[_Chunk]
+) -> tuple[RecordBatch, tuple[Rejection, ...], NDArray[np.int64] | None]:
+    """Put chunks one behind the other, or in their order where they have one; equal ranks stay as they came.
+
+    Returns
+    -------
+    RecordBatch, tuple of Rejection, int64[records] or None
+        The records, the rejected ones, and the places of records that are known by theirs, as `push_batch` takes them.
+    """
+    kinds = list(dict.fromkeys(type(chunk.batch) for chunk in chunks))
+    if len(kinds) > 1 or len({chunk.places is None for chunk in chunks}) > 1:
+        raise InvalidArgument(
+            f"batch {key.number} of {key.source!r} has edges beside points, or points with ids beside some without",
+            hint="Send the same columns with every chunk.",
+        )
+    kind: type[RecordBatch] = kinds[0] if kinds else EdgeBatch
+    batch = kind.concat(chunk.batch for chunk in chunks)
     rejected: list[Rejection] = []
+    placed: list[NDArray[np.int64]] = []
     records = 0
     for chunk in chunks:
         rejected += [replace(one, position=one.position + records) for one in chunk.rejected]
+        if chunk.places is not None:
+            placed.append(chunk.places + records)
         records += chunk.records
+    places = np.concatenate(placed) if placed else None
     ranked = [chunk.ranks for chunk in chunks if chunk.ranks is not None]
     if not ranked:
-        return batch, tuple(rejected)
+        return batch, tuple(rejected), places
     ranks = np.concatenate(ranked, axis=1)
     if _is_ascending(ranks):
-        return batch, tuple(rejected)
+        return batch, tuple(rejected), places
     # Stable, and by its last key first.
-    return batch.take(np.lexsort(ranks[::-1])), tuple(rejected)
+    order = np.lexsort(ranks[::-1])
+    return batch.take(order), tuple(rejected), None if places is None else places[order]
 
 
 def _common(checked: Sequence[tuple[object, ...]]) -> list[object]:

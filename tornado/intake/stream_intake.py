@@ -26,6 +26,7 @@ from ..errors import ConnectionLost, InvalidArgument, QueueFull, UnknownStream
 from ..ingest.assembly import both_directions
 from ..ingest.interner import Draft, Interner
 from ..ingest.parsed import REJECTED, ParsedRecords, Rejection, is_settled, settled
+from ..ingest.point_ids import ids_at
 from ..ingest.quarantine import Quarantine
 from ..loop_views import RecordStreamView
 from ..records.checked import Checked, CheckedBy
@@ -231,9 +232,10 @@ class StreamIntake:
         self,
         source: str,
         number: int,
-        batch: EdgeBatch,
+        batch: RecordBatch,
         rejected: tuple[Rejection, ...] = (),
         *,
+        places: NDArray[np.int64] | None = None,
         checked: CheckedBy = (),
     ) -> Pushed:
         """Admit a numbered batch as a whole, once: a number that is in already changes nothing.
@@ -242,10 +244,12 @@ class StreamIntake:
         ----------
         number : int
             From 0, one after the other.
-        batch : EdgeBatch
+        batch : RecordBatch
             Records that were checked (`check`).
         rejected : tuple of Rejection
             The other records; positions count the records of the batch from 1.
+        places : int64[len(batch)], optional
+            The number of each record in the batch from 1: they are points without ids, which get them of their place in the source.
         checked
             Who has looked at all records of the batch.
 
@@ -263,6 +267,8 @@ class StreamIntake:
                 return Pushed(0, 0, {source: before}, None, is_repeated=True)
             offset = before + len(batch) + len(rejected)
             self._quarantine.write(source, [replace(one, position=one.position + before) for one in rejected])
+            if places is not None:
+                batch = batch.with_ids(ids_at(source, places + before))
             admitted = self._as_stream_has_it(batch)
             version = self._admit(source, found, admitted, offset, checked=checked, number=number)
             self._count(source, admitted, len(rejected), offset - before, offset)

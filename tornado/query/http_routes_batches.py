@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..ingest.arrow import parse_order, parse_table, read_table
+from ..ingest.arrow import read_table
 from ..ingest.interner import Draft
-from ..ingest.parsed import REJECTED
 from ..ingest.source_names import check_batch_source
 from ..intake.pushed_sources import Pushed, SenderReport
 from ..intake.staging import BatchKey, Part, Staging
+from .batch_tables import parse_batch_table
 from .formats import ARROW, JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body
@@ -148,7 +148,7 @@ def batch_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkheads
         part: PartName,
         chunk: ChunkNumber,
     ) -> Response:
-        """Bring a chunk of a part: an Arrow stream of edges, with a column `order` (int64, or a struct of them) where order matters."""
+        """Bring a chunk of a part: an Arrow stream of edges, or of points without `src` and `dst`, with a column `order` (int64, or a struct of them) where order matters."""
         refuse_unknown_parameters(request, [])
         check_batch_source(source)
         served = stream_read_by(name)
@@ -200,18 +200,17 @@ def batch_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkheads
 
 def _stage(staging: Staging, codec: IdCodec, key: BatchKey, part: str, chunk: int, body: bytes) -> bool:
     table = read_table(body)
-    parsed = parse_table(
+    found = parse_batch_table(
         table,
+        source=key.source,
+        points=key.intake.stream.points,
         interner=Draft(codec.interner) if isinstance(codec, StringIds) else None,
         times=key.intake.checks_times,
     )
-    order = parse_order(table)
     columns = frozenset(table.column_names)
-    if order is None:
-        return staging.stage(key, part, chunk, parsed, columns=columns)
-    ranks, missing = order
-    parsed = parsed.without(missing[parsed.positions - 1], "order is missing", bounds=REJECTED)
-    return staging.stage(key, part, chunk, parsed, columns=columns, ranks=ranks)
+    return staging.stage(
+        key, part, chunk, found.parsed, columns=columns, ranks=found.ranks, is_placed=found.is_placed
+    )
 
 
 def _parts(body: bytes) -> list[Part]:

@@ -1,7 +1,7 @@
-"""The values of a chunk of messages, decoded at once: JSON and CSV by the compiled tokenizers, Arrow by whole tables.
+"""The values of a chunk of messages, decoded at once: lines of JSON and CSV, and Arrow by whole tables.
 
 A message holds any number of records: lines of JSON objects or CSV, or the rows of an Arrow stream. A record that cannot be an
-edge is rejected alone, with the offset of its message and, where that has several, its place in it. A message without a record
+edge, or a point, is rejected alone, with the offset of its message and, where that has several, its place in it. A message without a record
 (no value at all, an empty one, an Arrow stream without rows) and one that cannot be read, or is too large once it is unpacked,
 counts as one rejected record.
 
@@ -20,26 +20,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...config import MESSAGE_LIMIT_BYTES, MESSAGE_LIMIT_RECORDS
+from ...config import MESSAGE_LIMIT_BYTES
 from ...errors import InvalidArgument
-from ..arrow import parse_table, read_table
-from ..arrow_bounds import Bounds
-from ..assembly import Lines, both_ways
+from ...records.point_schema import Points
+from ...records.record_batch import RecordBatch
+from ..arrow import read_table
+from ..assembly import Lines
 from ..blocks import count_line_ends
 from ..interner import Draft, Interner
-from ..layout import Layout, TextFormat
 from ..line_finder import find_lines
-from ..ndjson import parse_object_lines
-from ..parsed import ParsedBatch, Rejection
-from ..text import parse_text_lines
-from .settings import KafkaSettings, ValueFormat
+from ..parsed import ParsedRecords, Rejection
+from .point_values import PointValues
+from .settings import KafkaSettings, ValueFormat, source_name
+from .values import MESSAGE, EdgeValues, MessageOrigin, MessageValues
 from .wire import Omission
 
-MAX_LINE_BYTES: Final = 65_536
 # Enough for what a rejection keeps.
 _SHOWN_BYTES: Final = 8192
-MESSAGE: Final = Bounds(MESSAGE_LIMIT_BYTES, MESSAGE_LIMIT_RECORDS)
-"""The most that one message may be; about as much is decoded at once."""
+_SHARED: Final = -1
+_NO_OWNERS: Final = np.empty(0, np.int64)
 _NO_VALUE: Final = "the message has no value (a tombstone)"
 _EMPTY: Final = "the message has no records"
 _OMITTED: Final = {
@@ -116,7 +115,7 @@ class Decoded:
 
     Attributes
     ----------
-    parsed : ParsedBatch
+    parsed : ParsedBatch or ParsedPoints
         Positions count the records of the chunk from 1.
     owners : int64[parsed.records]
         The message, counted from 0, that each record is of.
@@ -126,7 +125,7 @@ class Decoded:
         Messages without a record, by offset.
     """
 
-    parsed: ParsedBatch
+    parsed: ParsedRecords[RecordBatch]
     owners: NDArray[np.int64]
     offsets: NDArray[np.int64]
     unread: tuple[Rejection, ...]
@@ -169,56 +168,48 @@ class Decoder:
     ----------
     settings : KafkaSettings
         The format, and what belongs to it.
+    points : Points, optional
+        What the points are that messages have; left out, they have edges.
     interner : Interner, optional
         Ids are strings, each chunk has a draft of those that are new; without it they are integers.
     """
 
-    def __init__(self, settings: KafkaSettings, *, interner: Interner | None = None) -> None:
-        self._interner = interner
-        self._undirected = settings.undirected
-        self._key = settings.dedup_key
-        self._times = settings.times
-        self._parse: Callable[[Chunk], Decoded]
-        if settings.value_format is ValueFormat.ARROW:
-            self._parse = self._parse_tables
-        else:
-            self._parse = self._parse_lines
-        self._layout = None
-        if settings.value_format is ValueFormat.CSV:
-            # There is no first line to guess from: any message may be the first one after a restart.
-            wanted = TextFormat(
-                columns=settings.columns,
-                separator=",",
-                header=False,
-                max_line_bytes=MAX_LINE_BYTES,
-                key=self._key,
-                times=self._times,
-            )
-            self._layout = Layout.detect(b"", wanted, string_ids=interner is not None).line
+    def __init__(
+        self, settings: KafkaSettings, *, points: Points | None = None, interner: Interner | None = None
+    ) -> None:
+        self._topic = settings.topic
+        self._values: MessageValues = (
+            EdgeValues(settings, interner) if points is None else PointValues(settings, points, interner)
+        )
+        is_arrow = settings.value_format is ValueFormat.ARROW
+        self._parse: Callable[[Chunk], Decoded] = self._parse_tables if is_arrow else self._parse_lines
 
     def decode(self, chunk: Chunk) -> Decoded:
         """Decode a chunk of at least one message, as many of the first ones as are taken at once."""
         return self._parse(chunk)
 
     def _parse_lines(self, chunk: Chunk) -> Decoded:
-        if count_line_ends(chunk.body) > MESSAGE.records:
+        most, limit = self._values.most_records, self._values.max_line_bytes
+        if count_line_ends(chunk.body) > most:
             lines_of = _lines_of(chunk)
-            if lines_of[0] > MESSAGE.records:
-                reason = f"the message has {lines_of[0]} lines, more than the {MESSAGE.records} records taken at once"
-                return _all_unread(chunk.first(1), reason)
-            chunk = chunk.first(int(np.searchsorted(np.cumsum(lines_of), MESSAGE.records, side="right")))
-        first, last, _, _ = find_lines(np.frombuffer(chunk.body, np.uint8), 1, MAX_LINE_BYTES, False)
+            if lines_of[0] > most:
+                reason = f"the message has {lines_of[0]} lines, more than the {most} records taken at once"
+                return Decoded(
+                    self._values.concat([]),
+                    _NO_OWNERS,
+                    chunk.offsets[:1],
+                    _all_unread(chunk.first(1), reason),
+                )
+            chunk = chunk.first(int(np.searchsorted(np.cumsum(lines_of), most, side="right")))
+        first, last, _, _ = find_lines(np.frombuffer(chunk.body, np.uint8), 1, limit, False)
         owners = np.searchsorted(chunk.starts(), first, side="right") - 1
-        lines = Lines(chunk.body, first, last, np.arange(1, len(first) + 1), MAX_LINE_BYTES)
-        names = self._draft()
-        if self._layout is None:
-            parsed = parse_object_lines(
-                lines, interner=names, undirected=self._undirected, key=self._key, times=self._times
-            )
-        else:
-            parsed = parse_text_lines(lines, self._layout, interner=names, undirected=self._undirected)
-        empty = np.flatnonzero(np.bincount(owners, minlength=len(chunk)) == 0)
-        return Decoded(parsed, owners, chunk.offsets, tuple(_without_record(chunk, empty)))
+        lines = Lines(chunk.body, first, last, np.arange(1, len(first) + 1), limit)
+        counts = np.bincount(owners, minlength=len(chunk))
+        places = np.where(counts[owners] == 1, chunk.offsets[owners], _SHARED)
+        parsed = self._values.of_lines(lines, self._origin(chunk, places), self._values.draft())
+        return Decoded(
+            parsed, owners, chunk.offsets, tuple(_without_record(chunk, np.flatnonzero(counts == 0)))
+        )
 
     def _parse_tables(self, chunk: Chunk) -> Decoded:
         tables: list[pa.Table] = []
@@ -231,7 +222,7 @@ class Decoder:
             if not len(value):
                 unread += _without_record(chunk, [index])
                 continue
-            if rows >= MESSAGE.records or size_bytes >= MESSAGE.size_bytes:
+            if rows >= self._values.most_records or size_bytes >= MESSAGE.size_bytes:
                 # Enough for now: before the next one is unpacked.
                 chunk = chunk.first(index)
                 break
@@ -248,9 +239,7 @@ class Decoder:
             owners.append(index)
             rows, size_bytes = rows + table.num_rows, size_bytes + table.nbytes
         parts, kept = self._parse_runs(chunk, tables, owners, unread, view)
-        parsed = ParsedBatch.concat(parts)
-        if self._undirected:
-            parsed = both_ways(parsed)
+        parsed = self._values.concat(parts)
         counts = [count for _, count in kept]
         owner_of = np.repeat(np.array([owner for owner, _ in kept], np.int64), np.array(counts, np.int64))
         unread.sort(key=lambda rejection: rejection.position)
@@ -263,22 +252,22 @@ class Decoder:
         owners: list[int],
         unread: list[Rejection],
         view: memoryview,
-    ) -> tuple[list[ParsedBatch], list[tuple[int, int]]]:
+    ) -> tuple[list[ParsedRecords[RecordBatch]], list[tuple[int, int]]]:
         """Parse tables, as many as follow each other with one schema at a time; return the parts, and rows by message."""
         starts = chunk.starts()
-        names = self._draft()
-        parts: list[ParsedBatch] = []
+        names = self._values.draft()
+        parts: list[ParsedRecords[RecordBatch]] = []
         kept: list[tuple[int, int]] = []
         for low, high in _runs(tables):
             try:
-                parts.append(self._parse_table(pa.concat_tables(tables[low:high]), names))
+                parts.append(self._parse_table(chunk, tables[low:high], owners[low:high], names))
                 kept += [(owners[at], tables[at].num_rows) for at in range(low, high)]
             except InvalidArgument:
                 # At least one of them is at fault: each alone, to find out which.
                 for at in range(low, high):
                     owner = owners[at]
                     try:
-                        parts.append(self._parse_table(tables[at], names))
+                        parts.append(self._parse_table(chunk, [tables[at]], [owner], names))
                         kept.append((owner, tables[at].num_rows))
                     except InvalidArgument as error:
                         unread.append(
@@ -286,11 +275,19 @@ class Decoder:
                         )
         return parts, kept
 
-    def _parse_table(self, table: pa.Table, names: Draft | None) -> ParsedBatch:
-        return parse_table(table, interner=names, key=self._key, times=self._times, bounds=MESSAGE)
+    def _parse_table(
+        self, chunk: Chunk, tables: list[pa.Table], owners: list[int], names: Draft | None
+    ) -> ParsedRecords[RecordBatch]:
+        """Parse some tables as one."""
+        places = [
+            chunk.offsets[owner] if len(table) == 1 else _SHARED
+            for table, owner in zip(tables, owners, strict=True)
+        ]
+        of_rows = np.repeat(np.array(places, np.int64), [len(table) for table in tables])
+        return self._values.of_table(pa.concat_tables(tables), self._origin(chunk, of_rows), names)
 
-    def _draft(self) -> Draft | None:
-        return None if self._interner is None else Draft(self._interner)
+    def _origin(self, chunk: Chunk, places: NDArray[np.int64]) -> MessageOrigin:
+        return MessageOrigin(source_name(self._topic, chunk.partition), places)
 
 
 def _runs(tables: list[pa.Table]) -> list[tuple[int, int]]:
@@ -320,13 +317,12 @@ def _lines_of(chunk: Chunk) -> NDArray[np.int64]:
     return np.diff(np.searchsorted(ends, chunk.starts())).astype(np.int64)
 
 
-def _all_unread(chunk: Chunk, reason: str) -> Decoded:
+def _all_unread(chunk: Chunk, reason: str) -> tuple[Rejection, ...]:
     """Reject whole messages."""
-    unread = tuple(
+    return tuple(
         Rejection.of(int(offset), chunk.body[start : stop - 1][:_SHOWN_BYTES], reason)
         for offset, (start, stop) in zip(chunk.offsets, pairwise(chunk.starts().tolist()), strict=True)
     )
-    return Decoded(ParsedBatch.concat([]), np.empty(0, np.int64), chunk.offsets, unread)
 
 
 def _unreadable(chunk: Chunk, index: int, value: memoryview, error: InvalidArgument) -> Rejection:

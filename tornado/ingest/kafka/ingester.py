@@ -22,7 +22,8 @@ import numpy as np
 from ...clock import SYSTEM_CLOCK, Clock
 from ...errors import ConnectionLost, InvalidArgument, QueueFull, SourceLost, TornadoError
 from ...records.checked import Check, Checked, CheckedBy
-from ...records.edge_batch import EdgeBatch
+from ...records.point_schema import Points
+from ...records.record_batch import RecordBatch
 from ..ingester import Admitting, IngesterState, IngesterStatistics
 from ..interner import Interner
 from ..parsed import Rejection, settled
@@ -71,6 +72,8 @@ class KafkaIngester:
         Which records the programs cannot take, and why (`MainLoop.check`).
     interner : Interner, optional
         Ids are strings and become numbers here.
+    points : Points, optional
+        What the points are that its messages have; left out, they have edges.
     until_end : bool
         Whether to finish at the ends that the partitions have when reading begins; otherwise it goes on for ever.
     clock : Clock
@@ -85,6 +88,7 @@ class KafkaIngester:
         *,
         check: Check | None = None,
         interner: Interner | None = None,
+        points: Points | None = None,
         until_end: bool = False,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -92,7 +96,7 @@ class KafkaIngester:
         self._settings = settings
         self._quarantine = quarantine
         self._check = check
-        self._decoder = Decoder(settings, interner=interner)
+        self._decoder = Decoder(settings, points=points, interner=interner)
         self._until_end = until_end
         self._clock = clock
         self._dedup_window = None if settings.dedup_key is None else settings.dedup_window
@@ -404,7 +408,7 @@ class KafkaIngester:
         found = Checked(*self._check(decoded.parsed.batch))
         return decoded.without(found.refused, found.reason), found.by
 
-    def _admit(self, batch: EdgeBatch, name: str, offset: int, checked: CheckedBy) -> bool:
+    def _admit(self, batch: RecordBatch, name: str, offset: int, checked: CheckedBy) -> bool:
         while True:
             try:
                 self._loop.admit(batch, name, offset, timeout_s=_POLL_S, checked=checked)

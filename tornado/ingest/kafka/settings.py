@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ...errors import InvalidArgument
+from ..point_layout import PointFormat
 from ..source_names import check_partition_name
 
 DEFAULT_DEDUP_WINDOW: Final = 100_000
@@ -55,6 +56,8 @@ class KafkaSettings:
         Whether to go on at the earliest record there is where ours are gone.
     columns : tuple of str, optional
         Names of the columns of CSV values.
+    point_format : PointFormat
+        Which columns have the labels and ids of points, where messages have those.
     undirected : bool
         Whether each record is an edge in both directions.
     dedup_key : str, optional
@@ -82,6 +85,7 @@ class KafkaSettings:
     value_format: ValueFormat = ValueFormat.JSON
     when_deleted: WhenDeleted = WhenDeleted.STOP
     columns: tuple[str, ...] | None = None
+    point_format: PointFormat = field(default_factory=PointFormat)
     undirected: bool = False
     dedup_key: str | None = None
     dedup_window: int = DEFAULT_DEDUP_WINDOW
@@ -106,7 +110,7 @@ class KafkaSettings:
         if self.columns is not None and self.value_format is not ValueFormat.CSV:
             raise InvalidArgument(
                 f"--columns names the columns of CSV values, but the format is {self.value_format.value}",
-                hint="JSON and Arrow values name their fields themselves: src, dst, weight, op.",
+                hint="JSON and Arrow values name their fields themselves.",
             )
         if self.dedup_key is not None:
             self._check_key(self.dedup_key)
