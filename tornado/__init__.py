@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from .errors import InvalidArgument, TornadoError
-    from .ingest.spark import register_spark, report_spark
+    from .ingest.spark import register_spark, report_spark, spark_points
     from .ingest.spark.kafka_connector import spark_kafka_jars
     from .ingest.vertex_table import personalisation
     from .kinds.accumulative.program import AccumulativeProgram
@@ -87,6 +87,7 @@ __all__ = [
     "register_spark",
     "report_spark",
     "spark_kafka_jars",
+    "spark_points",
 ]
 
 # Where a public name lives; apps may use these and no others. A new one goes here, into __all__ and above.
@@ -124,6 +125,7 @@ _HOMES = {
     "register_spark": ".ingest.spark",
     "report_spark": ".ingest.spark",
     "spark_kafka_jars": ".ingest.spark.kafka_connector",
+    "spark_points": ".ingest.spark",
 }
 
 

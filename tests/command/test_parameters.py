@@ -132,6 +132,8 @@ _OPTIONS = {
     "points": (),
     "label": None,
     "id": None,
+    "features": None,
+    "sparse": False,
     "kafka": None,
     "topic": None,
     "value_format": None,

@@ -15,6 +15,7 @@ import tornado as tornado_loops
 from apps.logistic_regression import LogisticRegression
 
 COUNT, NAMES = 120, ("age", "height")
+TOPIC = ["kmeans", "--kafka", "127.0.0.1:1", "--topic", "places"]
 LINES = "id,age,height,bought\n"
 
 
@@ -144,6 +145,14 @@ def test_programs_of_edges_and_of_points_read_one_stream(tornado, folder):
         (["sgd", "--points", "points.csv"], "--loss"),
         (["kmeans", "--points", "points.csv", "--label", "sold"], "'sold' must be among them"),
         (["kmeans", "--points", "points.csv", "--clusters", "0"], "clusters is 0"),
+        (["kmeans", "--sparse"], "--sparse says what points are like, and not how many features"),
+        (["kmeans", "--features", "2", "--points", "points.csv"], "--features 2 says what points are, as --points"),
+        (["kmeans", "--features", "2", "--columns", "a,b"], "names the columns of edges, or of CSV points of a topic"),
+        (["bfs", "--source", "1", "--features", "2"], "--features 2 is about points, and bfs reads edges"),
+        ([*TOPIC], "Clusters learns from points, and no file says what these are"),
+        ([*TOPIC, "--format", "csv", "--features", "2"], "must be named\nhint: For example --columns id,label"),
+        ([*TOPIC, "--format", "csv", "--columns", "id,label"], "of which none is a feature"),
+        ([*TOPIC, "--features", "2", "--dedup-key", "event"], "which are recognised by their ids"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_before_anything_is_read(tornado, folder, words, said):

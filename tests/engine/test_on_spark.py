@@ -12,13 +12,21 @@ from tests.spark import sessions
 
 WITHIN_S = 500
 SOAK_WITHIN_S = 5_000
-NAMES = ("conformance", "faults", "drivers", "signs_of_life", "checkpoints_at_size", "real_streams")
+NAMES = (
+    "conformance",
+    "faults",
+    "drivers",
+    "signs_of_life",
+    "checkpoints_at_size",
+    "real_streams",
+    "learners",
+)
 FILES = [f"tests/engine/test_{name}.py" for name in NAMES]
 # The engine is the one that processes have; here are those that show how Spark starts and ends workers, on a cluster those
 # that show executors too. The soak has all.
 LOCAL = (
     "exact_at_the_versions or slots or drivers or ends_or_hangs or closing_leaves or durable"
-    " or (real_stream and random-2-1)"
+    " or (real_stream and random-2-1) or learners"
 )
 CLUSTER = "exact_at_the_versions or executor"
 

@@ -35,7 +35,7 @@ from .interruption import Interruption
 from .output import result_table, write_result
 from .pipeline import PipelineProcess, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
-from .point_input import fitted, open_points, schema_of
+from .point_input import fitted, open_points, schema_of, topic_of_points
 from .presentation import ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter, show_compiling
 
@@ -138,6 +138,7 @@ class _Job:
                 deployment.quarantine,
                 check=check,
                 interner=deployment.interner,
+                points=None if topic_of_points(plan) is None else deployment.points,
                 until_end=plan.until_end,
             )
         self._feed = Feed(

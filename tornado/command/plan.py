@@ -31,6 +31,7 @@ from ..ingest.kafka.settings import (
     WhenDeleted,
     parse_brokers,
 )
+from ..ingest.point_layout import PointFormat
 from .kafka_config import read_client_settings, require_client
 from .output import STANDARD_OUTPUT, OutputFormat, check_output
 from .pipeline import PipelineSettings
@@ -128,7 +129,13 @@ class RunPlan:
     points : tuple of str
         Files of points in the order given, which are read after those.
     label_column, id_column : str or None
-        Which columns of these have labels and ids; None: those that are called so, if any.
+        Which columns of points have labels and ids; None: those that are called so, if any.
+    features : int or None
+        How many features points have; None: files or columns say it.
+    sparse : bool
+        Whether these points name only the features that are not 0.
+    learns : bool
+        Whether all loops learn from points, so that a topic has points.
     columns : tuple of str or None
         Names of the columns; None detects them.
     kafka : KafkaSettings or None
@@ -166,6 +173,9 @@ class RunPlan:
     points: tuple[str, ...]
     label_column: str | None
     id_column: str | None
+    features: int | None
+    sparse: bool
+    learns: bool
     columns: tuple[str, ...] | None
     check_times: bool
     undirected: bool
@@ -191,7 +201,9 @@ class RunPlan:
     keep_snapshots: int
 
     @classmethod
-    def of(cls, loop: str, options: Mapping[str, Any], *, several: bool = False) -> Self:
+    def of(
+        cls, loop: str, options: Mapping[str, Any], *, several: bool = False, learns: bool = False
+    ) -> Self:
         """Check parsed options and return the plan.
 
         Parameters
@@ -202,6 +214,8 @@ class RunPlan:
             The options of `tornado run` by name.
         several : bool
             Whether other loops read the same stream.
+        learns : bool
+            Whether all of them learn from points, so that a topic has points.
 
         Raises
         ------
@@ -212,11 +226,11 @@ class RunPlan:
         """
         _refuse_unsupported(options)
         edges, vertices = tuple(options["edges"]), tuple(options["vertices"] or ())
-        points = _points(options)
+        points = _points(options, has_topic=learns and options["kafka"] is not None)
         files = (*edges, *vertices, *points)
         address = None if options["http"] is None else Address.parse(options["http"])
         output = options["output"]
-        kafka = _kafka(options)
+        kafka = _kafka(options, learns=learns)
         pipeline = _pipeline(options)
         if pipeline is not None and address is None:
             address = Address(DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT)
@@ -224,6 +238,11 @@ class RunPlan:
             raise InvalidArgument(
                 "there is no input and nobody to ask",
                 hint="Name files with --edges or --points, a topic with --kafka and --topic or a --pipeline, or serve with --http, or both.",
+            )
+        if learns and kafka is None and options["columns"] is not None:
+            raise InvalidArgument(
+                f"--columns {options['columns']} names the columns of edges, or of CSV points of a topic, and {loop} has neither",
+                hint="A file of points has a header.",
             )
         if output is not None and pipeline is not None:
             raise InvalidArgument(
@@ -263,7 +282,10 @@ class RunPlan:
             points=_checked_files("--points", points),
             label_column=options["label"],
             id_column=options["id"],
-            columns=_file_columns(options),
+            features=options["features"],
+            sparse=options["sparse"],
+            learns=learns,
+            columns=None if learns else _file_columns(options),
             check_times=options["check_times"],
             undirected=options["undirected"],
             kafka=kafka,
@@ -381,7 +403,7 @@ def _refuse_unsupported(options: Mapping[str, Any]) -> None:
         )
 
 
-def _points(options: Mapping[str, Any]) -> tuple[str, ...]:
+def _points(options: Mapping[str, Any], *, has_topic: bool) -> tuple[str, ...]:
     points = tuple(options["points"] or ())
     if STANDARD_INPUT in points:
         raise InvalidArgument(
@@ -389,11 +411,21 @@ def _points(options: Mapping[str, Any]) -> tuple[str, ...]:
             hint="Name a file.",
         )
     for option in ("label", "id"):
-        if options[option] is not None and not points:
+        if options[option] is not None and not points and not has_topic:
             raise InvalidArgument(
                 f"--{option} {options[option]} names a column of files of points, and there are none",
                 hint="Name them with --points.",
             )
+    if options["sparse"] and options["features"] is None:
+        raise InvalidArgument(
+            "--sparse says what points are like, and not how many features they have",
+            hint="Add --features, or leave it to the files of --points.",
+        )
+    if options["features"] is not None and points:
+        raise InvalidArgument(
+            f"--features {options['features']} says what points are, as --points {points[0]} does",
+            hint="Leave one of them out.",
+        )
     return points
 
 
@@ -430,7 +462,7 @@ def _pipeline(options: Mapping[str, Any]) -> PipelineSettings | None:
     return PipelineSettings(path, arguments)
 
 
-def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
+def _kafka(options: Mapping[str, Any], *, learns: bool) -> KafkaSettings | None:
     brokers, topic = options["kafka"], options["topic"]
     if brokers is None and topic is None:
         for option, name in _TOPIC_OPTIONS.items():
@@ -459,7 +491,9 @@ def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
     is_arrow = value_format is ValueFormat.ARROW
     usual_window = DEFAULT_DEDUP_WINDOW_OF_TABLES if is_arrow else DEFAULT_DEDUP_WINDOW
     columns = None
-    if options["columns"] is not None and (value_format is ValueFormat.CSV or not options["edges"]):
+    if options["columns"] is not None and learns:
+        columns = tuple(name.strip() for name in options["columns"].split(","))
+    elif options["columns"] is not None and (value_format is ValueFormat.CSV or not options["edges"]):
         columns = _parse_columns(options["columns"], key)
     return KafkaSettings(
         brokers=parse_brokers(brokers),
@@ -467,6 +501,7 @@ def _kafka(options: Mapping[str, Any]) -> KafkaSettings | None:
         value_format=value_format,
         when_deleted=WhenDeleted(options["when_deleted"] or WhenDeleted.STOP.value),
         columns=columns,
+        point_format=PointFormat(label=options["label"], id=options["id"]),
         undirected=options["undirected"],
         dedup_key=key,
         dedup_window=options["dedup_window"] or usual_window,

@@ -1,4 +1,4 @@
-"""Files of points of a run: which programs read them, what they declare, and the sources that they are.
+"""Points of a run, of files and of a topic: which programs read them, what they are declared to be, and the sources of files.
 
 What a program reads is its own to say: points (a `LearningProgram`) or edges. A run is refused before anything starts where a
 program has nothing to read, or nobody reads what is named.
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.interner import Interner
+from ..ingest.kafka.point_values import declared_by_columns
+from ..ingest.kafka.settings import KafkaSettings, ValueFormat
 from ..ingest.point_layout import PointFormat
 from ..ingest.point_source import PointFile, declared_by, open_point_files
 from ..kinds.learning.program import LearningProgram
@@ -44,19 +46,29 @@ def fitted(plan: RunPlan, programs: Sequence[VertexProgram]) -> RunPlan:
 
 
 def schema_of(plan: RunPlan, programs: Sequence[VertexProgram]) -> Points | None:
-    """Return what the points of a run are: what a program says, else what the files declare; None where there are none.
+    """Return what the points of a run are: what a program says, else files, options or the columns of a topic; None where nothing does.
 
     Raises
     ------
     InvalidArgument, SourceBroken
-        See `declared_by`.
+        See `declared_by` and `declared_by_columns`.
     """
     said = next(
         (program.declared_points for program in programs if program.declared_points is not None), None
     )
-    if said is not None or not plan.points:
+    if said is not None:
         return said
-    return declared_by(plan.points, wanted=_wanted(plan))
+    if plan.points:
+        return declared_by(plan.points, wanted=_wanted(plan))
+    if plan.features is not None:
+        return Points(plan.features, sparse=plan.sparse)
+    topic = topic_of_points(plan)
+    return None if topic is None or topic.value_format is not ValueFormat.CSV else declared_by_columns(topic)
+
+
+def topic_of_points(plan: RunPlan) -> KafkaSettings | None:
+    """Return the topic of a run if that has points: where a program reads edges, it has edges."""
+    return plan.kafka if plan.learns else None
 
 
 def open_points(plan: RunPlan, schema: Points | None, interner: Interner | None) -> list[PointFile]:
@@ -76,19 +88,26 @@ def _wanted(plan: RunPlan) -> PointFormat:
     return PointFormat(label=plan.label_column, id=plan.id_column)
 
 
+def _says_what_points_are(plan: RunPlan) -> bool:
+    topic = topic_of_points(plan)
+    return bool(plan.points) or plan.features is not None or (topic is not None and topic.columns is not None)
+
+
 def _require_readers(
     plan: RunPlan, programs: Sequence[VertexProgram], learners: Sequence[LearningProgram]
 ) -> None:
+    if plan.features is not None and not learners:
+        raise InvalidArgument(f"--features {plan.features} is about points, and {plan.loop} reads edges")
     if plan.points and not learners:
         raise InvalidArgument(
             f"--points {plan.points[0]} has points, and {plan.loop} reads edges",
             hint="Name files of edges with --edges; logistic_regression, linear_regression, sgd and kmeans learn from points.",
         )
     for learner in learners:
-        if not plan.points and learner.points is None:
+        if learner.points is None and not _says_what_points_are(plan):
             raise InvalidArgument(
                 f"{type(learner).__name__} learns from points, and no file says what these are",
-                hint=f"Name files with --points ({_FORMS}); more points can be pushed over HTTP.",
+                hint=f"Name files with --points ({_FORMS}), or say how many --features points have; more can be pushed over HTTP.",
             )
     if len(learners) < len(programs):
         if isinstance(programs[0], LearningProgram):
@@ -100,9 +119,7 @@ def _require_readers(
     for option, is_given in (
         ("--edges", plan.edges),
         ("--vertices", plan.vertices),
-        ("--kafka", plan.kafka),
         ("--undirected", plan.undirected),
-        ("--columns", plan.columns),
     ):
         if is_given:
             raise InvalidArgument(

@@ -56,12 +56,23 @@ class RunCommand(ProgramCommand):
     "Repeat it for several; the first one says what points are.",
 )
 @click.option(
-    "--label",
-    metavar="NAME",
-    help="The column of --points with the labels. Default: label, where there is one.",
+    "--features",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many features points have, where no file or column says it.",
 )
 @click.option(
-    "--id", metavar="NAME", help="The column of --points with the ids. Default: id, where there is one."
+    "--sparse",
+    is_flag=True,
+    help="Points name only those features that are not 0; with --features.",
+)
+@click.option(
+    "--label",
+    metavar="NAME",
+    help="The column of points with the labels. Default: label, where there is one.",
+)
+@click.option(
+    "--id", metavar="NAME", help="The column of points with the ids. Default: id, where there is one."
 )
 @click.option(
     "--kafka",
@@ -124,7 +135,8 @@ class RunCommand(ProgramCommand):
     "--columns",
     metavar="NAMES",
     help="Names of the columns in order, out of src,dst,weight,op,time; `-` skips one, and what follows them "
-    "is ignored. Default: the header or src,dst[,weight], and a line with more columns is rejected.",
+    "is ignored. Default: the header or src,dst[,weight], and a line with more columns is rejected. Of points, which come as CSV "
+    "from a topic only: id,label,weight,op, and all others are features.",
 )
 @click.option(
     "--check-times",
@@ -234,7 +246,9 @@ def run_command(ctx: click.Context, /, **options: Any) -> int:
     """
     entry: ProgramEntry = ctx.meta[PROGRAM_KEY]
     others: list[OtherProgram] = ctx.meta.get(OTHERS_KEY, [])
-    plan = RunPlan.of(options["name"] or entry.name, options, several=bool(others))
+    kinds = [entry.kind, *(other.entry.kind for other in others)]
+    learns = all(getattr(kind, "program_kind", None) == "learning" for kind in kinds)
+    plan = RunPlan.of(options["name"] or entry.name, options, several=bool(others), learns=learns)
     # Wrong parameters are refused before anything starts.
     program, beside = make_program(entry, options), [_loop_beside(other) for other in others]
     # Imported late: options are checked and help is shown without loading the compiler.

@@ -1,4 +1,4 @@
-"""Spark's doorway: the data source `tornado`, which writes edges into a running loop and reads its values.
+"""Spark's doorway: the data source `tornado`, which writes edges and points into a running loop and reads its values.
 
 Only this folder (and pipelines built on it) needs pyspark; nothing of it is imported before `register_spark` is called.
 """
@@ -27,6 +27,29 @@ def register_spark(spark: Any) -> None:
     with _pyspark():
         from .data_source import LoopDataSource
     spark.dataSource.register(LoopDataSource)
+
+
+def spark_points(frame: Any, *, features: str | None = None) -> Any:
+    """Return a DataFrame of points as `format("tornado")` takes it, with vectors as structs: sparse ones stay sparse.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        With a column of vectors (`pyspark.ml.linalg`), dense or sparse, as `spark.read.format("libsvm")` gives them; columns of other
+        types stay as they are.
+    features : str, optional
+        Which column has the vectors; left out, the one that there is. It is called `features` in what is returned.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no such column, or several have vectors and none is named.
+    NotSupported
+        As `register_spark`.
+    """
+    with _pyspark():
+        from .point_frames import unwrapped
+    return unwrapped(frame, features)
 
 
 def report_spark(spark: Any, queries: Sequence[Any], *, url: str, loop: str) -> None:

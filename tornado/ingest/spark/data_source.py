@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 from ...errors import InvalidArgument, NotSupported
 from .change_reader import ChangeReader, FollowedTable
 from .options import SourceOptions
+from .point_frames import require_no_vectors
 from .reader import ColumnTypes, LoopReader
 from .remote_loop import RemoteLoop
 from .writer import LoopBatchWriter, LoopStreamWriter
@@ -56,6 +57,7 @@ class LoopDataSource(DataSource):
                 "a loop cannot be overwritten by a DataFrame",
                 hint='Write with mode("append"), and remove edges with op "-".',
             )
+        require_no_vectors(schema)
         return LoopBatchWriter(SourceOptions.of(self.options), schema.fieldNames())
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> LoopStreamWriter:  # noqa: FBT001, N802  as above
@@ -65,6 +67,7 @@ class LoopDataSource(DataSource):
                 "a loop is written in output mode append, not complete",
                 hint='Leave outputMode out, and send changes as records with op "=" or "-".',
             )
+        require_no_vectors(schema)
         return LoopStreamWriter(SourceOptions.of(self.options), schema.fieldNames())
 
     @staticmethod

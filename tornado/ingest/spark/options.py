@@ -20,6 +20,8 @@ _NAMES = (
     "url",
     "loop",
     "order",
+    "label",
+    "id",
     "write_id",
     "mode",
     "vertices",
@@ -45,6 +47,8 @@ class SourceOptions:
         Which of its loops.
     order : tuple of str
         Writing: the columns that say which of a batch's records come first; each breaks the ties of those before it.
+    label, id : str, optional
+        Writing points: the columns with their labels and ids; left out, `label` and `id` where they are there.
     write_id : str, optional
         Batch writing: a write with a name happens once, however often it is repeated.
     mode : str
@@ -67,6 +71,8 @@ class SourceOptions:
     url: str = DEFAULT_URL
     loop: str = ""
     order: tuple[str, ...] = ()
+    label: str | None = None
+    id: str | None = None
     write_id: str | None = None
     mode: str = "exact"
     vertices: str | None = None
@@ -130,6 +136,8 @@ class SourceOptions:
             url=options.get("url", DEFAULT_URL),
             loop=options["loop"],
             order=tuple(filter(None, order)),
+            label=options.get("label"),
+            id=options.get("id"),
             write_id=write_id,
             mode=mode,
             vertices=options.get("vertices"),

@@ -24,10 +24,12 @@ from pyspark.sql.datasource import (
 
 from ...errors import ConnectionLost, InternalError, InvalidArgument
 from .options import SourceOptions
+from .point_frames import checked_point_columns, has_points, point_table
 from .remote_loop import RemoteLoop
 
 COLUMNS = ("src", "dst", "weight", "op")
 CHUNK_ROWS = 1 << 18
+_DOUBLE_BYTES = 8
 # A quarter of what the service takes as one body; ids that are strings can be long.
 CHUNK_BYTES = 16 << 20
 _QUERY_ID = "sql.streaming.queryId"
@@ -63,7 +65,7 @@ class LoopStreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: SourceOptions, columns: Sequence[str]) -> None:
         self._options = options
-        self._columns = checked_columns(columns, options.order)
+        self._columns = checked_columns(columns, options)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> SentPart:
         """Send a partition (on an executor)."""
@@ -89,7 +91,7 @@ class LoopBatchWriter(DataSourceArrowWriter):
 
     def __init__(self, options: SourceOptions, columns: Sequence[str]) -> None:
         self._options = options
-        self._columns = checked_columns(columns, options.order)
+        self._columns = checked_columns(columns, options)
         # Before `spark:` in the order of names, in which a restart admits what sources pushed: what a stream removes may have
         # come with the history that was written before it.
         self._source = f"spark-write:{options.write_id or uuid.uuid4().hex}"
@@ -107,14 +109,18 @@ class LoopBatchWriter(DataSourceArrowWriter):
         abort(self._options, 0, messages)
 
 
-def checked_columns(columns: Sequence[str], order: Sequence[str]) -> tuple[str, ...]:
+def checked_columns(columns: Sequence[str], options: SourceOptions) -> tuple[str, ...]:
     """Return the columns that are sent.
 
     Raises
     ------
     InvalidArgument
-        When `src`, `dst` or a column of the order is missing, or a column is none of an edge: it would be lost in silence.
+        When `src`, `dst` or a column of the order is missing, or a column is none of an edge: it would be lost in silence. Of
+        points see `checked_point_columns`.
     """
+    if has_points(columns):
+        return checked_point_columns(columns, options)
+    order = options.order
     missing = [name for name in ("src", "dst", *order) if name not in columns]
     if missing:
         raise InvalidArgument(
@@ -143,7 +149,12 @@ def send(
     chunks = rows = 0
     with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
         for table in _chunks(batches):
-            loop.stage(source, number, part, chunks, edge_table(table.select(list(columns)), options.order))
+            # Points have their features' names, edges have none that an option could name.
+            kept = (*COLUMNS, *filter(None, (options.id or "id", options.label or "label")))
+            sent = ordered_table(table.select(list(columns)), options.order, kept=kept)
+            if has_points(columns):
+                sent = point_table(sent, options)
+            loop.stage(source, number, part, chunks, sent)
             chunks, rows = chunks + 1, rows + table.num_rows
     return SentPart(source, partition, part, chunks, rows)
 
@@ -174,8 +185,13 @@ def abort(options: SourceOptions, number: int, messages: Sequence[WriterCommitMe
             return
 
 
-def edge_table(table: pa.Table, order: Sequence[str]) -> pa.Table:
+def ordered_table(table: pa.Table, order: Sequence[str], *, kept: Sequence[str] = COLUMNS) -> pa.Table:
     """Return a table as the service takes it: what orders it is one column `order`, an int64 or a struct of them.
+
+    Parameters
+    ----------
+    kept : sequence of str
+        Columns that stay also where they are among those of the order.
 
     Raises
     ------
@@ -186,20 +202,20 @@ def edge_table(table: pa.Table, order: Sequence[str]) -> pa.Table:
     --------
     >>> seen = pa.array([7], pa.int32())
     >>> table = pa.table({"src": [1], "dst": [2], "seen": seen, "offset": seen})
-    >>> edge_table(table.select(["src", "dst", "seen"]), ["seen"]).schema.field("order").type
+    >>> ordered_table(table.select(["src", "dst", "seen"]), ["seen"]).schema.field("order").type
     DataType(int64)
-    >>> edge_table(table, ["seen", "offset"]).column("order").to_pylist()
+    >>> ordered_table(table, ["seen", "offset"]).column("order").to_pylist()
     [{'0': 7, '1': 7}]
     """
     if not order:
         return table
     whole = table.combine_chunks()
     keys = [key for name in order for key in _keys(name, whole.column(name))]
-    kept = whole.select([name for name in table.column_names if name not in order or name in COLUMNS])
+    chosen = whole.select([name for name in table.column_names if name not in order or name in kept])
     if len(keys) == 1:
-        return kept.append_column("order", keys[0])
+        return chosen.append_column("order", keys[0])
     arrays = [key.combine_chunks() for key in keys]
-    return kept.append_column(
+    return chosen.append_column(
         "order", pa.StructArray.from_arrays(arrays, [str(place) for place in range(len(arrays))])
     )
 
@@ -227,7 +243,7 @@ def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     for batch in chain.from_iterable(map(_slices, batches)):
         waiting.append(batch)
         rows += batch.num_rows
-        size_bytes += batch.nbytes
+        size_bytes += _size_bytes(batch)
         if rows >= CHUNK_ROWS or size_bytes >= CHUNK_BYTES:
             yield pa.Table.from_batches(waiting)
             waiting, rows, size_bytes = [], 0, 0
@@ -237,9 +253,14 @@ def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Iterate over slices that are no chunk of their own, or nearly so, where rows are of about the same size."""
-    count = max(1, math.ceil(batch.nbytes / CHUNK_BYTES))
+    count = max(1, math.ceil(_size_bytes(batch) / CHUNK_BYTES))
     rows = math.ceil(batch.num_rows / count)
     return (batch.slice(first, rows) for first in range(0, batch.num_rows, max(1, rows)))
+
+
+def _size_bytes(batch: pa.RecordBatch) -> int:
+    # Numbers of points become doubles, as short as they are here.
+    return max(int(batch.nbytes), _DOUBLE_BYTES * int(batch.num_rows) * int(batch.num_columns))
 
 
 def _task() -> TaskContext:
