@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgument
-from ....points import EvolvingPoints, PointDeltas
+from ....points import EvolvingPoints, PointDeltas, ShardPoints
 from ..patience import Patience
 from ..program import Parameters
 from ..rounds import ShardWork
@@ -287,9 +287,9 @@ class LinearShards:
         self.waiting = 0
         if self._knows(negative, positive):
             batches = MiniBatches(self._objectives((negative, positive)))
-            self._draw(batches, weights, intercept, step, total[_HEAD : _HEAD + half])
+            views = self._draw(batches, weights, intercept, step, total[_HEAD : _HEAD + half])
             for shard, rows in new.items():
-                view = self._points.view_shard(shard)
+                view = views.get(shard) or self._points.view_shard(shard)
                 live = rows[view.born[rows] > 0]  # others went again
                 batches.add_given(view, live, weights, intercept, total[_HEAD + half :])
             tested = BatchTotals.of(total[_HEAD + half :])
@@ -306,10 +306,14 @@ class LinearShards:
 
     def _draw(
         self, batches: MiniBatches, weights: Vector, intercept: float, step: int, total: Vector
-    ) -> None:
+    ) -> dict[int, ShardPoints]:
+        """Draw, and return the shards that were drawn of."""
+        views = {}
         for shard, live, drawn in drawn_shards(self._points, self._batch):
+            views[shard.shard] = shard
             counter = {"count": drawn, "seed": self._seed, "iteration": step}
             batches.add_drawn(shard, weights, intercept, total, **counter, scale=live / drawn)
+        return views
 
     def _new_rows(self) -> dict[int, NDArray[np.int32]]:
         """The rows that have come since the last step, by shard."""
@@ -318,7 +322,7 @@ class LinearShards:
         shards = np.concatenate([shards for shards, _ in self._new])
         rows = np.concatenate([rows for _, rows in self._new])
         self._new.clear()
-        order = np.argsort(shards, kind="stable")
+        order = np.argsort(shards.astype(np.int16), kind="stable")  # of numbers so short it is a radix sort
         shards, rows = shards[order], rows[order]
         numbers, first = np.unique(shards, return_index=True)
         return dict(zip(numbers.tolist(), np.split(rows, first[1:]), strict=True))
