@@ -232,8 +232,9 @@ class LinearShards:
 
     Attributes
     ----------
-    duals
-        Of the points, from the last branch whose answer was adopted.
+    duals, dual_total
+        Of the points, from the last branch whose answer was adopted, and the sums of a t and of a t x, float64[1 + features], where
+        they are known.
     validation
         Of new points, before any step uses them.
     """
@@ -250,12 +251,15 @@ class LinearShards:
         self.waiting = 0
         self.validation = Validation()
         self.duals: Mapping[int, HeldDuals] = {shard: HeldDuals() for shard in points.shards}
+        self.dual_total: Vector | None = None
 
     def hear(self, deltas: PointDeltas) -> None:
         """See `DataShards`."""
         came = deltas.sign > 0
         if came.any():
             self._new.append((deltas.shard[came], deltas.row[came]))
+        if self.dual_total is not None and not came.all():
+            self._take_out(deltas.shard[~came], deltas.row[~came], self.dual_total)
         self.waiting += len(deltas)
         if self._labels is not None:
             self._count_labels(self._labels, deltas)
@@ -264,6 +268,13 @@ class LinearShards:
         found, weights = self._points.labels_of(deltas)
         counts = (weights > 0.0) & ~np.isnan(found)
         labels.hear(found[counts], deltas.sign[counts])
+
+    def _take_out(self, shards: NDArray[np.int32], rows: NDArray[np.int32], total: Vector) -> None:
+        """Points went: what is known of all dual variables stays right."""
+        model = self._objectives((-1.0, 1.0))  # which the classes are does not matter
+        for shard in np.unique(shards).tolist():
+            gone = rows[shards == shard]
+            self.duals[shard].take_out(model, self._points.view_shard(shard), gone, total)
 
     def restore(self, parameters: Parameters) -> None:
         """See `RestorableShards`: the labels of the points."""
@@ -298,7 +309,7 @@ class LinearShards:
 
     def take(self, work: ShardWork) -> None:
         """See `DataShards`: the dual variables of the points."""
-        self.duals = work.duals  # type: ignore[attr-defined]  # it is the work of the same program
+        self.duals, self.dual_total = work.duals, work.dual_total  # type: ignore[attr-defined]  # it is the work of the same program
 
     def _knows(self, negative: float, positive: float) -> bool:
         """Whether there are classes, or none are needed."""
