@@ -189,7 +189,7 @@ class LinearModel(LearningProgram):
         return {
             "weights": np.zeros(self.declared.features),
             "intercept": np.zeros(1),
-            "classes": np.array(_NO_CLASSES),
+            "classes": np.array(self._named or _NO_CLASSES),
             "step": np.zeros(1),
         }
 
