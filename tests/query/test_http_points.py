@@ -78,8 +78,8 @@ def test_answers_are_of_exactly_the_points_that_were_acknowledged(client):
     centred = features - features.mean(0)
     inverse = np.linalg.inv(centred.T @ centred / 4 + 0.1 * np.eye(2))
     weights = inverse @ (centred.T @ (labels - labels.mean()) / 4)
-    values = {one["vertex"]: one["value"] for one in answer["result"]["values"]}
-    assert [values[0], values[1]] == pytest.approx(weights, abs=1e-2)
+    values = {one["feature"]: one["value"] for one in answer["result"]["values"]}
+    assert [values["age"], values["height"]] == pytest.approx(weights, abs=1e-2)
     assert answer["certificate"]["kind"] == "gap"
     assert answer["snapshot"]["offsets"] == {"http": 4}
     listed = client.get("/v1/streams/points").json()

@@ -53,6 +53,8 @@ class PointFormat:
         Of columns: one of `SEPARATORS`; left out, it is detected.
     max_line_bytes : int
         Longer lines are rejected, so that a file without line ends cannot fill the memory.
+    names_may_lack : bool
+        Whether the columns that the caller names need not be there: points that are to be predicted have no labels.
     """
 
     label: str | None = None
@@ -61,6 +63,7 @@ class PointFormat:
     features: int | None = None
     separator: str | None = None
     max_line_bytes: int = 1 << 22
+    names_may_lack: bool = False
 
     def __post_init__(self) -> None:
         if self.separator is not None and self.separator not in SEPARATORS:
@@ -98,7 +101,7 @@ class ColumnRoles:
         shown = f"{list(names[:_SHOWN_NAMES])}" + " and more" * (len(names) > _SHOWN_NAMES)
         known = dict(_FIXED)
         for role, given, usual in ((LABEL, wanted.label, "label"), (ID, wanted.id, "id")):
-            if given is not None and given not in names:
+            if given is not None and given not in names and not wanted.names_may_lack:
                 raise InvalidArgument(
                     f"{source} has the columns {shown}, but {given!r} must be among them, which {usual}s are to come from"
                 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....certificate import NONE, Certificate
 from ....checking.linear_models import DUAL_IDS, DUALS, OTHER_DUALS, LinearCheck
 from ....errors import InvalidArgument
-from ....loops.answer_tables import AnswerTable, Column, feature_column
+from ....loops.answer_tables import INTERCEPT, AnswerTable, Column, coefficient_names
 from ....points import EvolvingPoints
 from ....records.point_batch import PointBatch
 from ....records.point_schema import Points
@@ -263,20 +263,18 @@ class LinearModel(LearningProgram):
     @property
     def tables(self) -> tuple[AnswerTable, ...]:
         """See `VertexProgram`."""
-        _, kind = feature_column(0, self.declared.names)
-        return (AnswerTable("coefficients", (("feature", kind), ("value", "float64"))),)
+        return (AnswerTable("coefficients", (("feature", "string"), ("value", "float64"))),)
 
     def rows_of(
         self, table: str, found: Parameters, values: Callable[[], tuple[Column, Column]]
     ) -> tuple[Column, ...]:
-        """See `VertexProgram`: the intercept comes first, as -1, or where features have names as ``intercept``."""
+        """See `VertexProgram`: the intercept comes first, as ``intercept``."""
         if table != "coefficients":
             return super().rows_of(table, found, values)
-        features, kind = feature_column(self.declared.features, self.declared.names)
+        features = coefficient_names(self.declared.features, self.declared.names)
         if not self.intercept:
             return features, found["weights"]
-        first = ["intercept"] if kind == "string" else [-1]
-        return [*first, *features], np.concatenate([found["intercept"], found["weights"]])
+        return [INTERCEPT, *features], np.concatenate([found["intercept"], found["weights"]])
 
     def predictions(
         self, found: Parameters, points: PointBatch
