@@ -156,7 +156,6 @@ def test_programs_of_edges_and_of_points_read_one_stream(tornado, folder):
         (["bfs", "--source", "1", "--points", "points.csv"], "has points, and bfs reads edges\nhint: Name files of edges"),
         (["kmeans", "--points", "points.csv", "--and", "bfs", "--source", "1"], "Name a program that reads edges first"),
         (["kmeans", "--points", "points.csv", "--workers", "17"], "points are shared by 1 to 16 workers"),
-        (["sgd", "--loss", "logistic", "--points", "points.csv", "--ids", "string"], "are of features"),
         (["sgd", "--points", "points.csv"], "--loss"),
         (["kmeans", "--points", "points.csv", "--label", "sold"], "'sold' must be among them"),
         (["kmeans", "--points", "points.csv", "--clusters", "0"], "clusters is 0"),
@@ -248,3 +247,26 @@ def test_labels_of_no_class_and_bad_weights_are_in_quarantine_and_ids_may_repeat
     assert [one["position"] for one in bad] == [4, 5, 6]  # lines of the file
     assert "classes 0 and 1" in bad[0]["reason"]
     assert all("weight" in one["reason"] for one in bad[1:])
+
+
+def test_points_that_are_called_by_texts_teach_a_model_as_others_do(tornado, folder):
+    (folder / "named.csv").write_text("id,a,label\nleft,-1,0\nright,1,1\nfar right,2,1\nright,,\n")
+    words = ["logistic_regression", "--points", "named.csv", "--ids", "string", "--store", "memory:"]
+    done = tornado("run", *words, "--check", "--output", "-", "--quarantine", "bad.jsonl")
+    assert done.code == 0, done.err
+    assert [row["feature"] for row in csv.DictReader(io.StringIO(done.out))] == ["intercept", "a"]
+    assert "feature 'a' is missing" in (folder / "bad.jsonl").read_text()
+    done = tornado("run", *words[:3], "--store", "memory:", "--output", "-")
+    assert "warning: no record is in" in done.err
+
+
+def test_a_column_of_labels_that_nobody_names_is_missed(tornado, folder):
+    words = ["--points", "points.csv", "--store", "memory:", "--output", "-"]
+    done = tornado("run", "svm", *words)
+    assert (done.code, done.out) == (2, "")
+    assert "points.csv has no column 'label', and SupportVectorMachine learns from labels alone" in done.err
+    assert "Say which column has the labels with --label" in done.err
+    assert tornado("run", "kmeans", "--clusters", "2", *words).code == 0
+    # One of several files may have them.
+    (folder / "more.csv").write_text("id,age,height,bought,label\n1,1,1,0,1\n2,2,2,1,0\n")
+    assert tornado("run", "svm", "--points", "more.csv", *words, "--l2", "1").code == 0

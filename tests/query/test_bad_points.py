@@ -8,7 +8,7 @@ import pytest
 import tornado
 from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
-from tornado.errors import InvalidArgument, NotSupported
+from tornado.errors import InvalidArgument
 
 DENSE, SPARSE = tornado.Points(features=2), tornado.Points(features=2, sparse=True)
 RIDGE = tornado.LinearModel(loss="squared", l2=1.0, intercept=False, tolerance=1e-12)
@@ -205,11 +205,25 @@ def test_ids_of_points_may_be_strings(session):
     for bad in ([1], [""]):
         with pytest.raises(InvalidArgument, match=r"names\[0\]"):
             stream.insert(ids=bad, features=[[0.0, 0.0]])
-    with pytest.raises(NotSupported, match="are of features, which have numbers"):
-        stream.start(tornado.LinearModel(), "model")
-    session.remove("named")
-    with pytest.raises(NotSupported, match="are of features, which have numbers"):
-        session.stream("named", ids="string", schema=DENSE).start(tornado.LinearModel(), "model")
+
+
+def test_a_model_of_points_that_have_strings_for_ids_has_numbers_for_its_features(session):
+    stream = session.stream("called", ids="string", schema=DENSE)
+    model = stream.start(tornado.LinearModel(loss="squared", l2=0.1), "called")
+    rows = [[0.0, 1.0], [2.0, 0.0], [3.0, 3.0], [9.0, 9.0]]
+    stream.insert(ids=["a", "b", "c", "d"], labels=[1.0, 2.0, 4.0, 99.0], features=rows)
+    stream.remove(ids=["d"])
+    query = model.query(check=True)
+    found = query.result()
+    assert list(found.values) == [-1, 0, 1]
+    assert found.certificate["check"]["points"] == 3
+    assert query.check()["checked"] is True
+    assert list(model.query(vertices=[1, -1]).values) == [1, -1]
+    assert model.predict(rows[:1]).shape == (1,)
+    with pytest.raises(InvalidArgument, match="'a'"):
+        model.query(vertices=["a"])
+    clusters = stream.start(tornado.KMeans(clusters=2), "clusters of called")
+    assert clusters.query().values.keys() == {"a", "b", "c"}
 
 
 # Over HTTP, and in files: what a record cannot be, it is in quarantine for, and the others are in

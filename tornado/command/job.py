@@ -33,8 +33,8 @@ from .interruption import Interruption
 from .output import write_result
 from .pipeline import PipelineProcess, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
-from .point_input import fitted, open_points, schema_of, topic_of_points
-from .presentation import ExitCode, in_words, say_event, say_note
+from .point_input import files_without_labels, open_points, require_fitting, schema_of, topic_of_points
+from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter, show_compiling
 from .written import PREDICTIONS, Writing, predictions_of_answer, table_of_answer, writings_of
 
@@ -67,13 +67,16 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         What made the run fail.
     """
     programs = [program, *(other.program for other in beside)]
-    plan = fitted(plan, programs)
+    require_fitting(plan, programs)
     if plan.check:
         for one in programs:
             require_checked(one)
     points = schema_of(plan, programs)
     writings = writings_of(plan, program, beside, points)
     as_json = plan.as_json or not sys.stderr.isatty()
+    unlabelled = files_without_labels(plan, programs)
+    if unlabelled is not None:
+        say_note(f"warning: {unlabelled}", as_json=as_json, event="no-labels")
     placement = Placement(
         loop=plan.loop,
         stream=plan.stream,
@@ -371,14 +374,15 @@ class _Job:
         if converged:
             return ExitCode.DONE
         say_note(
-            f"{stopped_by} was reached: what was written is the best value so far, not the exact one",
+            f"{OWN_LIMIT if stopped_by is None else f'{stopped_by} was reached'}: what was written is the best value so far, not the exact "
+            "one",
             as_json=self._as_json,
             event="limit",
         )
         return ExitCode.LIMIT
 
-    def _converge(self, branch: Any, reporter: Reporter) -> str:
-        """Wait for a branch, stop it at the deadline, and return which limit would have ended it."""
+    def _converge(self, branch: Any, reporter: Reporter) -> str | None:
+        """Wait for a branch, stop it at the deadline, and return which limit would have ended it; None: one of its method."""
         until_s = time.monotonic() + self._plan.deadline_s
         while not branch.wait(max(0.0, min(reporter.period_s, 0.1, until_s - time.monotonic()))):
             if self._interruption.requested():
@@ -392,7 +396,7 @@ class _Job:
             reporter.show(
                 self._reading("converging", iteration=progress.iteration, residual=progress.residual)
             )
-        return "max_iterations"
+        return None if self._plan.max_iterations is None else "max_iterations"
 
     def _write(self, output: str, loop: MainLoopView, found: ValuesView) -> tuple[int, str]:
         """Write a table of an answer, or its predictions; return how many rows it has, and of which table these are."""
@@ -413,6 +417,12 @@ class _Job:
         if not self._plan.has_files and (self._plan.kafka is None or self._plan.is_endless):
             return
         where = self._deployment.quarantine.path
+        if rejected == self._feed.records() and self._loop.restored is None:
+            say_note(
+                "warning: no record is in: what is written is the answer for nothing",
+                as_json=self._as_json,
+                event="nothing-in",
+            )
         say_note(
             f"{self._feed.records():,} records read"
             + (f", {rejected:,} rejected: see {where}" if rejected else ""),

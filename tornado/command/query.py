@@ -18,7 +18,7 @@ from ..certificate import has_no_answer
 from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
 from .client import Document, ServiceClient
 from .listing import json_option, url_option
-from .presentation import ExitCode, in_words, say_event, say_note
+from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note
 
 VALUES: Final = "values"
 _DEFAULT_TOP = 20
@@ -252,7 +252,9 @@ def _print_answer(answer: Document, types: Mapping[str, str], *, as_json: bool) 
         note = f"never seen: {', '.join(map(str, unknown))}"
         say_note(note, as_json=as_json, event="unknown", vertices=unknown)
     if answer.get("state") == "deadline":
-        note = f"{answer.get('stopped_by') or 'a limit'} was reached: this is the best value so far, not the exact one"
+        stopped_by = answer.get("stopped_by")
+        reason = OWN_LIMIT if stopped_by is None else f"{stopped_by} was reached"
+        note = f"{reason}: this is the best value so far, not the exact one"
         say_note(note, as_json=as_json, event="limit")
 
 

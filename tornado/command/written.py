@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ..errors import InvalidArgument
 from ..ingest.interner import Interner
 from ..ingest.parsed import ParsedPoints
-from ..ingest.point_layout import PointFormat
-from ..ingest.point_source import PointFile, has_ids
+from ..ingest.point_layout import ID, PointFormat
+from ..ingest.point_source import PointFile, has_role
 from ..loop_views import ValuesView
 from ..loops.vertex_program import VertexProgram
 from ..query.findings import Findings
@@ -144,7 +144,7 @@ def read_points_to_predict(path: str, schema: Points, wanted: PointFormat, *, id
     points = PointBatch.kind_of(schema).concat(batch for batch, _ in parts)
     if not len(points):
         raise InvalidArgument(f"--predict {path}: the file has no point")
-    if not has_ids(path, wanted):
+    if not has_role(path, wanted, ID):
         positions = np.concatenate([positions for _, positions in parts])
         return PointsToPredict(path, points, "position", positions)
     return PointsToPredict(path, points, "id", points.id if interner is None else interner.names(points.id))

@@ -38,7 +38,7 @@ from .parsed import ParsedPoints
 from .point_arrow import declared_points, parse_point_table
 from .point_assembly import most_records
 from .point_ids import check_sources
-from .point_layout import PointFormat, PointLayout
+from .point_layout import LABEL, PointFormat, PointLayout
 from .point_text import csv_points, libsvm_points, libsvm_width
 from .source import RecordFile, source_names
 from .text import MAX_RECORDS
@@ -207,16 +207,17 @@ def declared_by(paths: Sequence[str | os.PathLike[str]], *, wanted: PointFormat 
     return points
 
 
-def has_ids(path: str | os.PathLike[str], wanted: PointFormat) -> bool:
-    """Whether a file has ids for its points; see `PointFile` for what is raised."""
+def has_role(path: str | os.PathLike[str], wanted: PointFormat, role: int) -> bool:
+    """Whether a file has the labels (`LABEL`) or the ids (`ID`) of its points; see `PointFile` for what is raised."""
     path = Path(path)
     kind, is_packed = _kind(path), path.suffix.lower() == ".gz"
     if kind in _TABLES:
-        return (wanted.id or "id") in next(_tables(path, path.name)).table.column_names
+        name = (wanted.label or "label") if role == LABEL else (wanted.id or "id")
+        return name in next(_tables(path, path.name)).table.column_names
     if kind in _LIBSVM:
-        return False
+        return role == LABEL
     with path.open("rb", buffering=0) as file:
-        return _layout_of(file, path, wanted, is_packed=is_packed).has_ids
+        return bool((_layout_of(file, path, wanted, is_packed=is_packed).roles == role).any())
 
 
 def _widths(paths: Iterable[Path], wanted: PointFormat) -> Iterator[int]:

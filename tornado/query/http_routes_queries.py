@@ -266,7 +266,7 @@ def query_routes(
             asked = parse_query(raw, declared)
         else:
             asked = await bulkheads.reads.run(lambda: parse_query(raw, declared))
-        if ids == "string" and service.codec_of(service.stream_of(asked.loop)).kind == "int":
+        if ids == "string" and service.codec_of_values(asked.loop).kind == "int":
             asked = with_numbers(asked, service.loop(asked.loop).program)
         kind, deadline_s = bulkheads.forks, None
         if asked.mode is Mode.APPROXIMATE:

@@ -66,6 +66,7 @@ class LinearModel(LearningProgram):
     """
 
     rank: ClassVar[Literal["nearest", "highest"]] = "highest"
+    needs_labels: ClassVar[bool] = True
     values_are_of: ClassVar[Literal["vertex", "feature", "point"]] = "feature"
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points", "loss", "intercept", "classes"})
     tells: ClassVar[frozenset[str]] = frozenset({"weights", "intercept", "classes"})
