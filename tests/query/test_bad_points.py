@@ -281,3 +281,21 @@ def test_over_http_the_last_of_equal_ids_counts_and_a_second_removal_is_counted(
     loop = stream.loops["classed"]
     assert loop.wait_idle(60)
     assert (loop.statistics().vertices, loop.statistics().missing_removals) == (0, 2)
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_a_model_of_classes_that_points_do_not_have_is_not_started_beside_others(engine):
+    with tornado.open("memory:", workers=2, engine=engine) as session:
+        stream = session.stream("points", schema=DENSE)
+        clusters = stream.start(tornado.KMeans(clusters=2), "clusters")
+        rows = [[0.0, 1.0], [1.0, 0.0], [4.0, 4.0]]
+        stream.insert(ids=[1, 2, 3], labels=[0.0, None, 1.0], features=rows)
+        with pytest.raises(
+            InvalidArgument, match=r"which has the record point \d, label [01]: a label is one of"
+        ):
+            stream.start(tornado.LinearModel(classes=(5.0, 7.0)), "other")
+        # It leaves nothing behind that would refuse points, and one that fits begins.
+        stream.insert(ids=[4], labels=[1.0], features=[[5.0, 5.0]])
+        model = stream.start(tornado.LinearModel(loss="logistic", classes=(0.0, 1.0)), "model")
+        assert model.query().certificate["kind"] == "gap"
+        assert len(clusters.query().values) == 4

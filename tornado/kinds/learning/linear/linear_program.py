@@ -136,6 +136,11 @@ class LinearModel(LearningProgram):
             sparse,
         )
 
+    @property
+    def refuses_points(self) -> bool:
+        """See `VertexProgram`: those of other classes, where these are named."""
+        return bool(self.classes)
+
     def check_points(self, batch: PointBatch) -> tuple[NDArray[np.bool_], str]:
         """Labels that are none of the classes."""
         if not self.classes:
