@@ -205,7 +205,10 @@ columns_like: Any = intrinsic(_columns_like)
 
 
 def _prefetch(_typing_context: Any, column: Any, index: Any) -> Any:  # noqa: ARG001  # any whole number
-    """Have the cache line of an item fetched, which is to be read or written soon; any index will do."""
+    """Have the cache line of an item fetched, which is to be read or written soon; any index will do.
+
+    A column is one of a kernel's, or a contiguous array, whose items are counted through all of its dimensions.
+    """
 
     def make(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
         kind, pointer = signature.args[0], arguments[0]
@@ -213,6 +216,8 @@ def _prefetch(_typing_context: Any, column: Any, index: Any) -> Any:  # noqa: AR
         if isinstance(kind, _Strided):
             item = _item(context, builder, kind, pointer, arguments[1])
         else:
+            if isinstance(kind, types.Array):
+                pointer = context.make_array(kind)(context, builder, pointer).data
             item = builder.gep(pointer, [arguments[1]])
         number = ir.IntType(32)
         function = builder.module.declare_intrinsic(

@@ -287,6 +287,11 @@ class EvolvingPoints:
         """How many points of a shard are live."""
         return int(self.columns.shard_live[self.columns.place_of[shard]])
 
+    @property
+    def features_live(self) -> int:
+        """How many features live points have in all: those that are stored."""
+        return int(self.columns.entries_used.sum()) if self._sparse else len(self) * self.points.features
+
     def _views(self, shard: int, rows: NDArray[np.int32]) -> ShardPoints:
         columns = self.columns
         place = int(columns.place_of[shard])

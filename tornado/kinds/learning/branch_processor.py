@@ -27,6 +27,8 @@ from .rounds import Finished, Method, Partial, Round, ShardWork, Stopped, joined
 from .spoken import RoundLetter
 
 _COORDINATOR = 0
+_TURN = 1 << 23  # numbers of features that a turn goes over, between others of the worker: some milliseconds
+_LEAST = 1 << 12  # what a shard counts for at least
 
 
 class Found(NamedTuple):
@@ -88,6 +90,7 @@ class LearningBranch(ReadsEdges):
         self._speakers = 0
         self._parameters: Parameters | None = None
         self._began_with: Parameters = {}
+        self._shard_cost = _TURN
         self._finished: Finished | None = None
         # Kept as they are at the end: the points may go when the lease is released.
         self._values: tuple[Ids, ValueArray] = np.empty(0, np.int64), np.empty(0)
@@ -113,6 +116,7 @@ class LearningBranch(ReadsEdges):
         self.points_lease, version = points.lease()
         self.first_iteration = iteration
         self._points = points
+        self._shard_cost = max(_LEAST, points.features_live // len(points.shards))
         self._work = self._program.work(points, version, shards)
         if parameters is not None:
             self._began_with = self._program.begin() if self._fresh else parameters
@@ -140,14 +144,16 @@ class LearningBranch(ReadsEdges):
         self.operator.pull(self._take)
         if self._method is not None and self._summing is None and not self._rounds:
             self._ask(first=True)
-        if self._summing is not None:
+        fuel = _TURN
+        while self._summing is not None and fuel > 0:
             said = next(self._summing)
-            if said is None:
-                self.operator.activate()
-                return
-            self._summing = None
-            self._answer(said)
-        if self._method is None and self._summing is None:
+            fuel -= self._shard_cost
+            if said is not None:
+                self._summing = None
+                self._answer(said)
+        if self._summing is not None:
+            self.operator.activate()
+        elif self._method is None:
             self.operator.move_token(NEVER, stays=False)
 
     def _take(self, letter: RoundLetter, timestamp: int) -> None:

@@ -9,9 +9,10 @@ import math
 import numba as nb
 import numpy as np
 
+from ....columns import prefetch
 from ..counter_kernel import random_below
 from .class_kernel import mistake_of, target
-from .dense_kernel import add_row, dot
+from .dense_kernel import add_row, dot, fetch_row
 from .logistic_kernel import value_and_dual
 
 # With a for the weight of a point:
@@ -25,6 +26,7 @@ BATCH_MISTAKES = (
 )
 BATCH_SQUARES = 6  # sum of a (s - y)^2, of labels
 BATCH_NUMBERS = 7
+AHEAD = 16  # draws whose rows are fetched beforehand
 DRAWS = 64  # attempts for each point that is to be drawn: where fewer than one row of so many is live, fewer points are drawn
 
 
@@ -73,7 +75,16 @@ def sum_drawn(
     """
     drawn, used = 0, len(born)
     attempt, attempts = 0, count * DRAWS
+    fetched = 0
     while drawn < count and attempt < attempts and used > 0:
+        if attempt == fetched:
+            fetched = min(attempt + AHEAD, attempts)
+            for ahead in range(attempt, fetched):
+                soon = random_below(seed, shard, iteration, ahead, used)
+                prefetch(born, soon)
+                prefetch(label, soon)
+                prefetch(weight, soon)
+                fetch_row(features, soon)
         row = random_below(seed, shard, iteration, attempt, used)
         attempt += 1
         if born[row] > 0:

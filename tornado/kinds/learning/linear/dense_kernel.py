@@ -6,6 +6,20 @@ says: which one depends on the machine, but neither on workers nor on rows befor
 
 import numba as nb
 
+from ....columns import prefetch
+
+_LINE_BYTES = 64
+
+
+@nb.njit(cache=True)
+def fetch_row(features, row):
+    """Have a row fetched that is to be read soon: the first kilobyte, as what follows is fetched by itself."""
+    values = features[0]
+    width = values.shape[1]
+    items = _LINE_BYTES // values.itemsize
+    for column in range(0, min(width, 16 * items), items):
+        prefetch(values, row * width + column)
+
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def dot(features, row, vector):

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from ....errors import InvalidArgument
 from ....points import ShardPoints
 from ..rounds import Finished, Method, Round, Stopped
-from .held_duals import HeldDuals
+from .held_duals import HeldDuals, add_duals
 from .linear_gap import PassTotals, gap_of
-from .linear_objective import LinearObjective, LinearWork, Vector, features_of, frozen
+from .linear_objective import LinearObjective, LinearWork, Vector, frozen
 from .pass_kernel import DUALS, INFEASIBLE, LENGTHS, NUMBERS, TARGET_SQUARES
 from .visits import Visits
 
-_ALIGNED: Final = 4
+_ALIGNED: Final = 3
 _TURNS: Final = 4  # of each worker in a pass
 _NONE: Final = np.empty(0)
 _MOST_UNPROVED: Final = 8  # passes between two certificates
@@ -44,9 +44,9 @@ class AscentWork(LinearWork):
     Beside the rounds of `LinearWork` it knows these, where v is float64[d], balance float64[2] (see `ascent_kernel`):
 
     ``align``
-        Weights of the points that take part, how many points there are, how many of them are new, and how many dual variables are lost: [4].
+        Weights of the points that take part, how many points there are, and how many of them are new: [3].
     ``sum``, ``clear``
-        The sums of a t and of a t x: [1 + d]; all t become 0 and so does the answer.
+        The sums of a t and of a t x, of all shards of the worker at once: [1 + d]; all t become 0 and so does the answer.
     ``fresh``, ``ascend``
         Of arrays (v, balance) and numbers (W, penalty of the intercept, seed, number, share of the mean, worker, workers, part, parts): how the
         sums of a t and of a t x change when a part of the points of a worker is visited, of new ones or of all: [1 + d]. With a share of 0 no means are kept.
@@ -61,18 +61,27 @@ class AscentWork(LinearWork):
     ----------
     held : mapping of int to HeldDuals
         Of each shard of the worker; written.
+    total : float64[1 + d], optional
+        The sums of a t and of a t x that the held dual variables have on this worker, where they are known.
 
     Attributes
     ----------
+    total
+        What is known of these sums now; None: nothing is.
     unsettled : dict of int to float64[rows]
         The dual variables whose place means have taken at the end: of a shard of which they have.
     """
 
     def __init__(
-        self, model: LinearObjective, shards: Mapping[int, ShardPoints], held: Mapping[int, HeldDuals]
+        self,
+        model: LinearObjective,
+        shards: Mapping[int, ShardPoints],
+        held: Mapping[int, HeldDuals],
+        total: Vector | None = None,
     ) -> None:
         super().__init__(model, shards)
         self.held = held
+        self.total = None if total is None else total.copy()
         self.unsettled: dict[int, Vector] = {}
         self._fresh: dict[int, NDArray[np.int32]] = {}
         self._visits: Visits | None = None
@@ -95,13 +104,13 @@ class AscentWork(LinearWork):
         if asked.task == "align":
             self._align(points, held, total)
         elif asked.task == "sum":
-            balance = np.zeros(2)
-            columns = features_of(points), points.rows, points.weight, held.duals
-            self._kernel.sum_duals(*columns, 1.0, total[1:].reshape(1, -1), balance)
-            total[0] += balance[1]
+            if asked is not self._asked:
+                self._asked = asked
+                total += self._sum()
         elif asked.task == "clear":
             held.duals[:] = 0.0
             self._visits = None
+            self.total = np.zeros(self.width(asked))
         elif asked.task in {"fresh", "ascend"}:
             worker, workers, part, parts = map(int, asked.numbers[-4:])
             if shard % workers == worker and asked is not self._asked:
@@ -113,6 +122,7 @@ class AscentWork(LinearWork):
         elif asked.task == "settle":
             self.unsettled[shard] = held.duals.copy()  # the best bound may be of these
             held.duals[:] = self._all_visits().means_of(shard)
+            self.total = None
         else:
             super().add(asked, shard, total)
 
@@ -122,7 +132,16 @@ class AscentWork(LinearWork):
         self._kernel.sum_weights(points.rows, points.label, points.weight, negative, positive, total[:1])
         total[1] += len(points)
         total[2] += len(self._fresh[points.shard])
-        total[3] += lost
+        if lost:
+            self.total = None
+
+    def _sum(self) -> Vector:
+        """The sums of a t and of a t x on this worker."""
+        if self.total is None:
+            self.total = np.zeros(1 + self.model.features)
+            for shard, points in self.shards.items():
+                add_duals(self.model, points, points.rows, self.held[shard].duals, self.total)
+        return self.total
 
     def _ascend(self, asked: Round, part: int, parts: int, total: Vector) -> None:
         """Go the next part of the way of this worker, all of its shards together."""
@@ -136,8 +155,10 @@ class AscentWork(LinearWork):
         ]:
             features, *columns = way.columns[place]
             self._kernel.ascend_rows(features, rows, *columns)
-        total[0] += float(way.balance[1]) - float(asked.arrays[1][1])
-        total[1:] += way.totals[0] - asked.arrays[0]
+        change = np.append(way.balance[1] - asked.arrays[1][1], way.totals[0] - asked.arrays[0])
+        total += change
+        if self.total is not None:
+            self.total += change
         if part == parts - 1:
             for shard in self.shards:
                 self._all_visits().give_back(shard)
@@ -191,7 +212,6 @@ class _Way:
 def dual_ascent(
     model: LinearObjective,
     *,
-    total: Vector | None = None,
     intercept: float = 0.0,
     tolerance: float = 1e-3,
     most_rounds: int = 2000,
@@ -204,8 +224,6 @@ def dual_ascent(
     ----------
     model
         With l2 above 0.
-    total : float64[d + 1], optional
-        The sums of a t x, and of a t, of the dual variables that are held; without, they are summed first.
     intercept
         Where to begin; of no effect where the model has none.
     tolerance
@@ -220,19 +238,17 @@ def dual_ascent(
     Returns
     -------
     Finished
-        Parameters ``weights``, ``intercept`` (float64[1]) and ``total``, to begin with another time; findings ``primal``, ``dual``,
+        Parameters ``weights`` and ``intercept`` (float64[1]); findings ``primal``, ``dual``,
         ``bound``, ``points``, ``passed_over`` and ``passes``.
 
     Raises
     ------
     InvalidArgument
-        l2 is 0, or `total` has another shape.
+        l2 is 0.
     """
     if not model.l2 > 0.0:
         raise InvalidArgument("l2 is 0, but dual ascent divides by it")
-    if total is not None and np.shape(total) != (model.features + 1,):
-        raise InvalidArgument(f"total has the shape {np.shape(total)}, not ({model.features + 1},)")
-    return _Ascent(model, tolerance, seed, workers).run(total, intercept, most_rounds)
+    return _Ascent(model, tolerance, seed, workers).run(intercept, most_rounds)
 
 
 @dataclass(slots=True)
@@ -264,17 +280,13 @@ class _Ascent:
         self.totals: PassTotals | None = None
         self.proofs: list[tuple[int, float]] = []  # passes, and how far off they were
 
-    def run(self, total: Vector | None, intercept: float, most_rounds: int) -> Method:
+    def run(self, intercept: float, most_rounds: int) -> Method:
         model = self.model
-        self.weight, count, fresh, lost = (yield Round("align")).tolist()
+        self.weight, _, fresh = (yield Round("align")).tolist()
         if not self.weight > 0.0:
             return self._finished()
         self.balance[0] = intercept if model.intercept else 0.0
-        if total is None or lost > 0 or not np.isfinite(total).all():
-            if fresh < count:
-                self._take(np.asarray((yield Round("sum"))))
-        else:
-            self.total, self.balance[1] = np.array(total[:-1]), float(total[-1])
+        self._take(np.asarray((yield Round("sum"))))
         yield from self._measure()
         if fresh:
             yield from self._visit("fresh", 0.0)
@@ -286,7 +298,6 @@ class _Ascent:
             return self._finished()
         if self.best.is_mean:
             yield Round("settle")
-            self.total, self.balance[1] = self.mean_total, self.mean_balance
         return self._finished()
 
     def _climb(self, most_rounds: int) -> _Asking:
@@ -414,9 +425,5 @@ class _Ascent:
             if math.isfinite(best.dual):
                 findings |= {"dual": best.dual, "bound": best.bound}
         findings["passes"] = float(self.passes)
-        parameters = {
-            "weights": best.weights,
-            "intercept": np.array([best.intercept]),
-            "total": np.append(self.total, self.balance[1]),
-        }
+        parameters = {"weights": best.weights, "intercept": np.array([best.intercept])}
         return Finished(parameters, findings, is_converged=self._is_done() or not self.weight > 0.0)

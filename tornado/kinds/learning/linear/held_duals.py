@@ -10,7 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....points import ShardPoints
+from .ascent_kernel import BALANCE, BALANCE_NUMBERS
 from .linear_objective import LinearObjective, Vector, features_of, frozen
+
+
+def add_duals(
+    model: LinearObjective,
+    points: ShardPoints,
+    rows: NDArray[np.int32],
+    duals: Vector,
+    total: Vector,
+    *,
+    sign: float = 1.0,
+) -> None:
+    """Add the sum of a t, and of a t x, of some rows, times `sign`, to a total, float64[1 + features]."""
+    balance = np.zeros(BALANCE_NUMBERS)
+    here = frozen(rows.astype(np.int32, copy=False))
+    sums = total[1:].reshape(1, -1)
+    model.kernel.sum_duals(features_of(points), here, points.weight, duals, sign, sums, balance)
+    total[0] += balance[BALANCE]
 
 
 class HeldDuals:
@@ -68,15 +86,11 @@ class HeldDuals:
         points
             Of the shard, where what stood in those rows can be read still.
         rows : int32[n]
-        total : float64[features + 1]
-            sum of a t x, and of a t; written.
+        total : float64[1 + features]
+            sum of a t, and of a t x; written.
         """
         self._make_room(len(points.born))
-        balance = np.zeros(2)
-        sums = total[:-1].reshape(1, model.features)
-        here = frozen(rows.astype(np.int32, copy=False))
-        model.kernel.sum_duals(features_of(points), here, points.weight, self.duals, -1.0, sums, balance)
-        total[-1] += balance[1]
+        add_duals(model, points, rows, self.duals, total, sign=-1.0)
         self.duals[rows] = 0.0
         self.born[rows] = 0
 

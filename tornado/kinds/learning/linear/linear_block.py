@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgument
-from ....points import EvolvingPoints, PointDeltas
+from ....points import EvolvingPoints, PointDeltas, ShardPoints
 from ..patience import Patience
 from ..program import Parameters
 from ..rounds import ShardWork
@@ -232,8 +232,9 @@ class LinearShards:
 
     Attributes
     ----------
-    duals
-        Of the points, from the last branch whose answer was adopted.
+    duals, dual_total
+        Of the points, from the last branch whose answer was adopted, and the sums of a t and of a t x, float64[1 + features], where
+        they are known.
     validation
         Of new points, before any step uses them.
     """
@@ -250,12 +251,15 @@ class LinearShards:
         self.waiting = 0
         self.validation = Validation()
         self.duals: Mapping[int, HeldDuals] = {shard: HeldDuals() for shard in points.shards}
+        self.dual_total: Vector | None = None
 
     def hear(self, deltas: PointDeltas) -> None:
         """See `DataShards`."""
         came = deltas.sign > 0
         if came.any():
             self._new.append((deltas.shard[came], deltas.row[came]))
+        if self.dual_total is not None and not came.all():
+            self._take_out(deltas.shard[~came], deltas.row[~came], self.dual_total)
         self.waiting += len(deltas)
         if self._labels is not None:
             self._count_labels(self._labels, deltas)
@@ -264,6 +268,13 @@ class LinearShards:
         found, weights = self._points.labels_of(deltas)
         counts = (weights > 0.0) & ~np.isnan(found)
         labels.hear(found[counts], deltas.sign[counts])
+
+    def _take_out(self, shards: NDArray[np.int32], rows: NDArray[np.int32], total: Vector) -> None:
+        """Points went: what is known of all dual variables stays right."""
+        model = self._objectives((-1.0, 1.0))  # which the classes are does not matter
+        for shard in np.unique(shards).tolist():
+            gone = rows[shards == shard]
+            self.duals[shard].take_out(model, self._points.view_shard(shard), gone, total)
 
     def restore(self, parameters: Parameters) -> None:
         """See `RestorableShards`: the labels of the points."""
@@ -287,9 +298,9 @@ class LinearShards:
         self.waiting = 0
         if self._knows(negative, positive):
             batches = MiniBatches(self._objectives((negative, positive)))
-            self._draw(batches, weights, intercept, step, total[_HEAD : _HEAD + half])
+            views = self._draw(batches, weights, intercept, step, total[_HEAD : _HEAD + half])
             for shard, rows in new.items():
-                view = self._points.view_shard(shard)
+                view = views.get(shard) or self._points.view_shard(shard)
                 live = rows[view.born[rows] > 0]  # others went again
                 batches.add_given(view, live, weights, intercept, total[_HEAD + half :])
             tested = BatchTotals.of(total[_HEAD + half :])
@@ -298,7 +309,7 @@ class LinearShards:
 
     def take(self, work: ShardWork) -> None:
         """See `DataShards`: the dual variables of the points."""
-        self.duals = work.duals  # type: ignore[attr-defined]  # it is the work of the same program
+        self.duals, self.dual_total = work.duals, work.dual_total  # type: ignore[attr-defined]  # it is the work of the same program
 
     def _knows(self, negative: float, positive: float) -> bool:
         """Whether there are classes, or none are needed."""
@@ -306,10 +317,14 @@ class LinearShards:
 
     def _draw(
         self, batches: MiniBatches, weights: Vector, intercept: float, step: int, total: Vector
-    ) -> None:
+    ) -> dict[int, ShardPoints]:
+        """Draw, and return the shards that were drawn of."""
+        views = {}
         for shard, live, drawn in drawn_shards(self._points, self._batch):
+            views[shard.shard] = shard
             counter = {"count": drawn, "seed": self._seed, "iteration": step}
             batches.add_drawn(shard, weights, intercept, total, **counter, scale=live / drawn)
+        return views
 
     def _new_rows(self) -> dict[int, NDArray[np.int32]]:
         """The rows that have come since the last step, by shard."""
@@ -318,7 +333,7 @@ class LinearShards:
         shards = np.concatenate([shards for shards, _ in self._new])
         rows = np.concatenate([rows for _, rows in self._new])
         self._new.clear()
-        order = np.argsort(shards, kind="stable")
+        order = np.argsort(shards.astype(np.int16), kind="stable")  # of numbers so short it is a radix sort
         shards, rows = shards[order], rows[order]
         numbers, first = np.unique(shards, return_index=True)
         return dict(zip(numbers.tolist(), np.split(rows, first[1:]), strict=True))

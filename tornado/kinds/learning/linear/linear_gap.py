@@ -107,7 +107,12 @@ def objective_of(totals: PassTotals, vector: Vector, model: LinearObjective) -> 
 
 def penalty_of(vector: Vector, model: LinearObjective) -> float:
     """h(w)."""
-    return model.l2 / 2 * float(vector @ vector) + model.l1 * float(np.abs(vector).sum())
+    return model.l2 / 2 * _squared(vector) + model.l1 * float(np.abs(vector).sum())
+
+
+def _squared(vector: Vector) -> float:
+    """|v|^2. Not by a library of linear algebra: its threads would wait for each other where all processors have work."""
+    return float(np.square(vector).sum())
 
 
 def gradient_of(totals: PassTotals, vector: Vector, model: LinearObjective) -> Vector:
@@ -160,7 +165,7 @@ class _Certificate:
             totals, vector, intercept, model, primal,
         )  # fmt: skip
         self.weight = totals.weight
-        self.norm = float(np.linalg.norm(vector))
+        self.norm = math.sqrt(_squared(vector))
         self.duals = totals.of_sides(names.DUALS)
         # One unit of each magnitude for each term of its sum, and some for what a term is made of.
         self.unit = 2.0 * _ROUNDING * (totals.rows + 32.0)
@@ -182,7 +187,7 @@ class _Certificate:
     def _bound_of(self, scales: Vector, known: float, *, rescaled: bool) -> float:
         """With t scaled on each side, and so far that no |v_j| is above l1 where that is asked for."""
         sums = self.totals.sums
-        reached = (scales @ sums if len(sums) > 1 else sums[0]) / self.weight
+        reached = (scales[0] * sums[0] + scales[1] * sums[1] if len(sums) > 1 else sums[0]) / self.weight
         if rescaled:
             largest = float(np.abs(reached).max(initial=0.0)) + self.error
             share = min(1.0, self.model.l1 / largest * (1.0 - 8.0 * _ROUNDING)) if largest > 0.0 else 1.0
@@ -201,8 +206,8 @@ class _Certificate:
         # Where `best` is 0, v may take the place of its sign times l1.
         slope = np.where(best != 0.0, np.sign(best) * l1, reached)
         bent = np.maximum(0.0, l1 * np.abs(vector) - slope * vector)
-        distance = float(np.linalg.norm(apart))
-        error = self.error + 2.0 * _ROUNDING * (float(np.linalg.norm(reached)) + l1 * math.sqrt(len(vector)))
+        distance = math.sqrt(_squared(apart))
+        error = self.error + 2.0 * _ROUNDING * (math.sqrt(_squared(reached)) + l1 * math.sqrt(len(vector)))
         rounded = 4.0 * _ROUNDING * l1 * float(np.abs(vector).sum())
         return float(
             l2 / 2 * distance * distance * (1.0 + self._vector_unit)

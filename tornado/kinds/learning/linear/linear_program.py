@@ -26,7 +26,7 @@ from .classes import CLASSES, LABELS, add_labels, found_classes, width_of_labels
 from .dual_ascent import AscentWork, dual_ascent
 from .held_duals import HeldDuals
 from .linear_block import LinearBlock, LinearShards
-from .linear_objective import LinearObjective, has_classes
+from .linear_objective import LinearObjective, Vector, has_classes
 from .minibatch import MiniBatches, classes_at, probabilities_at
 from .newton import newton
 from .own_loss import OwnLoss
@@ -238,7 +238,7 @@ class LinearModel(LearningProgram):
     def work(self, points: EvolvingPoints, version: int, shards: DataShards) -> ProgramWork:
         """See `LearningProgram`."""
         assert isinstance(shards, LinearShards)
-        return ProgramWork(self, ShardsAt(points, version), shards.duals)
+        return ProgramWork(self, ShardsAt(points, version), shards)
 
     def certificate(self, findings: Mapping[str, float], *, is_converged: bool) -> Certificate:
         """See `LearningProgram`."""
@@ -308,16 +308,21 @@ class LinearModel(LearningProgram):
 class ProgramWork:
     """What a worker does for a linear model: what its labels are, if that is asked, and then what methods ask."""
 
-    def __init__(self, program: LinearModel, shards: ShardsAt, duals: Mapping[int, HeldDuals]) -> None:
+    def __init__(self, program: LinearModel, shards: ShardsAt, main: LinearShards) -> None:
         self._program = program
         self._shards = shards
-        self._duals = duals
+        self._main = main
         self._work: AscentWork | None = None
 
     @property
     def duals(self) -> Mapping[int, HeldDuals]:
         """Those of the points, that later branches may begin with."""
-        return self._duals if self._work is None else self._work.held
+        return self._main.duals if self._work is None else self._work.held
+
+    @property
+    def dual_total(self) -> Vector | None:
+        """See `LinearShards`."""
+        return self._main.dual_total if self._work is None else self._work.total
 
     def proof(self) -> dict[str, NDArray[Any]]:
         """The dual variables of the points that were visited, and the ids of these."""
@@ -339,8 +344,9 @@ class ProgramWork:
             return width_of_labels()
         if asked.task == CLASSES:
             negative, positive = asked.arrays[0].tolist()
-            held = {shard: duals.copy() for shard, duals in self._duals.items()}
-            self._work = AscentWork(self._program.objective((negative, positive)), self._shards, held)
+            held = {shard: duals.copy() for shard, duals in self._main.duals.items()}
+            model = self._program.objective((negative, positive))
+            self._work = AscentWork(model, self._shards, held, self._main.dual_total)
             return 0
         return self._asked.width(asked)
 

@@ -6,6 +6,15 @@ Features are a tuple (starts, lengths, indices, values), as `SparseShardPoints` 
 import numba as nb
 import numpy as np
 
+from ....columns import prefetch
+
+
+@nb.njit(cache=True)
+def fetch_row(features, row):
+    """Have fetched where the features of a row are, which is to be read soon."""
+    prefetch(features[0], row)
+    prefetch(features[1], row)
+
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def dot(features, row, vector):
