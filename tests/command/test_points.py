@@ -9,6 +9,8 @@ import sys
 
 import httpx
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import tornado as tornado_loops
@@ -270,3 +272,16 @@ def test_a_column_of_labels_that_nobody_names_is_missed(tornado, folder):
     # One of several files may have them.
     (folder / "more.csv").write_text("id,age,height,bought,label\n1,1,1,0,1\n2,2,2,1,0\n")
     assert tornado("run", "svm", "--points", "more.csv", *words, "--l2", "1").code == 0
+
+
+def test_a_column_called_id_may_have_the_labels_but_not_the_ids_as_well(tornado, folder):
+    (folder / "odd.csv").write_text("id,label\n0,-1\n1,2\n0,-2\n1,1\n")
+    table = pa.table({"id": [0, 1, 0, 1], "label": [-1.0, 2.0, -2.0, 1.0]})
+    pa.parquet.write_table(table, folder / "odd.parquet")
+    for name in ("odd.csv", "odd.parquet"):
+        words = ["linear_regression", "--points", name, "--store", "memory:", "--output", "-"]
+        done = tornado("run", *words, "--label", "id")
+        assert [row["feature"] for row in csv.DictReader(io.StringIO(done.out))] == ["intercept", "label"]
+        assert float(done.out.split(",")[-1]) > 0
+        done = tornado("run", *words, "--label", "id", "--id", "id")
+        assert (done.code, "is to have the labels and the ids of points" in done.err) == (2, True)

@@ -60,6 +60,10 @@ def test_points_without_ids_are_called_by_their_position_and_labels_count_for_no
         (4, 0.0, None),
     ]
     # What is not said is empty, and no nan.
+    table = pa.table({"height": [0.0], "age": [1.0]})  # without the column that --label names
+    pa.parquet.write_table(table, folder / "more.parquet")
+    done = tornado("run", *words, "--predict", "more.parquet", "--output", "-")
+    assert [(row["position"], row["label"]) for row in rows_of(done.out)] == [("1", "1.0")]
     done = tornado("run", *words, "--predict", "more.csv", "--output", "-")
     assert [row["probability"] for row in rows_of(done.out)] == ["", ""]
 

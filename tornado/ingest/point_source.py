@@ -212,7 +212,7 @@ def has_role(path: str | os.PathLike[str], wanted: PointFormat, role: int) -> bo
     path = Path(path)
     kind, is_packed = _kind(path), path.suffix.lower() == ".gz"
     if kind in _TABLES:
-        name = (wanted.label or "label") if role == LABEL else (wanted.id or "id")
+        name = wanted.label_name if role == LABEL else wanted.id_name
         return name in next(_tables(path, path.name)).table.column_names
     if kind in _LIBSVM:
         return role == LABEL
