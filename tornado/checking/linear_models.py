@@ -93,6 +93,25 @@ class LinearCheck:
         measured = {"primal": primal, "dual": best, "least": least, "proved": False}
         return PointVerdict(_TRIED, len(points.ids), measured, fault)
 
+    def measured(self, answer: LearnedAnswer, pages: Pages) -> Measured:
+        """The objective at the weights of an answer that claims nothing, and the greatest number that is shown to be above no objective.
+
+        Parameters
+        ----------
+        answer
+            Its `found` has the classes, and dual variables that it may bring.
+        """
+        weights = np.asarray(answer.values[answer.ids >= 0], np.float64)
+        intercept = float(answer.values[answer.ids == -1][0]) if self.intercept else 0.0
+        points = _Points.of(self._parts(answer, pages), weights, intercept)
+        if not points.total > 0.0:
+            return Measured(len(points.ids), self._penalty(weights), 0.0, 0.0)
+        losses, slopes = loss_of(self.loss, points.scores, points.goals)
+        primal = points.mean(losses) + self._penalty(weights)
+        slack = self._slack(points, losses, slopes, weights)
+        duals = (self._dual_of(duals, points, pages) for duals in self._dual_points(answer, points, slopes))
+        return Measured(len(points.ids), primal, max(0.0, *duals), slack)
+
     # Points
 
     def _parts(self, answer: LearnedAnswer, pages: Pages) -> Iterator[_Part]:
@@ -198,6 +217,15 @@ class LinearCheck:
             + self._penalty(weights - step * descent)
             for step in _TRIED_STEPS
         ]
+
+
+class Measured(NamedTuple):
+    """What the points make of some weights: how many there are, the objective, a dual that is proved, and how far roundings can have moved both."""
+
+    points: int
+    primal: float
+    dual: float
+    slack: float
 
 
 class _Part(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,15 @@ class AnswerTable:
 
     name: str
     columns: tuple[TableColumn, ...]
+
+
+INTERCEPT: Final = "intercept"
+"""What the intercept of a model is called among its features."""
+
+
+def coefficient_names(features: int, names: Sequence[str] | None) -> list[str]:
+    """What features are called where an intercept is beside them: their names where they have some, else their numbers as text."""
+    return [str(number) for number in range(features)] if names is None else list(names)
 
 
 def feature_column(features: int, names: Sequence[str] | None) -> tuple[Column, Literal["int64", "string"]]:

@@ -84,6 +84,11 @@ class VertexProgram:
         return np.zeros(len(batch), np.bool_), ""
 
     @property
+    def refuses_points(self) -> bool:
+        """Whether there are points that `check_points` would refuse: then those that are there are looked at before a loop begins."""
+        return type(self).check_points is not VertexProgram.check_points
+
+    @property
     def tables(self) -> tuple[AnswerTable, ...]:
         """What an answer can be read as, beside its values."""
         return ()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....certificate import NONE, Certificate
 from ....checking.linear_models import DUAL_IDS, DUALS, OTHER_DUALS, LinearCheck
 from ....errors import InvalidArgument
-from ....loops.answer_tables import AnswerTable, Column, TableColumn, feature_column
+from ....loops.answer_tables import INTERCEPT, AnswerTable, Column, TableColumn, coefficient_names
 from ....points import EvolvingPoints
 from ....records.point_batch import PointBatch
 from ....records.point_schema import Points
@@ -81,6 +81,7 @@ class LinearModel(LearningProgram):
     """
 
     rank: ClassVar[Literal["nearest", "highest"]] = "highest"
+    needs_labels: ClassVar[bool] = True
     values_are_of: ClassVar[Literal["vertex", "feature", "point"]] = "feature"
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points", "loss", "intercept", "classes"})
     tells: ClassVar[frozenset[str]] = frozenset({"weights", "intercept", "classes"})
@@ -173,6 +174,11 @@ class LinearModel(LearningProgram):
             classes if has_classes(self.compiled_loss) else _NO_CLASSES,
             sparse,
         )
+
+    @property
+    def refuses_points(self) -> bool:
+        """See `VertexProgram`: those of other classes, where these are named."""
+        return bool(self.classes)
 
     def check_points(self, batch: PointBatch) -> tuple[NDArray[np.bool_], str]:
         """Labels that are none of the classes."""
@@ -323,22 +329,21 @@ class LinearModel(LearningProgram):
         return (self._coefficients(by_class=found["weights"].ndim > 1),)
 
     def _coefficients(self, *, by_class: bool) -> AnswerTable:
-        _, kind = feature_column(0, self.declared.names)
-        columns: tuple[TableColumn, ...] = (("feature", kind), ("value", "float64"))
+        columns: tuple[TableColumn, ...] = (("feature", "string"), ("value", "float64"))
         return AnswerTable("coefficients", (("class", "float64"), *columns) if by_class else columns)
 
     def rows_of(
         self, table: str, found: Parameters, values: Callable[[], tuple[Column, Column]]
     ) -> tuple[Column, ...]:
-        """See `VertexProgram`: the intercept comes first, as -1, or where features have names as ``intercept``; of each class by itself."""
+        """See `VertexProgram`: the intercept comes first, as ``intercept``; of each class by itself."""
         if table != "coefficients":
             return super().rows_of(table, found, values)
-        names, kind = feature_column(self.declared.features, self.declared.names)
-        features, columns = [*names], np.atleast_2d(found["weights"])
+        features, columns = coefficient_names(self.declared.features, self.declared.names), found["weights"]
+        columns = np.atleast_2d(columns)
         if self.intercept:
-            features = ["intercept" if kind == "string" else -1, *features]
+            features = [INTERCEPT, *features]
             columns = np.column_stack([found["intercept"], columns])
-        rows = features * len(columns), columns.ravel()
+        rows = [*features] * len(columns), columns.ravel()
         return rows if found["weights"].ndim == 1 else (np.repeat(found["classes"], len(features)), *rows)
 
     def predictions(
