@@ -293,3 +293,16 @@ def test_where_roundings_send_points_to_and_fro_it_ends_and_says_so():
     assert not found.is_converged
     assert found.findings["moved"] > 0.0
     assert found.findings["rounds"] < 100
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_of_fewer_different_points_than_clusters_some_have_none_and_it_ends(scale):
+    random = np.random.default_rng(0)
+    features = scale * random.standard_normal((10, 2))[random.integers(10, size=500)]
+    works = works_of(
+        streams_of(Points(features=2), 1, [batch_of(Points(features=2), range(500), features, np.ones(500))])
+    )
+    found, _ = run(lloyd(features[:20]), works)
+    assert found.is_converged
+    assert found.findings["inertia"] <= 1e-26 * scale**2
+    assert np.count_nonzero(found.parameters["sizes"]) == 10

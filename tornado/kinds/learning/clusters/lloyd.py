@@ -2,8 +2,8 @@
 
 The rules: of centroids equally far the least has the point. A cluster without weight gets the point that is farthest from its own centroid,
 of equally far ones the one of the least id. Several such clusters get as many farthest points, each where no other one of them is, in
-their order; one for which none is left waits for the next pass. Where no point is away from its centroid, a cluster without weight stays
-where it is.
+their order; one for which none is left waits for the next pass. Where no point is away from its centroid, by more than the mean of equal
+points is rounded, a cluster without weight stays where it is.
 
 It ends where means are the centroids that they were made of, bit for bit: then no assignment changes any more. Points in no clusters may
 take thousands of passes, each of which looks only at those that may change. The result is a function of the points and the first centroids:
@@ -34,6 +34,7 @@ LITTLE = 1e-6
 """The share of what is explained that is little."""
 HOPE = 2.0
 """How many times what a pass brought each further one may bring on the average."""
+_ROUNDING = 2.0**-49  # of the length of a point: the mean of points that equal it is no farther away
 _MOST_FILLED = 64  # clusters without weight that get a point in one round
 
 
@@ -181,6 +182,12 @@ class Partition:
             return
         named = np.column_stack([shards[order], rows[order]]).ravel()
         answer = yield Round(f"{self._of}fetch", tuple(named.tolist()))
-        elsewhere = {point.tobytes(): point for point in answer.reshape(len(order), -1) + 0.0}
+        points = answer.reshape(len(order), -1) + 0.0
+        elsewhere = {point.tobytes(): point for point in points if self._is_away(point)}
         for cluster, point in zip(empty, elsewhere.values(), strict=False):
             means[cluster] = point
+
+    def _is_away(self, point: NDArray[np.float64]) -> bool:
+        """Whether a point is farther from all centroids than roundings."""
+        nearest = ((self.centroids - point) ** 2).sum(1).min()
+        return bool(nearest > _ROUNDING**2 * (point**2).sum())
