@@ -25,6 +25,7 @@ from ..shard_reading import ShardsAt
 from .classes import CLASSES, LABELS, add_labels, found_classes, width_of_labels
 from .dual_ascent import AscentWork, dual_ascent
 from .held_duals import HeldDuals
+from .interior_point import warm_interior
 from .linear_block import LinearBlock, LinearShards
 from .linear_objective import LinearObjective, Vector, has_classes
 from .minibatch import MiniBatches, classes_at, probabilities_at
@@ -374,4 +375,6 @@ def _warm(program: LinearModel) -> None:
     program.predictions(block.parameters, batch)
     lease, version = points.lease()
     run_alone(program.method(block.parameters, 1), program.work(points, version, shards))
+    if program.loss == "hinge":
+        warm_interior(program.objective((-1.0, 1.0)), ShardsAt(points, version))
     points.release(lease)
