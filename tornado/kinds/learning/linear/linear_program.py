@@ -26,6 +26,7 @@ from .class_rows import relabelled
 from .classes import CLASSES, LABELS, LABELS_OF_TWO, Classes, add_labels, found_classes, width_of_labels
 from .dual_ascent import AscentWork, dual_ascent
 from .held_duals import HeldDuals
+from .interior_point import warm_interior
 from .linear_block import LinearBlock, LinearShards
 from .linear_objective import LinearObjective, Vector, has_classes
 from .live_labels import LiveLabels
@@ -459,4 +460,8 @@ def _warm(program: LinearModel, labels: tuple[float, ...]) -> None:
     program.predictions(block.parameters, batch)
     lease, version = points.lease()
     run_alone(program.method(block.parameters, 1), program.work(points, version, shards))
+    if program.loss == "hinge":
+        model = program.objective(labels)
+        assert isinstance(model, LinearObjective)
+        warm_interior(model, ShardsAt(points, version))
     points.release(lease)
