@@ -201,6 +201,7 @@ def test_a_question_names_points_and_vertices(served):
 def test_dictionaries_have_numbers_and_names_on_dense_streams_and_sparse_ones(served):
     session, _ = served
     model, (row,) = session.loop("model"), blobs()[0][:1]
+    assert model.wait_idle(TIMEOUT_S)  # else it goes on between two predictions
     by_number = dict(enumerate(row.tolist()))
     by_name = dict(zip(NAMES, row.tolist(), strict=True))
     mixed = {"age": row[0], 1: row[1], np.int64(2): row[2]}

@@ -193,10 +193,12 @@ def test_classes_are_found_named_or_refused():
         with pytest.raises(InvalidArgument, match="labels 3, 5 and 7, but the loss hinge is of two classes"):
             hinge.query().result(TIMEOUT_S)
         session.remove("hinge")
-        named = stream.start(LinearModel(loss="logistic", l2=0.1, classes=(3, 7)), "named")
-        assert named.query().result(TIMEOUT_S).values == pytest.approx(
-            above, abs=1e-4
-        )  # the other was in already
+        named = LinearModel(loss="logistic", l2=0.1, classes=(3, 7))
+        with pytest.raises(InvalidArgument, match="which has the record point 4, label 5"):
+            stream.start(named, "named")
+        stream.remove(ids=[4])
+        values = stream.start(named, "named").query().result(TIMEOUT_S).values
+        assert values == pytest.approx(above, abs=1e-4)
         with pytest.raises(
             InvalidArgument, match=r"entry 1 is \+ point 6, label 9: a label is one of the classes 3 and 7"
         ):
