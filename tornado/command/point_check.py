@@ -45,6 +45,9 @@ _CENTROIDS: Final = ("cluster", "feature", "value")
 _ASSIGNMENTS: Final = ("id", "cluster")
 _VALUES: Final = ("vertex", "value")
 _PAGE_POINTS: Final = 1 << 16
+_OF_MORE_CLASSES: Final = (
+    "{}: weights of more than two classes are verified in a run or a question, and not in a file"
+)
 _CLOSER: Final = 0.25
 """The share of the bound that a model is learnt to."""
 _PROVED: Final = (
@@ -159,6 +162,8 @@ def _pages(batch: PointBatch) -> Pages:
 def _check_weights(
     program: LinearModel, checker: LinearCheck, path: str, batch: PointBatch, bound: float
 ) -> PointVerdict:
+    if len(program.classes) > 2:
+        raise NotSupported(_OF_MORE_CLASSES.format(path), hint="Ask with --check.")
     weights = _weights_of(program, path)
     if isinstance(weights, str):
         return PointVerdict(_PROVED, len(batch), {}, weights)
@@ -187,10 +192,7 @@ def _weights_of(program: LinearModel, path: str) -> NDArray[np.float64] | str:
     """The intercept, if there is one, and the weights; or what is wrong with the rows."""
     columns = read_header(path)
     if "class" in columns:
-        raise NotSupported(
-            f"{path} has a column class: weights of more than two classes are verified in a run or a question only",
-            hint="Ask with --check.",
-        )
+        raise NotSupported(_OF_MORE_CLASSES.format(path), hint="Ask with --check.")
     names = coefficient_names(program.declared.features, program.declared.names)
     expected = [INTERCEPT, *names] if program.intercept else names
     if "feature" in columns:

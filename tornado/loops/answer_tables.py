@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Column = NDArray[Any] | Sequence[Any]
+TableColumn = tuple[str, Literal["int64", "float64", "string", "id"]]
+"""The name and the type of a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class AnswerTable:
     """A table: its name, and the names and types of its columns. Of the type ``id`` is what is an id outside: int64 or string."""
 
     name: str
-    columns: tuple[tuple[str, Literal["int64", "float64", "string", "id"]], ...]
+    columns: tuple[TableColumn, ...]
 
 
 INTERCEPT: Final = "intercept"

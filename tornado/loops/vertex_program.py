@@ -93,6 +93,11 @@ class VertexProgram:
         """What an answer can be read as, beside its values."""
         return ()
 
+    def tables_of(self, found: Mapping[str, NDArray[Any]]) -> tuple[AnswerTable, ...]:
+        """Likewise, of an answer whose loop has found this (see `tells`): `tables`, of which some may have other columns."""
+        del found
+        return self.tables
+
     def rows_of(
         self, table: str, found: Mapping[str, NDArray[Any]], values: Callable[[], tuple[Column, Column]]
     ) -> tuple[Column, ...]:

@@ -67,7 +67,7 @@ class Findings:
         InvalidArgument
             When it has none of that name.
         """
-        known = {table.name: table for table in self.program.tables}
+        known = {table.name: table for table in self.program.tables_of(self.arrays)}
         if name not in known:
             raise InvalidArgument(f"table is {name!r}, but the tables are: {', '.join([*known, VALUES])}")
 
