@@ -29,7 +29,6 @@ from ..errors import InvalidArgument, NotSupported
 from ..ingest.interner import Interner
 from ..ingest.point_layout import PointFormat
 from ..ingest.point_source import declared_by, open_point_files
-from ..kinds.learning.linear.classes import labels_between
 from ..kinds.learning.linear.linear_program import LinearModel
 from ..kinds.learning.program import LearningProgram
 from ..kinds.learning.rounds import run_alone
@@ -229,15 +228,15 @@ def _classes_of(program: LinearModel, batch: PointBatch) -> NDArray[np.float64]:
     """
     if program.classes or program.loss == "squared":
         return np.array(program.classes or (math.nan, math.nan))
-    least, greatest, other = labels_between(batch.label, batch.weight)
-    if not math.isnan(other):
+    found = np.unique(batch.label[(batch.weight > 0.0) & ~np.isnan(batch.label)])
+    if len(found) > 2:
         raise InvalidArgument(
-            f"points have the labels {least:g}, {other:g} and {greatest:g}, but what is verified here is of two classes",
+            f"points have the labels {found[0]:g}, {found[1]:g} and {found[2]:g}, but what is verified here is of two classes",
             hint="Name the two: --classes 0,1. Points of other labels are then rejected.",
         )
-    return np.array(
-        [-1.0, 1.0] if math.isnan(least) else [least if least != greatest else math.nan, greatest]
-    )
+    if not len(found):
+        return np.array([-1.0, 1.0])
+    return found if len(found) > 1 else np.array([math.nan, found[0]])
 
 
 def _learnt(
