@@ -307,10 +307,10 @@ class Master:
         snapshot = stored.snapshot
         if restored[loops[0].number].is_converged:
             stream.checkpointed = Checkpointed(snapshot.version, frozenset(restored))
-            stream.begin(snapshot.version, snapshot.offsets)
+            stream.begin(snapshot.version, snapshot.offsets, has_edges=stored.has_edges)
         else:
             # Other values on the same graph are another version: what is stored stays what it is.
-            stream.begin(stream.numbers.take(), snapshot.offsets)
+            stream.begin(stream.numbers.take(), snapshot.offsets, has_edges=stored.has_edges)
         return {
             loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
         }

@@ -510,12 +510,12 @@ class RecordStream:
         """Keep the newest stored snapshots and forget those before them; see `StoredSnapshots.forget`."""
         return self.stored.forget(keep=keep, in_use=in_use)
 
-    def begin(self, version: int, offsets: dict[str, int]) -> None:
-        """Set the version and the offsets to those of a snapshot that was loaded."""
+    def begin(self, version: int, offsets: dict[str, int], *, has_edges: bool) -> None:
+        """Set the version and the offsets to those of a snapshot that was loaded, and whether there are edges in it."""
         with self.order, self._counting:
             self._version = version
             self._offsets = dict(offsets)
-            self.had_edges = True  # nobody has counted them
+            self.had_edges = has_edges
 
     def begin_version(self) -> None:
         """Give the present prefix a new version, so that a snapshot of it can have other loops; under the order.

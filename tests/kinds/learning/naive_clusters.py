@@ -71,7 +71,8 @@ def plain_lloyd(points, features, weights, centroids, ids=None, most_rounds=1000
             else:
                 empty.append(cluster)
         far = sorted((-own[i], ids[i], i) for i in range(len(features)) if weights[i] > 0 and own[i] > 0)
-        elsewhere = dict.fromkeys(tuple(features[i]) for _, _, i in far[: len(empty)])
+        is_away = own > 2.0**-98 * (features**2).sum(1)
+        elsewhere = dict.fromkeys(tuple(features[i]) for _, _, i in far[: len(empty)] if is_away[i])
         for cluster, point in zip(empty, elsewhere, strict=False):
             means[cluster] = point
         if passes == most_rounds or (means == centroids).all():

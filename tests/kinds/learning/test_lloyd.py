@@ -268,3 +268,41 @@ def test_scikit_learn_comes_to_the_same_centroids(points):
     assert found.findings["inertia"] == pytest.approx(model.inertia_, rel=close)
     if points.dtype == np.float64:
         np.testing.assert_allclose(found.parameters["centroids"], model.cluster_centers_, atol=1e-9)
+
+
+def test_where_passes_are_more_than_a_thousand_it_goes_on_until_no_assignment_changes():
+    points = Points(features=1)
+    features = np.linspace(0.0, 1.0, 3000)[
+        :, None
+    ]  # centroids begin at one end, and push each other to the other one
+    works = works_of(streams_of(points, 1, [batch_of(points, range(3000), features, np.ones(3000))]))
+    found, _ = run(lloyd(features[:40]), works)
+    assert found.findings["rounds"] > 1000
+    assert found.is_converged
+    distances = np.abs(features - found.parameters["centroids"].ravel())
+    which = distances.argmin(axis=1)
+    means = [features[which == cluster].mean() for cluster in range(40)]
+    np.testing.assert_allclose(found.parameters["centroids"].ravel(), means, rtol=1e-13)
+
+
+def test_where_roundings_send_points_to_and_fro_it_ends_and_says_so():
+    points = Points(features=3)
+    features = 1e15 + np.round(4.0 * np.random.default_rng(21).standard_normal((300, 3))) / 4.0
+    works = works_of(streams_of(points, 1, [batch_of(points, range(300), features, np.ones(300))]))
+    found, _ = run(lloyd(features[:7]), works)
+    assert not found.is_converged
+    assert found.findings["moved"] > 0.0
+    assert found.findings["rounds"] < 100
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_of_fewer_different_points_than_clusters_some_have_none_and_it_ends(scale):
+    random = np.random.default_rng(0)
+    features = scale * random.standard_normal((10, 2))[random.integers(10, size=500)]
+    works = works_of(
+        streams_of(Points(features=2), 1, [batch_of(Points(features=2), range(500), features, np.ones(500))])
+    )
+    found, _ = run(lloyd(features[:20]), works)
+    assert found.is_converged
+    assert found.findings["inertia"] <= 1e-26 * scale**2
+    assert np.count_nonzero(found.parameters["sizes"]) == 10

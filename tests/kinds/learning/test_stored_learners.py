@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
 from tests.kinds.learning.programs import MeanOfFeatures
 from tornado import KMeans, LinearModel
@@ -154,6 +155,35 @@ def test_a_stream_of_which_only_learners_read_keeps_its_edges_and_one_of_paths_i
         assert model.wait_idle(TIMEOUT_S)
         assert model.statistics().vertices == 15
         assert not model.restored.is_converged
+
+
+@pytest.mark.parametrize(
+    "program", [ShortestPaths(source=1), ConnectedComponents()], ids=["checks", "both ways"]
+)
+def test_a_stream_that_has_only_points_still_takes_loops_that_read_edges_when_it_is_restored(program):
+    store = MemoryStore()
+    with Master(store, 2) as master:
+        loop = master.start(PROGRAMS[NAME], NAME, points=DENSE)
+        loop.admit(batch(DENSE, range(10), 0), "points", 10)
+        loop.checkpoint()
+    with Master(store, 2) as master:
+        learner = master.start(PROGRAMS[NAME], NAME, points=DENSE)
+        assert learner.restored.is_converged
+        paths = master.start(program, "paths", stream=NAME)
+        paths.admit(edges((1, 2), (2, 3)), "edges", 2)
+        assert asked(paths)[0] == [1, 2, 3]
+
+
+def test_a_stream_of_edges_that_nobody_reads_any_more_is_restored_as_such():
+    store = MemoryStore()
+    with Master(store, 2) as master:
+        loop = master.start(PROGRAMS[NAME], NAME, points=DENSE)
+        loop.admit(edges((1, 2), (2, 3)), "edges", 2)
+        loop.checkpoint()
+    with Master(store, 2) as master:
+        master.start(PROGRAMS[NAME], NAME, points=DENSE)
+        with pytest.raises(InvalidArgument, match="has edges that cannot be looked at"):
+            master.start(ShortestPaths(source=1), "paths", stream=NAME)
 
 
 def test_a_stored_version_is_asked_with_its_own_parameters_and_with_others():

@@ -6,8 +6,9 @@ from it by weight times squared distance to their centroid, and for each pair of
 would be if the centroid of the cluster went to the point and all points to the nearest of the centroids then. Of the pair with the
 least such sum (the first of several) the centroid goes there, if that is below a limit, and Lloyd's iterations go on for some passes, as long as they may
 save enough. That is kept where the inertia fell by more than a share of it, else all is as it was. After so many draws, one after the other, that brought
-nothing, or so many in all, it ends. Then Lloyd's iterations go on over all points to where no assignment changes:
-from the centroids that were given, where no move was kept, else from those of the sample.
+nothing, or so many in all, it ends. Where the sample is small against `SEARCHED`, all of it is begun anew several times, with other seeds, and
+where centroids were given that a move made better, once at least: of these the best is taken. Then Lloyd's iterations go on over all points to where no assignment changes:
+from the centroids that were given, where no move was kept and nothing begun anew was better by that share, else from those of the sample.
 
 Nothing is searched for where centroids are given that a search has found, and since then so few points came and went that they are not
 half as many as a cluster has on the average.
@@ -40,7 +41,11 @@ CANDIDATES = 64
 SAMPLE_POINTS = 1 << 14
 SAMPLE_POINTS_OF_CLUSTER = 256
 SAMPLE_ROUNDS = 30
+MOST_STARTS = 10
+SEARCHED = 1 << 23
+"""How many features of points of the sample, times clusters, are looked at anew by all starts but one."""
 _DRAWS = 1 << 40  # draws of moves are told apart from those of seeds
+_STARTS = 1 << 20  # and those of starts
 
 
 def k_means(
@@ -91,19 +96,27 @@ def k_means(
         wanted = max(SAMPLE_POINTS, SAMPLE_POINTS_OF_CLUSTER * clusters)
         stride = max(1, whole.points // wanted)
         yield Round("sample", (float(stride),))
-        begin = (
-            (yield from seeds(clusters, width, seed=seed, of="sample.")) if centroids is None else centroids
-        )
-        gain, failures = (
-            (GAIN_OF_SEEDS, FAILURES_OF_SEEDS)
-            if centroids is None
-            else (GAIN_OF_CENTROIDS, FAILURES_OF_CENTROIDS)
-        )
-        search = _Search(Partition(begin, of="sample."), width, seed, gain)
-        yield from search.leave_basins(most_moves, failures)
-        moves = search.moves
-        if centroids is None or moves:
-            whole.centroids = search.partition.centroids
+        begin = centroids
+        if begin is None:
+            begin = yield from seeds(clusters, width, seed=seed, of="sample.")
+            search = _Search(Partition(begin, of="sample."), width, seed, GAIN_OF_SEEDS)
+            yield from search.leave_basins(most_moves, FAILURES_OF_SEEDS)
+        else:
+            search = _Search(Partition(begin, of="sample."), width, seed, GAIN_OF_CENTROIDS)
+            yield from search.leave_basins(most_moves, FAILURES_OF_CENTROIDS)
+        moves, best, least = search.moves, search.partition.centroids, search.inertia
+        has_changed = centroids is None or moves > 0
+        starts = min(MOST_STARTS - 1, SEARCHED // max(1, clusters * width * (whole.points // stride)))
+        starts = max(starts, int(centroids is not None and moves > 0)) if most_moves and least > 0.0 else 0
+        for number in range(1, 1 + starts):
+            begin = yield from seeds(clusters, width, seed=seed, of="sample.", first=number * _STARTS)
+            other = _Search(Partition(begin, of="sample."), width, seed, GAIN_OF_SEEDS, number * _STARTS)
+            yield from other.leave_basins(most_moves, FAILURES_OF_SEEDS)
+            moves += other.moves
+            if other.inertia < (1.0 - GAIN_OF_SEEDS) * least:
+                best, least, has_changed = other.partition.centroids, other.inertia, True
+        if has_changed:
+            whole.centroids = best
     if tolerance > 0.0:
         yield from whole.approach(most_rounds, little=tolerance)
     else:
@@ -120,11 +133,16 @@ def k_means(
 class _Search:
     """From basin to basin of the sample."""
 
-    def __init__(self, partition: Partition, width: int, seed: int, gain: float) -> None:
-        self.partition, self.moves = partition, 0
+    def __init__(self, partition: Partition, width: int, seed: int, gain: float, first: int = 0) -> None:
+        self.partition, self.moves, self._first = partition, 0, first
         self._width, self._seed, self._gain = width, seed, gain
         self._masses = np.zeros(SHARDS)
         self._tried: list[int] = []  # clusters whose centroids went in vain from where all are now
+
+    @property
+    def inertia(self) -> float:
+        """Of the sample."""
+        return float(self.partition.inertia.sum())
 
     def leave_basins(self, most_moves: int, most_failures: int) -> Asking:
         yield from self.partition.measure()
@@ -147,7 +165,7 @@ class _Search:
         self, number: int
     ) -> Generator[Round, NDArray[np.float64], tuple[int, NDArray[np.float64]] | None]:
         """Ask for the cluster and the point of the pair with the least sum; None: it is not below the limit."""
-        numbers = uniforms(self._seed, _DRAWS + number, CANDIDATES)
+        numbers = uniforms(self._seed, _DRAWS + self._first + number, CANDIDATES)
         candidates = yield from draw(self._masses, numbers, self._width, of="sample.")
         clusters = len(self.partition.centroids)
         answer = yield Round("sample.swaps", (float(clusters),), (candidates,))

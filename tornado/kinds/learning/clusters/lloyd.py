@@ -2,11 +2,15 @@
 
 The rules: of centroids equally far the least has the point. A cluster without weight gets the point that is farthest from its own centroid,
 of equally far ones the one of the least id. Several such clusters get as many farthest points, each where no other one of them is, in
-their order; one for which none is left waits for the next pass. Where no point is away from its centroid, a cluster without weight stays
-where it is.
+their order; one for which none is left waits for the next pass. Where no point is away from its centroid, by more than the mean of equal
+points is rounded, a cluster without weight stays where it is.
 
-It ends where means are the centroids that they were made of, bit for bit: then no assignment changes any more. The result is a function
-of the points and the first centroids: not of workers, nor of bounds that were kept (`kept_bounds`).
+It ends where means are the centroids that they were made of, bit for bit: then no assignment changes any more. Points in no clusters may
+take thousands of passes, each of which looks only at those that may change. The result is a function of the points and the first centroids:
+not of workers, nor of bounds that were kept (`kept_bounds`).
+
+In exact arithmetic no partition comes twice. Far from the origin roundings may decide which centroid is nearest, and then one might: that is
+noticed (Brent, "An improved Monte Carlo factorization algorithm", 1980, section 7), and it ends, not converged.
 
 Source: Lloyd (1982), as the Tornado paper has it; bounds and sums as `cluster_kernel` and `exact_sums` say.
 """
@@ -24,11 +28,13 @@ from .exact_sums import ExactSums
 
 Asking = Generator[Round, NDArray[np.float64], None]
 
-MOST_ROUNDS = 1000
+MOST_ROUNDS = 1_000_000
+"""Passes that are more than any points need: Gaussian ones take some thousands."""
 LITTLE = 1e-6
 """The share of what is explained that is little."""
 HOPE = 2.0
 """How many times what a pass brought each further one may bring on the average."""
+_ROUNDING = 2.0**-49  # of the length of a point: the mean of points that equal it is no farther away
 _MOST_FILLED = 64  # clusters without weight that get a point in one round
 
 
@@ -98,12 +104,15 @@ class Partition:
         self._sums = ExactSums(len(self.centroids), answer[:-2], self.points)
 
     def settle(self, most_rounds: int) -> Asking:
-        """Assign points and move centroids until nothing changes, in at most so many passes."""
-        for left in range(most_rounds - 1, -1, -1):
+        """Assign points and move centroids until nothing changes, or they come back to where they were, in at most so many passes."""
+        kept, kept_at = self.centroids, 1
+        for done in range(1, most_rounds + 1):
             means = yield from self._assign()
-            if self.is_settled or left == 0:
+            if self.is_settled or done == most_rounds or np.array_equal(means, kept):
                 return
             self.centroids = means
+            if done == 2 * kept_at:
+                kept, kept_at = means, done
 
     def approach(self, most_rounds: int, *, little: float = LITTLE, wanted: float = -np.inf) -> Asking:
         """Likewise until a pass explains but a little share more, or until it is not to be expected that `wanted` will be explained (`explained`).
@@ -175,6 +184,12 @@ class Partition:
             return
         named = np.column_stack([shards[order], rows[order]]).ravel()
         answer = yield Round(f"{self._of}fetch", tuple(named.tolist()))
-        elsewhere = {point.tobytes(): point for point in answer.reshape(len(order), -1) + 0.0}
+        points = answer.reshape(len(order), -1) + 0.0
+        elsewhere = {point.tobytes(): point for point in points if self._is_away(point)}
         for cluster, point in zip(empty, elsewhere.values(), strict=False):
             means[cluster] = point
+
+    def _is_away(self, point: NDArray[np.float64]) -> bool:
+        """Whether a point is farther from all centroids than roundings."""
+        nearest = ((self.centroids - point) ** 2).sum(1).min()
+        return bool(nearest > _ROUNDING**2 * (point**2).sum())

@@ -42,14 +42,14 @@ def plus_plus(clusters: int, width: int, *, seed: int) -> Method:
     return Finished({"centroids": (yield from seeds(clusters, width, seed=seed))})
 
 
-def seeds(clusters: int, width: int, *, seed: int, of: str = "") -> Drawing:
-    """Ask as `plus_plus` does; returns the centroids, float64[k, d]. `of` comes before each task."""
+def seeds(clusters: int, width: int, *, seed: int, of: str = "", first: int = 0) -> Drawing:
+    """Ask as `plus_plus` does; returns the centroids, float64[k, d]. `of` comes before each task; draws are those from `first` on."""
     centroids = np.zeros((clusters, width))
     masses = yield Round(f"{of}masses")
     if not masses.sum() > 0.0:
         return centroids
     trials = 2 + int(np.log(clusters))
-    chosen = yield from draw(masses, uniforms(seed, 0, 1), width, of=of)
+    chosen = yield from draw(masses, uniforms(seed, first, 1), width, of=of)
     centroids[:] = chosen
     answer, before = (yield Round(f"{of}trial", (1.0,), (chosen,))), _BEGIN
     for place in range(1, clusters):
@@ -61,7 +61,7 @@ def seeds(clusters: int, width: int, *, seed: int, of: str = "") -> Drawing:
         if not masses.sum() > 0.0:
             break
         chosen = yield from draw(
-            masses, uniforms(seed, place, trials), width, before=before, nearer=chosen, of=of
+            masses, uniforms(seed, first + place, trials), width, before=before, nearer=chosen, of=of
         )
         answer, before = (yield Round(f"{of}trial", (0.0,), (chosen,))), _APPROACH
     else:

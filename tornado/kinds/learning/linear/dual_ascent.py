@@ -6,6 +6,9 @@ times as there are workers, or their sum does harm (Ma et al. 2015): that took s
 intercept hundreds of times more. Where each goes over all of its points at once, those that come first take too much upon them.) Points that are new, with t = 0, are visited alone first. Certificates are passes over the points with the dual variables as they
 are: roundings in v cost nothing but time. For the hinge the mean of the last passes is much nearer than any of them, and is tried too.
 
+Where the penalty is small the hinge may take any number of passes. Where features are few an interior point method (`interior_point`) takes
+over when as much time is spent as it needs.
+
 An intercept has a penalty of its own, drawn to where it was and not to 0, so that it vanishes (Rockafellar 1976); what is left of
 sum a_i t_i then is part of the certificate.
 """
@@ -24,6 +27,7 @@ from numpy.typing import NDArray
 from ....errors import InvalidArgument
 from ....points import ShardPoints
 from ..rounds import Finished, Method, Round, Stopped
+from . import interior_point as interior
 from .held_duals import HeldDuals, add_duals
 from .linear_gap import PassTotals, gap_of
 from .linear_objective import LinearObjective, LinearWork, Vector, frozen
@@ -36,6 +40,12 @@ _NONE: Final = np.empty(0)
 _MOST_UNPROVED: Final = 8  # passes between two certificates
 _MOST_MEANS: Final = 64
 _NEGLIGIBLE: Final = 1e-12
+_FEW: Final = 1000  # points
+_PATIENCE_OF_FEW, _PATIENCE, _PATIENCE_A_FEATURE = (
+    20,
+    50,
+    4,
+)  # passes that take as long as an interior point method
 
 
 class AscentWork(LinearWork):
@@ -52,6 +62,9 @@ class AscentWork(LinearWork):
         sums of a t and of a t x change when a part of the points of a worker is visited, of new ones or of all: [1 + d]. With a share of 0 no means are kept.
     ``certify``
         As ``pass``, with the dual variables (numbers: 0), or with their means (1).
+    ``interior.system``, ``interior.steps``
+        See `InteriorWork`; ``interior.certify`` is ``pass`` with its dual variables, and ``interior.keep`` has them take the place of those
+        that are held: [1].
     ``settle``
         Means take the place of the dual variables: nothing, [1].
 
@@ -87,9 +100,18 @@ class AscentWork(LinearWork):
         self._visits: Visits | None = None
         self._way: _Way | None = None
         self._asked: Round | None = None
+        self._interior: interior.InteriorWork | None = None
 
     def width(self, asked: Round) -> int:
         """How many numbers a shard answers with."""
+        if asked.task in {interior.SYSTEM, interior.STEPS}:
+            if self._interior is None:
+                self._interior = interior.InteriorWork(self.model, self.shards)
+            return self._interior.width(asked)
+        if asked.task == interior.CERTIFY:
+            return NUMBERS + self.model.sides * self.model.features
+        if asked.task == interior.KEEP:
+            return 1
         if asked.task == "align":
             return _ALIGNED
         if asked.task in {"sum", "clear", "fresh", "ascend"}:
@@ -122,6 +144,14 @@ class AscentWork(LinearWork):
         elif asked.task == "settle":
             self.unsettled[shard] = held.duals.copy()  # the best bound may be of these
             held.duals[:] = self._all_visits().means_of(shard)
+            self.total = None
+        elif self._interior is not None and asked.task in {interior.SYSTEM, interior.STEPS}:
+            self._interior.add(asked, shard, total)
+        elif self._interior is not None and asked.task == interior.CERTIFY:
+            duals = self._interior.duals[shard]
+            self.add_pass(points, asked.arrays[0], float(asked.arrays[1][0]), total, duals=duals)
+        elif self._interior is not None and asked.task == interior.KEEP:
+            held.duals[: len(points.born)] = self._interior.duals[shard]
             self.total = None
         else:
             super().add(asked, shard, total)
@@ -278,6 +308,7 @@ class _Ascent:
         self.mean_total, self.mean_balance, self.mean_intercept, self.means = self.total, 0.0, 0.0, 0
         self.best = _Best(np.zeros(model.features), 0.0)
         self.totals: PassTotals | None = None
+        self.has_been_inside = False
         self.proofs: list[tuple[int, float]] = []  # passes, and how far off they were
 
     def run(self, intercept: float, most_rounds: int) -> Method:
@@ -302,9 +333,40 @@ class _Ascent:
 
     def _climb(self, most_rounds: int) -> _Asking:
         while not self._is_done() and self.rounds < most_rounds:
+            if self._is_slow and (yield from self._go_inside()):
+                return
             for _ in range(self._unproved()):
                 yield from self._pass()
             yield from self._prove()
+
+    @property
+    def _is_slow(self) -> bool:
+        """Whether an interior point method would have been at its end by now."""
+        model = self.model
+        if (
+            model.loss != "hinge"
+            or model.l1 > 0.0
+            or model.features > interior.MOST_FEATURES
+            or self.has_been_inside
+        ):
+            return False
+        rows = 0 if self.totals is None else self.totals.rows
+        return self.passes >= (
+            _PATIENCE_OF_FEW if rows <= _FEW else _PATIENCE + _PATIENCE_A_FEATURE * model.features
+        )
+
+    def _go_inside(self) -> Generator[Round, Vector, bool]:
+        """Have the interior point method find the optimum; returns whether its answer is the better one, to which nothing can be added."""
+        self.has_been_inside = True
+        found = yield from interior.interior_point(self.model, self.weight, self.tolerance, self._negligible)
+        if found is None:
+            return False
+        weights, intercept, gap = found
+        if gap.dual is None or gap.primal - gap.dual >= self.best.bound:
+            return False
+        yield Round(interior.KEEP)
+        self.best = _Best(weights, intercept, gap.primal, gap.dual)
+        return True
 
     def _visit(self, task: str, mean_share: float) -> _Asking:
         """Have the workers visit points, one after the other."""
@@ -395,8 +457,12 @@ class _Ascent:
     def _is_done(self) -> bool:
         if self.totals is None or not math.isfinite(self.best.bound):
             return False
-        least = _NEGLIGIBLE * float(self.totals.numbers[TARGET_SQUARES]) / self.weight
-        return self.best.bound <= max(self.tolerance * self.best.primal, least)
+        return self.best.bound <= max(self.tolerance * self.best.primal, self._negligible)
+
+    @property
+    def _negligible(self) -> float:
+        squares = 0.0 if self.totals is None else float(self.totals.numbers[TARGET_SQUARES])
+        return _NEGLIGIBLE * squares / self.weight
 
     def _unproved(self) -> int:
         """How many passes to make before the next certificate, as the last two promise."""

@@ -26,6 +26,7 @@ from .class_rows import relabelled
 from .classes import CLASSES, LABELS, LABELS_OF_TWO, Classes, add_labels, found_classes, width_of_labels
 from .dual_ascent import AscentWork, dual_ascent
 from .held_duals import HeldDuals
+from .interior_point import warm_interior
 from .linear_block import LinearBlock, LinearShards
 from .linear_objective import LinearObjective, Vector, has_classes
 from .live_labels import LiveLabels
@@ -195,7 +196,7 @@ class LinearModel(LearningProgram):
         return {
             "weights": np.zeros(self.declared.features),
             "intercept": np.zeros(1),
-            "classes": np.array(_NO_CLASSES),
+            "classes": np.array(self._named or _NO_CLASSES),
             "step": np.zeros(1),
         }
 
@@ -338,12 +339,12 @@ class LinearModel(LearningProgram):
         """See `VertexProgram`: the intercept comes first, as ``intercept``; of each class by itself."""
         if table != "coefficients":
             return super().rows_of(table, found, values)
-        features = coefficient_names(self.declared.features, self.declared.names)
-        columns = np.atleast_2d(found["weights"])
+        features, columns = coefficient_names(self.declared.features, self.declared.names), found["weights"]
+        columns = np.atleast_2d(columns)
         if self.intercept:
             features = [INTERCEPT, *features]
             columns = np.column_stack([found["intercept"], columns])
-        rows = features * len(columns), columns.ravel()
+        rows = [*features] * len(columns), columns.ravel()
         return rows if found["weights"].ndim == 1 else (np.repeat(found["classes"], len(features)), *rows)
 
     def predictions(
@@ -459,4 +460,8 @@ def _warm(program: LinearModel, labels: tuple[float, ...]) -> None:
     program.predictions(block.parameters, batch)
     lease, version = points.lease()
     run_alone(program.method(block.parameters, 1), program.work(points, version, shards))
+    if program.loss == "hinge":
+        model = program.objective(labels)
+        assert isinstance(model, LinearObjective)
+        warm_interior(model, ShardsAt(points, version))
     points.release(lease)

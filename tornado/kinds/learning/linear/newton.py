@@ -192,7 +192,7 @@ class _Descent:
         largest = float(diagonal.max(initial=0.0)) or 1.0
         diagonal += 1e-12 * diagonal + 1e-300 + 1e-14 * largest * (diagonal <= 1e-14 * largest)
         if model.l1 == 0.0:
-            step = -_solved(matrix, gradient)
+            step = -solved(matrix, gradient)
             return step, float(gradient @ step)
         step = _penalised_step(matrix, gradient, here.weights, model)
         moved = np.abs((here.vector + step)[: model.features]) - np.abs(here.weights)
@@ -303,8 +303,8 @@ def _penalised_step(matrix: Vector, gradient: Vector, weights: Vector, model: Li
     return step
 
 
-def _solved(matrix: Vector, gradient: Vector) -> Vector:
-    """Solve for a positive definite matrix of any scales; what roundings make indefinite is made definite."""
+def solved(matrix: Vector, gradient: Vector) -> Vector:
+    """Solve for a positive definite matrix of any scales, float64[k, k]; what roundings make indefinite is made definite."""
     scales = 1.0 / np.sqrt(np.diagonal(matrix))
     scaled = matrix * np.outer(scales, scales)
     ridge = 0.0
