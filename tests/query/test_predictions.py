@@ -251,6 +251,7 @@ def test_points_are_assigned_with_their_distances(served):
     for clusters, far in (query.assign(given), query.result(TIMEOUT_S).assign(given)):
         assert clusters.tolist() == distances.argmin(1).tolist()
         assert far == pytest.approx(distances.min(1))
+    assert loop.wait_idle(TIMEOUT_S)  # else its centroids move between two looks
     clusters, far = loop.assign(given)
     assert (clusters.dtype, far.dtype) == (np.int64, np.float64)
     assert clusters.tolist() == loop.predict(given).tolist()

@@ -29,7 +29,6 @@ from ..errors import InvalidArgument, NotSupported
 from ..ingest.interner import Interner
 from ..ingest.point_layout import PointFormat
 from ..ingest.point_source import declared_by, open_point_files
-from ..kinds.learning.linear.classes import LABELS_OF_TWO, some_labels
 from ..kinds.learning.linear.linear_program import LinearModel
 from ..kinds.learning.program import LearningProgram
 from ..kinds.learning.rounds import run_alone
@@ -45,6 +44,9 @@ _CENTROIDS: Final = ("cluster", "feature", "value")
 _ASSIGNMENTS: Final = ("id", "cluster")
 _VALUES: Final = ("vertex", "value")
 _PAGE_POINTS: Final = 1 << 16
+_OF_MORE_CLASSES: Final = (
+    "{}: weights of more than two classes are verified in a run or a question, and not in a file"
+)
 _CLOSER: Final = 0.25
 """The share of the bound that a model is learnt to."""
 _PROVED: Final = (
@@ -159,6 +161,8 @@ def _pages(batch: PointBatch) -> Pages:
 def _check_weights(
     program: LinearModel, checker: LinearCheck, path: str, batch: PointBatch, bound: float
 ) -> PointVerdict:
+    if len(program.classes) > 2:
+        raise NotSupported(_OF_MORE_CLASSES.format(path), hint="Ask with --check.")
     weights = _weights_of(program, path)
     if isinstance(weights, str):
         return PointVerdict(_PROVED, len(batch), {}, weights)
@@ -187,10 +191,7 @@ def _weights_of(program: LinearModel, path: str) -> NDArray[np.float64] | str:
     """The intercept, if there is one, and the weights; or what is wrong with the rows."""
     columns = read_header(path)
     if "class" in columns:
-        raise NotSupported(
-            f"{path} has a column class: weights of more than two classes are verified in a run or a question only",
-            hint="Ask with --check.",
-        )
+        raise NotSupported(_OF_MORE_CLASSES.format(path), hint="Ask with --check.")
     names = coefficient_names(program.declared.features, program.declared.names)
     expected = [INTERCEPT, *names] if program.intercept else names
     if "feature" in columns:
@@ -227,15 +228,15 @@ def _classes_of(program: LinearModel, batch: PointBatch) -> NDArray[np.float64]:
     """
     if program.classes or program.loss == "squared":
         return np.array(program.classes or (math.nan, math.nan))
-    found = some_labels(batch.label[(batch.weight > 0.0) & ~np.isnan(batch.label)], LABELS_OF_TWO)
+    found = np.unique(batch.label[(batch.weight > 0.0) & ~np.isnan(batch.label)])
     if len(found) > 2:
         raise InvalidArgument(
-            f"points have the labels {found[0]:g}, {found[1]:g} and {found[-1]:g}, but what is verified here is of two classes",
+            f"points have the labels {found[0]:g}, {found[1]:g} and {found[2]:g}, but what is verified here is of two classes",
             hint="Name the two: --classes 0,1. Points of other labels are then rejected.",
         )
     if not len(found):
         return np.array([-1.0, 1.0])
-    return found if len(found) == 2 else np.array([math.nan, found[0]])
+    return found if len(found) > 1 else np.array([math.nan, found[0]])
 
 
 def _learnt(
