@@ -39,7 +39,7 @@ CANDIDATES = 64
 SAMPLE_POINTS = 1 << 14
 SAMPLE_POINTS_OF_CLUSTER = 256
 SAMPLE_ROUNDS = 30
-MOST_STARTS = 10
+MOST_STARTS = 6
 SEARCHED = 1 << 22
 """How many features of points of the sample, times clusters, are looked at anew by all starts but one."""
 _DRAWS = 1 << 40  # draws of moves are told apart from those of seeds
