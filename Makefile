@@ -14,7 +14,7 @@ CANDIDATES := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 # More for pytest: `make test ARGS="-k storage"`.
 ARGS ?=
 
-.PHONY: help setup check format format-check lint types test demo demo-learning demo-kafka bench figures bench-report bench-smoke bench-ingest soak clean distclean
+.PHONY: help setup check format format-check lint types test demo demo-learning demo-kafka bench bench-learning figures bench-report bench-smoke bench-ingest soak clean distclean
 
 help:
 	@echo "make demo         a road network streams in, roads close, two questions get exact answers"
@@ -24,6 +24,7 @@ help:
 	@echo "make setup        the environment in $(VENV), with the command $(BIN)/tornado"
 	@echo "make check        format, lint and types (make format mends the first)"
 	@echo "make soak         the long tests; make bench the benchmarks, make bench-smoke their short version,"
+	@echo "                  make bench-learning those of learners, beside scikit-learn,"
 	@echo "                  make bench-ingest those of sources that stream in, make bench-report docs/benchmarks.md"
 	@echo "                  from the results that there are, make figures those that the Tornado paper has, with plots"
 	@echo "make clean        removes caches and builds; make distclean the environment as well"
@@ -93,7 +94,11 @@ bench: $(INSTALLED)
 
 # A few minutes; ends with docs/benchmarks.md and the plots in docs/figures.
 figures: $(INSTALLED)
-	@$(BIN)/python -m benchmarks --only figures $(ARGS) </dev/null
+	@$(BIN)/python -m benchmarks --only figures --only learning_figures $(ARGS) </dev/null
+
+# Some twenty minutes: scikit-learn is given time to find its best.
+bench-learning: $(INSTALLED)
+	@$(BIN)/python -m benchmarks --only learning --only validation $(ARGS) </dev/null
 
 bench-report: $(INSTALLED)
 	@$(BIN)/python -m benchmarks report </dev/null

@@ -8,8 +8,9 @@ from tornado import LinearModel
 
 @dataclass(frozen=True, kw_only=True)
 class LogisticRegression(LinearModel):
-    """Which of two classes a point is of: a linear model with the loss ln(1 + e^-ys), so 1 / (1 + e^-s) is how likely the positive one is.
+    """Which of two or more classes a point is of: a linear model with the loss ln(1 + e^-ys), so 1 / (1 + e^-s) is how likely the positive one is.
 
+    Where points have more than two labels, each class has weights of its own (multinomial).
     ``LogisticRegression`` of scikit-learn with ``C = 1 / (l2 * n)`` for n points. All other parameters are those of `LinearModel`.
     """
 

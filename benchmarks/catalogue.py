@@ -12,6 +12,8 @@ from . import (
     engines,
     figures,
     further,
+    learning,
+    learning_figures,
     loops,
     memory,
     pipeline,
@@ -23,6 +25,7 @@ from . import (
     startup,
     structure,
     topic,
+    validation,
 )
 from .harness import Clock, Report, Settings, run_benchmark
 from .system import LiveSystem, SystemFactory
@@ -80,6 +83,18 @@ def _measure_figures(report: Report, settings: Settings, clock: Clock, _: System
     figures.measure(report, settings, clock)
 
 
+def _measure_learning(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    learning.measure(report, settings, clock)
+
+
+def _measure_learning_figures(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    learning_figures.measure(report, settings, clock)
+
+
+def _measure_validation(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    validation.measure(report, settings, clock)
+
+
 def _measure_pipeline(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
     pipeline.measure(report, settings, clock)
 
@@ -99,6 +114,9 @@ CATALOGUE: dict[str, Entry] = {
     "rank_peers": Entry(rank_peers.__doc__ or "", _measure_rank_peers, (18,)),
     "structure": Entry(structure.__doc__ or "", _measure_structure, (18, 20)),
     "figures": Entry(figures.__doc__ or "", _measure_figures, (17,)),
+    "learning": Entry(learning.__doc__ or "", _measure_learning, (0,)),
+    "learning_figures": Entry(learning_figures.__doc__ or "", _measure_learning_figures, (0,)),
+    "validation": Entry(validation.__doc__ or "", _measure_validation, (0,)),
     "admission": Entry(admission.__doc__ or "", admission.measure, (20,)),
     "queries": Entry(queries.__doc__ or "", queries.measure, (20, 22)),
     "memory": Entry(memory.__doc__ or "", memory.measure, (20, 22)),

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 
 from . import plots, results
 from .catalogue import CATALOGUE
-from .figure_tables import FIGURE_TABLES, RESULT
+from .figure_tables import FIGURE_TABLES
 from .harness import CHECKOUT, Figure, Kind, Report
 from .tables import TABLES
 
@@ -108,10 +108,11 @@ class _Section:
     def _plot(self, reference: str, name: str) -> str:
         if name not in plots.PLOTS:
             raise UnknownReference(f"{{{{{reference}}}}}: there is no such plot in benchmarks/plots.py")
-        report = self._reports.get(RESULT)
+        result = plots.PLOTS[name].result
+        report = self._reports.get(result)
         if report is None or not plots.is_there(name, report):
             return ABSENT
-        self._shown.setdefault(RESULT, [])
+        self._shown.setdefault(result, [])
         return f"![{plots.PLOTS[name].title}](figures/{name}.svg)"
 
     def _figure(self, reference: str, result: str, report: Report, name: str, how: str) -> str:

@@ -16,19 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import learning_figure_tables, learning_plots
 from .delay_bounds import DELAY_BOUNDS, bound_name
 from .figure_tables import RESULT
 from .harness import CHECKOUT, Report
 from .over_time import ADDED_PERCENT
+from .plot_parts import draw_line, in_decades, legend_below
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FOLDER = CHECKOUT / "docs" / "figures"
 _PROGRAMS = {"ranks": "ranks (PageRank)", "paths": "shortest paths"}
-# Okabe and Ito's colours, which most people can tell apart; markers say the same.
-_STYLES = (("#0072b2", "o"), ("#d55e00", "s"), ("#009e73", "^"), ("#cc79a7", "D"), ("#56b4e9", "v"))
 _SETTINGS = {
     "svg.hashsalt": "tornado",
     "svg.fonttype": "none",
@@ -57,12 +56,15 @@ class Plot:
         What is drawn, as plain data; a KeyError where the result does not have it.
     draw
         Draws that.
+    result
+        Whose.
     """
 
     title: str
     size: tuple[float, float]
     numbers: Callable[[Report], Any]
     draw: Callable[[Figure, Any], None]
+    result: str = RESULT
 
 
 def write(reports: Mapping[str, Report], folder: Path = FOLDER) -> None:
@@ -71,7 +73,7 @@ def write(reports: Mapping[str, Report], folder: Path = FOLDER) -> None:
         print("Matplotlib is not installed (pip install '.[bench]'): plots stay as they are", file=sys.stderr)
         return
     for name, plot in PLOTS.items():
-        report = reports.get(RESULT)
+        report = reports.get(plot.result)
         if report is not None and is_there(name, report):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.svg").write_bytes(drawn(plot, report))
@@ -89,7 +91,7 @@ def is_there(name: str, report: Report) -> bool:
 def mark(plot: Plot, report: Report) -> str:
     """Return what stands in a plot of the numbers that it was drawn of."""
     text = json.dumps(plot.numbers(report), sort_keys=True)
-    return f"{RESULT} {hashlib.sha256(text.encode()).hexdigest()}"
+    return f"{plot.result} {hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def drawn(plot: Plot, report: Report) -> bytes:
@@ -127,17 +129,17 @@ def _draw_figure_5(figure: Figure, numbers: Mapping[str, Mapping[str, Sequence[f
         millions = [edges / 1e6 for edges in columns["edges"]]
         above, below = rows[0][column], rows[1][column]
         for style, (line, label) in enumerate(lines.items()):
-            _line(above, millions, [seconds * 1e3 for seconds in columns[line]], style, label)
-        _in_decades(above)
+            draw_line(above, millions, [seconds * 1e3 for seconds in columns[line]], style, label)
+        in_decades(above)
         above.set_title(title)
         below.set_xlabel("edges that are there, millions")
-        _line(below, millions, columns["error_streaming"], 0, "as records come in")
-        _line(below, millions, columns["error_at_rest"], 4, "at rest")
+        draw_line(below, millions, columns["error_streaming"], 0, "as records come in")
+        draw_line(below, millions, columns["error_at_rest"], 4, "at rest")
     rows[0][0].set_ylabel("until the answer, ms")
     rows[1][0].set_ylabel("loop's own values:\nL1 distance")
     rows[1][0].set_yscale("log")
     rows[1][1].set_ylabel("share not exact")
-    _legend_below(figure, rows[0][0], columns=4)
+    legend_below(figure, rows[0][0], columns=4)
     rows[1][0].legend()
 
 
@@ -157,14 +159,14 @@ def _draw_figure_8a(
     axes = figure.subplots(1, 2)
     for ax, (program, title) in zip(axes, _PROGRAMS.items(), strict=True):
         for style, (bound, columns) in enumerate(numbers[program].items()):
-            _line(ax, columns["seconds"], columns["error"], style, bound)
+            draw_line(ax, columns["seconds"], columns["error"], style, bound)
         ax.set_title(title)
         ax.set_xlabel("since the branch began at nothing, s")
         ax.set_xlim(left=0)
     axes[0].set_yscale("log")
     axes[0].set_ylabel("L1 distance from the exact ranks")
     axes[1].set_ylabel("share of distances not exact")
-    _legend_below(figure, axes[0], columns=len(DELAY_BOUNDS))
+    legend_below(figure, axes[0], columns=len(DELAY_BOUNDS))
 
 
 _GROWTH = {
@@ -185,12 +187,12 @@ def _draw_table_3(figure: Figure, numbers: Mapping[str, Sequence[float]]) -> Non
     ax = figure.subplots()
     places = list(range(len(ADDED_PERCENT)))
     for style, (line, label) in enumerate(_GROWTH.items()):
-        _line(ax, places, numbers[line], style, label)
-    _in_decades(ax)
+        draw_line(ax, places, numbers[line], style, label)
+    in_decades(ax)
     ax.set_xticks(places, [f"{percent} %" for percent in ADDED_PERCENT])
     ax.set_xlabel("added at once to what is there")
     ax.set_ylabel("until the answer, s")
-    _legend_below(figure, ax, columns=3)
+    legend_below(figure, ax, columns=3)
 
 
 PLOTS: dict[str, Plot] = {
@@ -209,24 +211,32 @@ PLOTS: dict[str, Plot] = {
     "table-3": Plot(
         "Until the ranks are answered after more was added", (9.0, 3.6), _numbers_of_table_3, _draw_table_3
     ),
+    "learning-figures-6-7": Plot(
+        "The objective of a main loop over time by the rate of its steps, with a drift half way",
+        (9.0, 3.6),
+        learning_plots.numbers_of_rates,
+        learning_plots.draw_rates,
+        learning_figure_tables.RESULT,
+    ),
+    "learning-figure-8": Plot(
+        "The objective of a main loop over time by its delay bound, and with a worker that is slowed",
+        (9.0, 3.6),
+        learning_plots.numbers_of_bounds,
+        learning_plots.draw_bounds,
+        learning_figure_tables.RESULT,
+    ),
+    "learning-figure-5": Plot(
+        "Until an answer of a learner, epoch by epoch",
+        (9.0, 3.6),
+        learning_plots.numbers_of_epochs,
+        learning_plots.draw_epochs,
+        learning_figure_tables.RESULT,
+    ),
+    "learning-table-3": Plot(
+        "Until an answer of a learner after more points were added",
+        (9.0, 3.6),
+        learning_plots.numbers_of_growth,
+        learning_plots.draw_growth,
+        learning_figure_tables.RESULT,
+    ),
 }
-
-
-def _line(ax: Axes, x: Sequence[float], y: Sequence[float], style: int, label: str) -> None:
-    color, marker = _STYLES[style]
-    ax.plot(x, y, color=color, marker=marker, label=label)
-
-
-def _in_decades(ax: Axes) -> None:
-    """Show a few decades of times by plain numbers."""
-    from matplotlib.ticker import LogLocator
-
-    ax.set_yscale("log")
-    ax.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter("{x:g}")
-
-
-def _legend_below(figure: Figure, ax: Axes, *, columns: int) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from . import peers, rank_tables
+from . import learning_figure_tables, learning_tables, peers, rank_tables
 from .cells import cell as _cell
 from .cells import figures as _figures
 from .cells import p50_p99 as _p50_p99
@@ -341,5 +341,7 @@ TABLES: dict[str, Callable[[], str]] = {
         *(recomputing, engines),
         *(checkpoints, topic, pipeline, memory, startup, further),
         *rank_tables.TABLES,
+        *learning_tables.TABLES,
+        *learning_figure_tables.TABLES,
     )
 }

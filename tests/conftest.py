@@ -1,6 +1,7 @@
 """What every room's tests share, and which process of a run has which tests."""
 
 import fcntl
+import gc
 import importlib
 import os
 import ssl
@@ -58,6 +59,27 @@ def _certificates_read_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
+
+
+@pytest.fixture(scope="session")
+def _kept():
+    """Give `freeze` of the collector to tests alone: what a program in this process thaws at its end would be all that there is."""
+    freeze = gc.freeze
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "freeze", lambda: None)
+        patch.setattr(gc, "unfreeze", lambda: None)
+        yield freeze
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collections_are_short(_kept):
+    """What is there when a module begins stays, and no collection looks through it.
+
+    After some thousand tests that are millions of objects (the tests themselves, compiled modules), and one collection takes
+    seconds; hundreds of tests ask for some, and commands that run in this process do.
+    """
+    gc.collect()
+    _kept()
 
 
 @pytest.fixture(scope="session")

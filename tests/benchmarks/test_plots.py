@@ -22,6 +22,21 @@ SERIES = {
         for program in ("ranks", "paths")
         for bound in (1, 64, 65536, "unbounded")
     },
+    # Of learners.
+    **{
+        f"figure {number}, rate {rate}": {"seconds": [0.1, 0.2], "objective": [0.5, 0.25]}
+        for number in (6, 7)
+        for rate in ("10", "1", "0.1", "0.01")
+    },
+    **{
+        f"figure 8{letter}, B={bound}": {"seconds": [0.1, 0.2], "objective": [0.5, 0.25]}
+        for letter in "ab"
+        for bound in (1, 64, 65536, "unbounded")
+    },
+    **{
+        f"figure 5, {learner}": {column: [0.25, 0.5] for column in ("points", "asked", "cold", "rival")}
+        for learner in ("SVM", "k-means")
+    },
 }
 
 
@@ -34,6 +49,15 @@ def report():
         for name in (
             *(f"answered, {percent} % more, {workers}" for workers in ("1 worker", "2 workers")),
             *(f"power iteration {line}, {percent} % more" for line in lines),
+            *(
+                name
+                for learner, rival in (("SVM", "LinearSVC"), ("k-means", "KMeans"))
+                for name in (
+                    f"answered, {learner}, {percent} % more, 1 worker",
+                    f"answered, {learner}, {percent} % more, 2 workers",
+                    f"{rival} from scratch, {learner}, {percent} % more",
+                )
+            ),
         )
     ]
     return Report("figures", "What?", Settings(scale=17), {}, figures=figures, series=dict(SERIES))
@@ -41,7 +65,7 @@ def report():
 
 @pytest.mark.parametrize("name", plots.PLOTS)
 def test_a_plot_in_the_repository_shows_the_results_in_the_repository(name):
-    there = results.load_all().get(plots.RESULT)
+    there = results.load_all().get(plots.PLOTS[name].result)
     drawn = plots.FOLDER / f"{name}.svg"
     assert drawn.is_file() == (there is not None and plots.is_there(name, there))
     if there is not None and drawn.is_file():
@@ -69,7 +93,7 @@ def test_the_same_numbers_are_drawn_by_the_same_bytes_with_what_they_are(report,
     pytest.importorskip("matplotlib")
     one, other = tmp_path / "one", tmp_path / "other"
     for folder in (one, other):
-        plots.write({plots.RESULT: report}, folder)
+        plots.write(dict.fromkeys({plot.result for plot in plots.PLOTS.values()}, report), folder)
     assert {path.stem for path in one.glob("*.svg")} == set(plots.PLOTS)
     for name, plot in plots.PLOTS.items():
         text = (one / f"{name}.svg").read_bytes()

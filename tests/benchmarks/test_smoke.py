@@ -43,7 +43,9 @@ def test_the_figures_of_the_paper_are_measured_and_plotted_in_the_smoke_run():
         assert report.value(f"  prepares, branch, ranks, B={bound}") == 0
     for percent in (1, 5, 10, 20):
         assert report.value(f"answered, {percent} % more, 2 workers") > 0
-    assert all(plots.is_there(name, report) for name in plots.PLOTS)
+    assert all(
+        plots.is_there(name, report) for name, plot in plots.PLOTS.items() if plot.result == plots.RESULT
+    )
 
 
 def test_the_command_runs_a_benchmark_in_a_process_of_its_own(tmp_path):

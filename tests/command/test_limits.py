@@ -15,8 +15,11 @@ from tornado.command.interruption import Interruption
 from tornado.command.job import _Job
 from tornado.command.plan import RunPlan
 from tornado.command.progress import JsonReporter
+from tornado.command.written import Writing
 from tornado.errors import InternalError
 from tornado.ingest.quarantine import Quarantine
+from tornado.query.ids import IntIds
+from tornado.query.rows import AnswerForm
 
 State = enum.Enum("State", "RUNNING CONVERGED STOPPED CANCELLED FAILED")
 
@@ -69,8 +72,12 @@ class Branch:
 def job(tmp_path):
     def make(branch, **changes):
         statistics = SimpleNamespace(admitted=3, iteration=9, residual=0.0)
-        loop = SimpleNamespace(check=None, statistics=lambda: statistics, fork=lambda **_: branch)
+        loop = SimpleNamespace(
+            name="sssp", program=None, check=None, statistics=lambda: statistics, fork=lambda **_: branch
+        )
+        form = AnswerForm(rank="nearest", codec=IntIds())
         deployment = SimpleNamespace(
+            service=SimpleNamespace(form=lambda _: form),
             loop=loop,
             loops=[loop],
             recognise=lambda *_: None,
@@ -91,6 +98,8 @@ def job(tmp_path):
             "features": None,
             "sparse": False,
             "until_end": False,
+            "table": None,
+            "predict": None,
             "edges": (),
             "undirected": False,
             "check_times": False,
@@ -110,7 +119,7 @@ def job(tmp_path):
             "keep_snapshots": 3,
         }
         plan = RunPlan.of("sssp", options | changes)
-        return _Job(plan, deployment, Interruption(), as_json=True)
+        return _Job(plan, deployment, Interruption(), {"sssp": Writing()}, as_json=True)
 
     return make
 

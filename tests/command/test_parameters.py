@@ -143,6 +143,8 @@ _OPTIONS = {
     "group": None,
     "ingesters": None,
     "until_end": False,
+    "table": None,
+    "predict": None,
     "kafka_config": None,
     "columns": None,
     "undirected": False,

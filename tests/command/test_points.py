@@ -9,6 +9,8 @@ import sys
 
 import httpx
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import tornado as tornado_loops
@@ -44,7 +46,8 @@ def run(tornado, folder):
 
     def ran(app, *words):
         done = tornado("run", app, "--workers", "2", "--json", *words, "--output", "-")
-        values = {int(row["vertex"]): float(row["value"]) for row in csv.DictReader(io.StringIO(done.out))}
+        rows = list(csv.reader(io.StringIO(done.out)))[1:]
+        values = {tuple(row[:-1]) if len(row) > 2 else row[0]: float(row[-1]) for row in rows}
         events = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
         return done, values, {event["event"]: event for event in events}
 
@@ -56,7 +59,8 @@ def optimum(features, labels, **parameters):
         stream = session.stream("points", schema=tornado_loops.Points(features=features.shape[1]))
         loop = stream.start(LogisticRegression(**parameters))
         stream.insert(ids=range(len(labels)), labels=labels, features=features)
-        return loop.query().result(60).values
+        found = loop.query().result(60).values
+        return dict(zip(("intercept", *NAMES), found.values(), strict=True))
 
 
 def test_a_file_of_points_is_learnt_from_and_bad_records_are_in_quarantine(run, folder):
@@ -86,16 +90,28 @@ def test_libsvm_files_are_sparse_and_as_wide_as_the_widest(run, folder):
     done, values, events = run("sgd", *words)
     assert done.code == 0, done.err
     assert events["result"]["snapshot"]["offsets"] == {"one.svm": 50, "two.libsvm.gz": COUNT - 49}
-    assert list(values) == [-1, 0, 1, 2, 3, 4]
-    assert (values[1], values[3], values[4]) == (0.0, 0.0, 0.0)
+    assert list(values) == ["intercept", "0", "1", "2", "3", "4"]
+    assert (values["1"], values["3"], values["4"]) == (0.0, 0.0, 0.0)
 
 
 def test_clusters_are_of_the_ids_of_points_also_where_these_are_texts(tornado, run, folder):
-    done, values, _ = run("kmeans", "--points", "points.csv", "--label", "bought", "--clusters", "2")
-    assert (done.code, list(values)) == (0, list(range(COUNT)))
+    words = ["--points", "points.csv", "--label", "bought", "--clusters", "2", "--table", "assignments"]
+    done, values, _ = run("kmeans", *words)
+    assert (done.code, list(values)) == (0, [str(number) for number in range(COUNT)])
     assert set(values.values()) == {0.0, 1.0}
     (folder / "named.csv").write_text("id,x\nleft,-5\nright,5\nfar right,6\n")
-    words = ["--points", "named.csv", "--ids", "string", "--clusters", "2", "--output", "-"]
+    words = [
+        "--points",
+        "named.csv",
+        "--ids",
+        "string",
+        "--clusters",
+        "2",
+        "--table",
+        "values",
+        "--output",
+        "-",
+    ]
     done = tornado("run", "kmeans", *words)
     found = {row["vertex"]: row["value"] for row in csv.DictReader(io.StringIO(done.out))}
     assert found.keys() == {"left", "right", "far right"}
@@ -125,6 +141,7 @@ def test_results_about_points_are_checked_before_they_are_written(tornado, run, 
 
 def test_programs_of_edges_and_of_points_read_one_stream(tornado, folder):
     words = ["sssp", "--source", "1", "--edges", "edges.csv", "--and", "kmeans", "--points", "points.csv"]
+    words += ["--table", "assignments"]
     done = tornado("run", *words, "--output", "{loop}.out.csv")
     assert done.code == 0, done.err
     assert (folder / "sssp.out.csv").read_text() == "vertex,value\n1,0.0\n2,1.0\n3,2.0\n"
@@ -141,7 +158,6 @@ def test_programs_of_edges_and_of_points_read_one_stream(tornado, folder):
         (["bfs", "--source", "1", "--points", "points.csv"], "has points, and bfs reads edges\nhint: Name files of edges"),
         (["kmeans", "--points", "points.csv", "--and", "bfs", "--source", "1"], "Name a program that reads edges first"),
         (["kmeans", "--points", "points.csv", "--workers", "17"], "points are shared by 1 to 16 workers"),
-        (["sgd", "--loss", "logistic", "--points", "points.csv", "--ids", "string"], "are of features"),
         (["sgd", "--points", "points.csv"], "--loss"),
         (["kmeans", "--points", "points.csv", "--label", "sold"], "'sold' must be among them"),
         (["kmeans", "--points", "points.csv", "--clusters", "0"], "clusters is 0"),
@@ -204,10 +220,10 @@ def test_a_service_of_files_of_points_answers_and_takes_more(folder, environment
             assert pushed == {"accepted": 1, "rejected": 0, "offsets": {"http": 1}}
             answer = client.post("/v1/queries?wait_s=30", json=question).json()
             assert answer["snapshot"]["offsets"] == {"http": 1, "points.csv": COUNT}
-            found = {one["vertex"]: one["value"] for one in answer["result"]["values"]}
+            found = {one["feature"]: one["value"] for one in answer["result"]["values"]}
             features, labels = np.vstack([features, [30.0, 0.0]]), np.append(labels, 0.0)
             assert found == pytest.approx(optimum(features, labels, l2=0.01, tolerance=1e-9), abs=1e-3)
-            assert found[0] < first["result"]["values"][1]["value"]
+            assert found["age"] < first["result"]["values"][1]["value"]
     finally:
         process.terminate()
         process.communicate(timeout=60)
@@ -228,8 +244,44 @@ def test_labels_of_no_class_and_bad_weights_are_in_quarantine_and_ids_may_repeat
     words = ["--points", "odd.csv", "--label", "y", "--classes", "0,1", "--l2", "0.1"]
     done, values, _ = run("logistic_regression", *words, "--quarantine", "bad.jsonl")
     assert done.code == 0, done.err
-    assert values.keys() == {-1, 0, 1}
+    assert values.keys() == {"intercept", "a", "b"}
     bad = [json.loads(line) for line in (folder / "bad.jsonl").read_text().splitlines()]
     assert [one["position"] for one in bad] == [4, 5, 6]  # lines of the file
     assert "classes 0 and 1" in bad[0]["reason"]
     assert all("weight" in one["reason"] for one in bad[1:])
+
+
+def test_points_that_are_called_by_texts_teach_a_model_as_others_do(tornado, folder):
+    (folder / "named.csv").write_text("id,a,label\nleft,-1,0\nright,1,1\nfar right,2,1\nright,,\n")
+    words = ["logistic_regression", "--points", "named.csv", "--ids", "string", "--store", "memory:"]
+    done = tornado("run", *words, "--check", "--output", "-", "--quarantine", "bad.jsonl")
+    assert done.code == 0, done.err
+    assert [row["feature"] for row in csv.DictReader(io.StringIO(done.out))] == ["intercept", "a"]
+    assert "feature 'a' is missing" in (folder / "bad.jsonl").read_text()
+    done = tornado("run", *words[:3], "--store", "memory:", "--output", "-")
+    assert "warning: no record is in" in done.err
+
+
+def test_a_column_of_labels_that_nobody_names_is_missed(tornado, folder):
+    words = ["--points", "points.csv", "--store", "memory:", "--output", "-"]
+    done = tornado("run", "svm", *words)
+    assert (done.code, done.out) == (2, "")
+    assert "points.csv has no column 'label', and SupportVectorMachine learns from labels alone" in done.err
+    assert "Say which column has the labels with --label" in done.err
+    assert tornado("run", "kmeans", "--clusters", "2", *words).code == 0
+    # One of several files may have them.
+    (folder / "more.csv").write_text("id,age,height,bought,label\n1,1,1,0,1\n2,2,2,1,0\n")
+    assert tornado("run", "svm", "--points", "more.csv", *words, "--l2", "1").code == 0
+
+
+def test_a_column_called_id_may_have_the_labels_but_not_the_ids_as_well(tornado, folder):
+    (folder / "odd.csv").write_text("id,label\n0,-1\n1,2\n0,-2\n1,1\n")
+    table = pa.table({"id": [0, 1, 0, 1], "label": [-1.0, 2.0, -2.0, 1.0]})
+    pa.parquet.write_table(table, folder / "odd.parquet")
+    for name in ("odd.csv", "odd.parquet"):
+        words = ["linear_regression", "--points", name, "--store", "memory:", "--output", "-"]
+        done = tornado("run", *words, "--label", "id")
+        assert [row["feature"] for row in csv.DictReader(io.StringIO(done.out))] == ["intercept", "label"]
+        assert float(done.out.split(",")[-1]) > 0
+        done = tornado("run", *words, "--label", "id", "--id", "id")
+        assert (done.code, "is to have the labels and the ids of points" in done.err) == (2, True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tornado.command.query import _print_rows, read_on, value_type_of
+from tornado.command.query import TableToRead, _print_rows, read_on
 
 
 class PagedClient:
     """Gives 7 rows, 3 at a time."""
 
-    def result(self, _identifier, *, after=None, limit=None):
+    def result(self, _identifier, *, after=None, limit=None, table=None):
         rows = [{"vertex": vertex, "value": float(vertex)} for vertex in range(7)]
         start = 0 if after is None else after + 1
         page = rows[start : start + min(3, limit or 3)]
@@ -45,7 +45,10 @@ def test_a_result_of_one_page_is_left_as_it_is():
     ],
 )
 def test_values_are_printed_with_all_their_digits_and_names_as_they_are(capsys, value_type, values, printed):
-    table = {"columns": [{"name": "vertex", "type": "int64"}, {"name": "value", "type": value_type}]}
+    table = {
+        "name": "values",
+        "columns": [{"name": "vertex", "type": "int64"}, {"name": "value", "type": value_type}],
+    }
     rows = [{"vertex": 1, "value": value} for value in values]
-    _print_rows(rows, value_type_of({"tables": [table]}))
+    _print_rows(rows, TableToRead.of({"tables": [table]}, None, selects=False).types)
     assert capsys.readouterr().out.splitlines() == ["vertex,value", *(f"1,{value}" for value in printed)]

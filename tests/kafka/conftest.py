@@ -19,11 +19,7 @@ def broker(tmp_path_factory):
     """A broker that answers; one of its listeners leads nowhere, another wants a login."""
     folder = tmp_path_factory.mktemp("kafka")
     with KafkaBroker(folder, astray="127.0.0.1:1", users={"anna": "right"}) as running:
-        # What is there by now stays, and need not be looked through after every test.
-        gc.collect()
-        gc.freeze()
         yield running
-        gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

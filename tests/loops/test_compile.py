@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -12,12 +13,14 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.promised import within
+from tornado.config import cache_dir
 from tornado.errors import InvalidArgument
 from tornado.kinds.compiled_functions import program_source
 from tornado.kinds.selective.compile import generated_source
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTED_WITHIN_S = 3.0
+LOOP = "the program's loop"
 
 PROGRAM = """
     from dataclasses import dataclass
@@ -90,13 +93,24 @@ def machine_code(cache):
     return {path: path.stat().st_mtime_ns for path in cache.rglob("*") if path.suffix in {".nbc", ".nbi"}}
 
 
+def copy_what_is_of_no_program(cache):
+    """Copy what is compiled for all programs alike, which takes longer than the rest; it counts when it is compiled again."""
+    for text in (cache_dir() / "kernels").glob("*.py"):
+        if not text.read_text(encoding="utf-8").startswith(repr(LOOP)):
+            for path in (text, *text.parent.glob(f"__pycache__/{text.stem}*.nb?")):
+                copied = cache / path.relative_to(cache_dir())
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, copied)
+
+
 @pytest.mark.timeout(900)
-def test_a_second_start_compiles_nothing_and_an_edited_program_gives_its_new_answer(tmp_path):
+def test_a_second_start_compiles_nothing_and_an_edited_program_gives_its_new_answer(tmp_path, compiled_paths):
     cache = tmp_path / "cache"
+    copy_what_is_of_no_program(cache)
     write(tmp_path, toll=0.5)
     first = run(tmp_path, cache)
     assert first["values"] == [0.0, 5.5, 13.0]
-    functions = [function for title, function in first["compiled"] if title == "the program's loop"]
+    functions = [function for title, function in first["compiled"] if title == LOOP]
     assert len(functions) > 50
     assert sorted(functions) == sorted(set(functions)), "compiled once for every kind of arguments"
     written = machine_code(cache)
@@ -114,7 +128,7 @@ def test_a_second_start_compiles_nothing_and_an_edited_program_gives_its_new_ans
     write(tmp_path, toll=2.0)
     edited = run(tmp_path, cache)
     assert edited["values"] == [0.0, 7.0, 16.0]
-    assert {title for title, _ in edited["compiled"]} == {"the program's loop"}
+    assert {title for title, _ in edited["compiled"]} == {LOOP}
     assert machine_code(cache).items() > written.items()
 
 

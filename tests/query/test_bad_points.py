@@ -8,7 +8,7 @@ import pytest
 import tornado
 from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
-from tornado.errors import InvalidArgument, NotSupported
+from tornado.errors import InvalidArgument
 
 DENSE, SPARSE = tornado.Points(features=2), tornado.Points(features=2, sparse=True)
 RIDGE = tornado.LinearModel(loss="squared", l2=1.0, intercept=False, tolerance=1e-12)
@@ -205,11 +205,25 @@ def test_ids_of_points_may_be_strings(session):
     for bad in ([1], [""]):
         with pytest.raises(InvalidArgument, match=r"names\[0\]"):
             stream.insert(ids=bad, features=[[0.0, 0.0]])
-    with pytest.raises(NotSupported, match="are of features, which have numbers"):
-        stream.start(tornado.LinearModel(), "model")
-    session.remove("named")
-    with pytest.raises(NotSupported, match="are of features, which have numbers"):
-        session.stream("named", ids="string", schema=DENSE).start(tornado.LinearModel(), "model")
+
+
+def test_a_model_of_points_that_have_strings_for_ids_has_numbers_for_its_features(session):
+    stream = session.stream("called", ids="string", schema=DENSE)
+    model = stream.start(tornado.LinearModel(loss="squared", l2=0.1), "called")
+    rows = [[0.0, 1.0], [2.0, 0.0], [3.0, 3.0], [9.0, 9.0]]
+    stream.insert(ids=["a", "b", "c", "d"], labels=[1.0, 2.0, 4.0, 99.0], features=rows)
+    stream.remove(ids=["d"])
+    query = model.query(check=True)
+    found = query.result()
+    assert list(found.values) == [-1, 0, 1]
+    assert found.certificate["check"]["points"] == 3
+    assert query.check()["checked"] is True
+    assert list(model.query(vertices=[1, -1]).values) == [1, -1]
+    assert model.predict(rows[:1]).shape == (1,)
+    with pytest.raises(InvalidArgument, match="'a'"):
+        model.query(vertices=["a"])
+    clusters = stream.start(tornado.KMeans(clusters=2), "clusters of called")
+    assert clusters.query().values.keys() == {"a", "b", "c"}
 
 
 # Over HTTP, and in files: what a record cannot be, it is in quarantine for, and the others are in
@@ -267,3 +281,21 @@ def test_over_http_the_last_of_equal_ids_counts_and_a_second_removal_is_counted(
     loop = stream.loops["classed"]
     assert loop.wait_idle(60)
     assert (loop.statistics().vertices, loop.statistics().missing_removals) == (0, 2)
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_a_model_of_classes_that_points_do_not_have_is_not_started_beside_others(engine):
+    with tornado.open("memory:", workers=2, engine=engine) as session:
+        stream = session.stream("points", schema=DENSE)
+        clusters = stream.start(tornado.KMeans(clusters=2), "clusters")
+        rows = [[0.0, 1.0], [1.0, 0.0], [4.0, 4.0]]
+        stream.insert(ids=[1, 2, 3], labels=[0.0, None, 1.0], features=rows)
+        with pytest.raises(
+            InvalidArgument, match=r"which has the record point \d, label [01]: a label is one of"
+        ):
+            stream.start(tornado.LinearModel(classes=(5.0, 7.0)), "other")
+        # It leaves nothing behind that would refuse points, and one that fits begins.
+        stream.insert(ids=[4], labels=[1.0], features=[[5.0, 5.0]])
+        model = stream.start(tornado.LinearModel(loss="logistic", classes=(0.0, 1.0)), "model")
+        assert model.query().certificate["kind"] == "gap"
+        assert len(clusters.query().values) == 4

@@ -78,12 +78,16 @@ def test_answers_are_of_exactly_the_points_that_were_acknowledged(client):
     centred = features - features.mean(0)
     inverse = np.linalg.inv(centred.T @ centred / 4 + 0.1 * np.eye(2))
     weights = inverse @ (centred.T @ (labels - labels.mean()) / 4)
-    values = {one["vertex"]: one["value"] for one in answer["result"]["values"]}
-    assert [values[0], values[1]] == pytest.approx(weights, abs=1e-2)
+    values = {one["feature"]: one["value"] for one in answer["result"]["values"]}
+    assert [values["age"], values["height"]] == pytest.approx(weights, abs=1e-2)
     assert answer["certificate"]["kind"] == "gap"
     assert answer["snapshot"]["offsets"] == {"http": 4}
     listed = client.get("/v1/streams/points").json()
     assert (listed["loops"], listed["sources"]["http"]["records"]) == (["clusters", "line"], 4)
+    assert (listed["points"], listed["vertices"], listed["edges"]) == (4, 0, 0)
+    push(client, '{"id": 0, "op": "-"}')
+    client.post("/v1/queries?wait_s=30", json={"loop": "line"})
+    assert client.get("/v1/streams").json()["streams"][0]["points"] == 3
 
 
 def test_bad_records_are_in_quarantine_and_the_others_are_in(client):
@@ -134,6 +138,8 @@ def test_edges_and_points_are_one_sequence_and_loops_of_either_may_join(client):
     assert client.post("/v1/loops", json=wanted).status_code == 201
     answer = client.post("/v1/queries?wait_s=30", json={"loop": "bfs"}).json()
     assert {one["vertex"]: one["value"] for one in answer["result"]["values"]} == {1: 0, 2: 1, 3: 2}
+    listed = client.get("/v1/streams/points").json()
+    assert (listed["points"], listed["vertices"], listed["edges"]) == (1, 3, 2)
 
 
 def test_a_loop_is_started_on_points_by_its_app(client):

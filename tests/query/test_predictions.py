@@ -125,9 +125,9 @@ def test_points_are_assigned_to_the_nearest_centroid(served):
 def test_tables_are_listed_and_read_in_pages_and_formats(served):
     _, url = served
     tables = requests.get(f"{url}/v1/loops/clusters", timeout=TIMEOUT_S).json()["tables"]
-    assert [table["name"] for table in tables] == ["values", "centroids", "assignments"]
-    assert [column["type"] for column in tables[1]["columns"]] == ["int64", "string", "float64"]
-    coefficients = requests.get(f"{url}/v1/loops/model", timeout=TIMEOUT_S).json()["tables"][1]
+    assert [table["name"] for table in tables] == ["centroids", "assignments", "values"]
+    assert [column["type"] for column in tables[0]["columns"]] == ["int64", "string", "float64"]
+    coefficients = requests.get(f"{url}/v1/loops/model", timeout=TIMEOUT_S).json()["tables"][0]
     assert coefficients["name"] == "coefficients"
     where = f"{url}/v1/queries/{ask(url, loop='clusters')['id']}/result"
 

@@ -26,9 +26,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .gap_claims import fault_of
 from .learners import LearnedAnswer, PointVerdict
 from .losses import is_smooth, loss_of, minus_conjugate
 from .point_pages import BESIDE, UNIT, Floats, Pages, PointPage
+from .softmax_models import SoftmaxCheck
 
 DUALS: Final = "duals"
 OTHER_DUALS: Final = "other_duals"
@@ -58,6 +60,8 @@ class LinearCheck:
 
     def check(self, answer: LearnedAnswer, pages: Pages) -> PointVerdict:
         """See `PointChecker`."""
+        if len(answer.found["classes"]) > 2:
+            return SoftmaxCheck(self.l2, self.intercept, self.classes).check(answer, pages)
         weights = np.asarray(answer.values[answer.ids >= 0], np.float64)
         intercept = float(answer.values[answer.ids == -1][0]) if self.intercept else 0.0
         points = _Points.of(self._parts(answer, pages), weights, intercept)
@@ -71,7 +75,7 @@ class LinearCheck:
         losses, slopes = loss_of(self.loss, points.scores, points.goals)
         primal = points.mean(losses) + self._penalty(weights)
         slack = self._slack(points, losses, slopes, weights)
-        fault = _fault_of(answer.claimed, primal, slack)
+        fault = fault_of(answer.claimed, primal, slack)
         if fault is not None:
             return PointVerdict(_PROVED, len(points.ids), {"primal": primal}, fault)
         best, dual = 0.0, answer.claimed["dual"]  # losses are not negative
@@ -88,6 +92,25 @@ class LinearCheck:
             fault = f"the dual is {dual!r}, but there are weights whose objective is {least!r}"
         measured = {"primal": primal, "dual": best, "least": least, "proved": False}
         return PointVerdict(_TRIED, len(points.ids), measured, fault)
+
+    def measured(self, answer: LearnedAnswer, pages: Pages) -> Measured:
+        """The objective at the weights of an answer that claims nothing, and the greatest number that is shown to be above no objective.
+
+        Parameters
+        ----------
+        answer
+            Its `found` has the classes, and dual variables that it may bring.
+        """
+        weights = np.asarray(answer.values[answer.ids >= 0], np.float64)
+        intercept = float(answer.values[answer.ids == -1][0]) if self.intercept else 0.0
+        points = _Points.of(self._parts(answer, pages), weights, intercept)
+        if not points.total > 0.0:
+            return Measured(len(points.ids), self._penalty(weights), 0.0, 0.0)
+        losses, slopes = loss_of(self.loss, points.scores, points.goals)
+        primal = points.mean(losses) + self._penalty(weights)
+        slack = self._slack(points, losses, slopes, weights)
+        duals = (self._dual_of(duals, points, pages) for duals in self._dual_points(answer, points, slopes))
+        return Measured(len(points.ids), primal, max(0.0, *duals), slack)
 
     # Points
 
@@ -196,6 +219,15 @@ class LinearCheck:
         ]
 
 
+class Measured(NamedTuple):
+    """What the points make of some weights: how many there are, the objective, a dual that is proved, and how far roundings can have moved both."""
+
+    points: int
+    primal: float
+    dual: float
+    slack: float
+
+
 class _Part(NamedTuple):
     """Some points: weights as they count, goals (1 where they do not), and which should take part and cannot."""
 
@@ -259,13 +291,3 @@ def _given(kind: str, found: Mapping[str, Floats], ids: NDArray[np.int64]) -> Fl
     known = known[order]
     places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
     return np.where(known[places] == ids, duals[order][places], 0.0)
-
-
-def _fault_of(claimed: Mapping[str, float], primal: float, slack: float) -> str | None:
-    if not abs(claimed["primal"] - primal) <= slack:
-        return f"the objective is said to be {claimed['primal']!r}, but the points make it {primal!r}"
-    if not claimed["dual"] <= primal + slack:
-        return f"the dual is {claimed['dual']!r}, above the objective {primal!r}"
-    if not claimed["bound"] * primal >= primal - claimed["dual"] - slack:
-        return f"the bound is {claimed['bound']!r}, but the objective {primal!r} is further from the dual {claimed['dual']!r}"
-    return None

@@ -30,7 +30,7 @@ _COMMANDS = {
     "start": ("loops", "Start a loop on a stream of a running service."),
     "stop": ("loops", "Remove a loop from a running service."),
     "cancel": ("listing", "Cancel a query of a running service."),
-    "check": ("check", "Verify a result in a file against the files of its graph."),
+    "check": ("check", "Verify a result in a file against the files of its graph or points."),
     "doctor": ("doctor", "Check this machine and environment, and say what to do."),
     "bench": ("tools", "Run the benchmarks of a checkout."),
     "sim": ("sim", "Run seeded simulations of the protocol and the loops."),

@@ -116,7 +116,9 @@ class ServiceClient:
 
         with self._mapped():
             headers = {"accept": "application/vnd.apache.arrow.stream"}
-            answer = self._client.get(f"/v1/queries/{identifier}/result", headers=headers)
+            answer = self._client.get(
+                f"/v1/queries/{identifier}/result", headers=headers, params={"table": "values"}
+            )
         if answer.is_error:
             raise _problem(answer)
         table = pa.ipc.open_stream(answer.content).read_all()

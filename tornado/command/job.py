@@ -12,11 +12,9 @@ import gc
 import logging
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from ..certificate import has_no_answer
 from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError, WorkerLost
@@ -28,16 +26,17 @@ from ..loops.vertex_program import VertexProgram
 from ..query.formats import snapshot_dict
 from ..query.proofs import proved, require_checked
 from ..query.query import NamedSnapshot
-from ..value_types import Ids, reached_of
+from ..query.rows import VALUES
 from .deployment import Deployment, Placement
 from .feed import Feed
 from .interruption import Interruption
-from .output import result_table, write_result
+from .output import write_result
 from .pipeline import PipelineProcess, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
-from .point_input import fitted, open_points, schema_of, topic_of_points
-from .presentation import ExitCode, in_words, say_event, say_note
+from .point_input import files_without_labels, open_points, require_fitting, schema_of, topic_of_points
+from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter, show_compiling
+from .written import PREDICTIONS, Writing, predictions_of_answer, table_of_answer, writings_of
 
 _STOPPING_S = 60.0
 _LOSSES = 10  # of workers in a row, while one snapshot is stored
@@ -68,11 +67,16 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         What made the run fail.
     """
     programs = [program, *(other.program for other in beside)]
-    plan = fitted(plan, programs)
+    require_fitting(plan, programs)
     if plan.check:
         for one in programs:
             require_checked(one)
+    points = schema_of(plan, programs)
+    writings = writings_of(plan, program, beside, points)
     as_json = plan.as_json or not sys.stderr.isatty()
+    unlabelled = files_without_labels(plan, programs)
+    if unlabelled is not None:
+        say_note(f"warning: {unlabelled}", as_json=as_json, event="no-labels")
     placement = Placement(
         loop=plan.loop,
         stream=plan.stream,
@@ -90,7 +94,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         spark_master=plan.spark_master,
         undirected=plan.undirected,
         check_times=plan.check_times,
-        points=schema_of(plan, programs),
+        points=points,
     )
     with (
         Interruption() as interruption,
@@ -102,16 +106,23 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         )
         with show_compiling(as_json=as_json):
             stack.enter_context(deployment)
-        return _Job(plan, deployment, interruption, as_json=as_json).run()
+        return _Job(plan, deployment, interruption, writings, as_json=as_json).run()
 
 
 class _Job:
     """One run that has started."""
 
     def __init__(
-        self, plan: RunPlan, deployment: Deployment, interruption: Interruption, *, as_json: bool
+        self,
+        plan: RunPlan,
+        deployment: Deployment,
+        interruption: Interruption,
+        writings: Mapping[str, Writing],
+        *,
+        as_json: bool,
     ) -> None:
         self._plan = plan
+        self._writings = writings
         self._deployment = deployment
         self._loop = deployment.loop
         self._interruption = interruption
@@ -342,14 +353,16 @@ class _Job:
                 return ExitCode.FAILED
             if checks:
                 certificate = proved(branch, self._deployment.served.codec, self._deployment.service.clock)
-            ids = self._write(output, loop or self._loop, branch.values())
+            rows, table = self._write(output, loop or self._loop, branch.values())
             say_note(
-                f"{in_words(certificate)}: {len(ids):,} vertices written to {output} "
+                f"{in_words(certificate)}: {_told_rows(rows, table)} written to {output} "
                 f"({time.monotonic() - started_s:.3f} s)",
                 as_json=self._as_json,
                 event="result",
                 output=output,
-                vertices=len(ids),
+                vertices=rows if table == VALUES else None,
+                table=table,
+                rows=rows,
                 state="converged" if converged else "deadline",
                 stopped_by=None if converged else stopped_by,
                 snapshot=snapshot_dict(NamedSnapshot.of(branch.snapshot)),
@@ -361,14 +374,15 @@ class _Job:
         if converged:
             return ExitCode.DONE
         say_note(
-            f"{stopped_by} was reached: what was written is the best value so far, not the exact one",
+            f"{OWN_LIMIT if stopped_by is None else f'{stopped_by} was reached'}: what was written is the best value so far, not the exact "
+            "one",
             as_json=self._as_json,
             event="limit",
         )
         return ExitCode.LIMIT
 
-    def _converge(self, branch: Any, reporter: Reporter) -> str:
-        """Wait for a branch, stop it at the deadline, and return which limit would have ended it."""
+    def _converge(self, branch: Any, reporter: Reporter) -> str | None:
+        """Wait for a branch, stop it at the deadline, and return which limit would have ended it; None: one of its method."""
         until_s = time.monotonic() + self._plan.deadline_s
         while not branch.wait(max(0.0, min(reporter.period_s, 0.1, until_s - time.monotonic()))):
             if self._interruption.requested():
@@ -382,31 +396,33 @@ class _Job:
             reporter.show(
                 self._reading("converging", iteration=progress.iteration, residual=progress.residual)
             )
-        return "max_iterations"
+        return None if self._plan.max_iterations is None else "max_iterations"
 
-    def _write(self, output: str, loop: MainLoopView, found: ValuesView) -> Ids:
-        """Write all values, and return the ids."""
-        ids, values = found.arrays()
-        reached = reached_of(values, found.worst)
-        if self._deployment.interner is None:
-            written_as = self._plan.output_format
-            are_counts = written_as is not None and loop.program.values_are_counts
-            table = result_table(ids, values, reached)
-            write_result(output, table, output_format=written_as, are_counts=are_counts)
-            return ids
-        names = np.array(self._deployment.served.codec.decode(ids), dtype=object)
-        order = np.argsort(names, kind="stable")
-        labels = names[order].tolist()
-        values, reached = values[order], reached[order]
-        called = self._deployment.service.form(loop.name).names(values, reached)
-        write_result(output, result_table(ids[order], values, reached, labels=labels, names=called))
-        return ids
+    def _write(self, output: str, loop: MainLoopView, found: ValuesView) -> tuple[int, str]:
+        """Write a table of an answer, or its predictions; return how many rows it has, and of which table these are."""
+        wanted = self._writings[loop.name]
+        written_as = self._plan.output_format
+        form = self._deployment.service.form(loop.name)
+        if wanted.points is not None:
+            table = predictions_of_answer(loop.program, found, wanted.points)
+            write_result(output, table)
+            return len(table), PREDICTIONS
+        table = table_of_answer(loop.program, found, form, wanted.table)
+        are_counts = written_as is not None and loop.program.values_are_counts
+        write_result(output, table, output_format=written_as, are_counts=are_counts)
+        return len(table), wanted.table or form.first_table
 
     def _report_input(self) -> None:
         rejected = self._feed.rejected()
         if not self._plan.has_files and (self._plan.kafka is None or self._plan.is_endless):
             return
         where = self._deployment.quarantine.path
+        if rejected == self._feed.records() and self._loop.restored is None:
+            say_note(
+                "warning: no record is in: what is written is the answer for nothing",
+                as_json=self._as_json,
+                event="nothing-in",
+            )
         say_note(
             f"{self._feed.records():,} records read"
             + (f", {rejected:,} rejected: see {where}" if rejected else ""),
@@ -484,6 +500,12 @@ class _Job:
             except InvalidArgument:
                 continue
         return None
+
+
+def _told_rows(rows: int, table: str) -> str:
+    if table == VALUES:
+        return f"{rows:,} vertices"
+    return f"{rows:,} predictions" if table == PREDICTIONS else f"{rows:,} rows of {table}"
 
 
 def _say_failure(error: Exception, *, as_json: bool) -> None:

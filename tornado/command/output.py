@@ -15,7 +15,7 @@ import contextlib
 import os
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
@@ -26,14 +26,13 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from ..errors import InvalidArgument
+from ..query.csv_text import csv_header, csv_lines, csv_texts
 from ..value_types import Mask, ValueArray
 
 STANDARD_OUTPUT = "-"
 FORMATS = (".csv", ".parquet", ".arrow")
 OutputFormat = Literal["ldbc"]
 OUTPUT_FORMATS: Final = ("ldbc",)
-_ROWS_AT_ONCE = 1 << 18
-_MUST_BE_QUOTED = r'[",\r\n]'
 _LDBC_UNREACHED_COUNT = 2**63 - 1
 
 
@@ -66,6 +65,45 @@ def check_output(target: str, *, output_format: OutputFormat | None = None) -> N
         raise InvalidArgument(f"--output {target}: there is no folder {folder}", hint="Create it first.")
     if not os.access(folder, os.W_OK):
         raise InvalidArgument(f"--output {target}: the folder {folder} cannot be written")
+
+
+def check_written(table: str | None, predict: str | None) -> None:
+    """Refuse what says in two ways what is written of one answer, and a file that is not there.
+
+    Raises
+    ------
+    InvalidArgument
+        See above.
+    """
+    if predict is None:
+        return
+    if table is not None:
+        raise InvalidArgument(
+            f"--table {table} and --predict {predict} each say what is written to --output",
+            hint="Leave one of them out, or run twice on the same --store.",
+        )
+    if predict == STANDARD_OUTPUT:  # the same sign is standard input
+        raise InvalidArgument(
+            "--predict - names standard input, and its points are looked at twice", hint="Name a file."
+        )
+    if not Path(predict).is_file():
+        raise InvalidArgument(f"--predict {predict}: there is no such file")
+
+
+def require_nothing_written(table: str | None, predict: str | None) -> None:
+    """Refuse what says what is written where nothing is.
+
+    Raises
+    ------
+    InvalidArgument
+        See above.
+    """
+    for option, given in (("--table", table), ("--predict", predict)):
+        if given is not None:
+            raise InvalidArgument(
+                f"{option} {given} says what is written to --output, and there is none",
+                hint="Add --output, or ask the service: tornado query.",
+            )
 
 
 def result_table(
@@ -135,35 +173,12 @@ def write_result(
 
 def _write_csv(table: pa.Table, sink: BinaryIO) -> None:
     # Not pyarrow.csv: it quotes the header and either all strings or none.
-    sink.write(b"vertex,value\n")
-    _write_lines(table, sink, ",", _texts)
+    sink.write(csv_header(table))
+    sink.writelines(csv_lines(table))
 
 
 def _write_ldbc(table: pa.Table, sink: BinaryIO, *, are_counts: bool) -> None:
-    _write_lines(table, sink, " ", _ldbc_counts if are_counts else _ldbc_texts)
-
-
-def _write_lines(
-    table: pa.Table, sink: BinaryIO, separator: str, texts_of: Callable[[pa.Array], pa.Array]
-) -> None:
-    # In slices: the numbers as text are larger than the numbers.
-    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        columns = [_texts(batch["vertex"]), texts_of(batch["value"])]
-        rows = pa.compute.binary_join_element_wise(
-            *columns, separator, null_handling="replace", null_replacement=""
-        )
-        lines = pa.compute.binary_join_element_wise(rows, "", "\n")
-        # The texts of a fresh string array lie behind each other in its last buffer.
-        _, offsets, texts = lines.buffers()
-        sink.write(texts[: np.frombuffer(offsets, np.int32)[len(lines)]])
-
-
-def _texts(column: pa.Array) -> pa.Array:
-    """Return a column as text."""
-    if pa.types.is_string(column.type):
-        return _quoted(column)
-    texts = pa.compute.cast(column, pa.string())
-    return _recognisable(texts) if pa.types.is_floating(column.type) else texts
+    sink.writelines(csv_lines(table, separator=" ", texts_of=_ldbc_counts if are_counts else _ldbc_texts))
 
 
 def _ldbc_counts(column: pa.Array) -> pa.Array:
@@ -176,21 +191,8 @@ def _ldbc_texts(column: pa.Array) -> pa.Array:
     """Return a column of other values as text."""
     if not pa.types.is_floating(column.type):
         return _ldbc_counts(column)
-    texts = pa.compute.fill_null(_texts(column), "infinity")
+    texts = pa.compute.fill_null(csv_texts(column), "infinity")
     return pa.compute.if_else(pa.compute.equal(texts, "inf"), "infinity", texts)
-
-
-def _quoted(texts: pa.Array) -> pa.Array:
-    """Return strings with quotes around those that need them (RFC 4180)."""
-    doubled = pa.compute.replace_substring(texts, '"', '""')
-    quoted = pa.compute.binary_join_element_wise('"', doubled, '"', "")
-    return pa.compute.if_else(pa.compute.match_substring_regex(texts, _MUST_BE_QUOTED), quoted, texts)
-
-
-def _recognisable(texts: pa.Array) -> pa.Array:
-    """Return shortest decimals that read back as the same bits, each recognisable as a float (3.0, not 3; inf as it is)."""
-    is_float = pa.compute.match_substring_regex(texts, r"[.en]")
-    return pa.compute.if_else(is_float, texts, pa.compute.binary_join_element_wise(texts, "0", "."))
 
 
 @contextlib.contextmanager

@@ -36,6 +36,17 @@ delay_bound_option = click.option(
     show_default=str(DEFAULT_DELAY_BOUND),
     help="B of the paper; 1 is synchronous, and all that a program of rounds takes.",
 )
+table_option = click.option(
+    "--table",
+    metavar="NAME",
+    help="Which table of the result --output has: of a linear model coefficients, of kmeans centroids or assignments, and values of every "
+    "program. Default: the first of these.",
+)
+predict_option = click.option(
+    "--predict",
+    metavar="PATH",
+    help="A file of points, as of --points: --output has what the exact answer predicts of them, in place of a table.",
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from ..ingest.kafka.settings import (
 )
 from ..ingest.point_layout import PointFormat
 from .kafka_config import read_client_settings, require_client
-from .output import STANDARD_OUTPUT, OutputFormat, check_output
+from .output import STANDARD_OUTPUT, OutputFormat, check_output, check_written, require_nothing_written
 from .pipeline import PipelineSettings
 
 if TYPE_CHECKING:
@@ -105,11 +105,18 @@ class LoopBeside:
         B of the paper; None is unbounded.
     program : VertexProgram
         What it computes; where ids are strings, it names vertices by these.
+    table, predict : str or None
+        As of `RunPlan`.
     """
 
     name: str
     delay_bound: DelayBound
     program: VertexProgram
+    table: str | None = None
+    predict: str | None = None
+
+    def __post_init__(self) -> None:
+        check_written(self.table, self.predict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +165,10 @@ class RunPlan:
         Where the result goes when the input ends.
     output_format : str or None
         How it is written; None: as its name says.
+    table : str or None
+        Which table of the first loop's answer is written; None: the first.
+    predict : str or None
+        The file of points that are predicted with it; what is predicted is written in place of a table.
     check : bool
         Whether it is verified before it is written.
     checkpoint_every_s : float or None
@@ -191,6 +202,8 @@ class RunPlan:
     pipeline: PipelineSettings | None
     output: str | None
     output_format: OutputFormat | None
+    table: str | None
+    predict: str | None
     deadline_s: float
     max_iterations: int | None
     check: bool
@@ -272,6 +285,9 @@ class RunPlan:
                 "--check verifies what --output writes, and there is none",
                 hint="Add --output, or ask the service: tornado query --check.",
             )
+        check_written(options["table"], options["predict"])
+        if output is None:
+            require_nothing_written(options["table"], options["predict"])
         if not math.isfinite(options["deadline_s"]):
             raise InvalidArgument(f"--deadline-s {options['deadline_s']} is not a number of seconds")
         return cls(
@@ -300,6 +316,8 @@ class RunPlan:
             pipeline=pipeline,
             output=output,
             output_format=options["output_format"],
+            table=options["table"],
+            predict=options["predict"],
             deadline_s=options["deadline_s"],
             max_iterations=options["max_iterations"],
             check=options["check"],

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import InvalidArgument, NotSupported
+from ..errors import InvalidArgument
 from ..ingest.interner import Interner
 from ..ingest.kafka.point_values import declared_by_columns
 from ..ingest.kafka.settings import KafkaSettings, ValueFormat
-from ..ingest.point_layout import PointFormat
-from ..ingest.point_source import PointFile, declared_by, open_point_files
+from ..ingest.point_layout import LABEL, PointFormat
+from ..ingest.point_source import PointFile, declared_by, has_role, open_point_files
 from ..kinds.learning.program import LearningProgram
 from ..loops.vertex_program import VertexProgram
 from ..records.point_schema import Points
@@ -22,27 +22,16 @@ from .plan import RunPlan
 _FORMS = "CSV with a header, libsvm, Arrow or parquet"
 
 
-def fitted(plan: RunPlan, programs: Sequence[VertexProgram]) -> RunPlan:
-    """Return the plan as it is for programs that read what it names.
+def require_fitting(plan: RunPlan, programs: Sequence[VertexProgram]) -> None:
+    """Refuse a plan that names what none of its programs reads, or nothing that one of them reads.
 
     Raises
     ------
     InvalidArgument
         A program has nothing to read, or what is named nobody reads.
-    NotSupported
-        Points have texts for ids, and a program gives values by numbers.
     """
     learners = [program for program in programs if isinstance(program, LearningProgram)]
     _require_readers(plan, programs, learners)
-    if not learners:
-        return plan
-    for learner in learners:
-        if plan.ids == "string" and not learner.values_of_points:
-            raise NotSupported(
-                f"--ids string: values of {type(learner).__name__} are of features, which have numbers",
-                hint="Leave it out, and --id too where that column has texts: points are known by their place then.",
-            )
-    return plan
 
 
 def schema_of(plan: RunPlan, programs: Sequence[VertexProgram]) -> Points | None:
@@ -64,6 +53,24 @@ def schema_of(plan: RunPlan, programs: Sequence[VertexProgram]) -> Points | None
         return Points(plan.features, sparse=plan.sparse)
     topic = topic_of_points(plan)
     return None if topic is None or topic.value_format is not ValueFormat.CSV else declared_by_columns(topic)
+
+
+def files_without_labels(plan: RunPlan, programs: Sequence[VertexProgram]) -> str | None:
+    """Say that a program learns from labels, and that the files have none; None where there is nothing to say.
+
+    Raises
+    ------
+    InvalidArgument
+        It is so, and labels can come from nowhere else.
+    """
+    learner = next((one for one in programs if isinstance(one, LearningProgram) and one.needs_labels), None)
+    wanted = _wanted(plan)
+    if learner is None or not plan.points or any(has_role(path, wanted, LABEL) for path in plan.points):
+        return None
+    said = f"{plan.points[0]} has no column {plan.label_column or 'label'!r}, and {type(learner).__name__} learns from labels alone"
+    if plan.serves or plan.kafka is not None:
+        return f"{said}: points of files teach it nothing"
+    raise InvalidArgument(said, hint="Say which column has the labels with --label.")
 
 
 def topic_of_points(plan: RunPlan) -> KafkaSettings | None:

@@ -29,6 +29,8 @@ from ..errors import (
 )
 
 DEBUG_VARIABLE = "TORNADO_DEBUG"
+OWN_LIMIT = "the method came no nearer"
+"""What is said in place of a limit, where none was named that would have stopped a branch."""
 
 
 class ExitCode(enum.IntEnum):

@@ -6,7 +6,9 @@ import csv
 import json
 import sys
 import time
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 import click
 from rich.console import Console
@@ -16,8 +18,9 @@ from ..certificate import has_no_answer
 from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
 from .client import Document, ServiceClient
 from .listing import json_option, url_option
-from .presentation import ExitCode, in_words, say_event, say_note
+from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note
 
+VALUES: Final = "values"
 _DEFAULT_TOP = 20
 _WAIT_S = 1.0
 _PAGE_ROWS = 100_000
@@ -38,7 +41,12 @@ _EXIT_CODES = {"converged": ExitCode.DONE, "deadline": ExitCode.LIMIT}
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help=f"Ask for the best N (default {_DEFAULT_TOP}, without --vertices).",
+    help=f"Ask for the best N (default {_DEFAULT_TOP}, without --vertices and --table; of loops that learn: all).",
+)
+@click.option(
+    "--table",
+    metavar="NAME",
+    help="Read this table of the answer, as `tornado ls --json` names them: coefficients, centroids, assignments. Default: the first.",
 )
 @click.option("--at", type=int, help="The version of a stored snapshot; the default is now.")
 @click.option("--deadline-s", type=float, help="Answer with the best value so far after S seconds.")
@@ -63,6 +71,7 @@ def query_command(
     mode: str,
     vertices: str | None,
     top: int | None,
+    table: str | None,
     at: int | None,
     deadline_s: float | None,
     max_iterations: int | None,
@@ -75,25 +84,76 @@ def query_command(
     """Ask the loop LOOP (where only one runs, its name can be left out)."""
     with ServiceClient(url) as client:
         entry = _choose_loop(client, loop)
-        value_type = value_type_of(entry)
+        read = TableToRead.of(entry, table, selects=not (vertices is None and top is None))
         question: Document = {
             "loop": entry["name"],
             "mode": mode,
             "vertices": None if vertices is None else _parse_vertices(vertices, entry),
-            "top": _DEFAULT_TOP if vertices is None and top is None else top,
+            "top": _DEFAULT_TOP if read.is_ranked and vertices is None and top is None else top,
             "at": at,
             "deadline_s": deadline_s,
             "max_iterations": max_iterations,
             "check": check or None,
         }
         question = {name: value for name, value in question.items() if value is not None}
-        code = _ask(client, question, value_type, follow=watch, as_json=as_json)
+        code = _ask(client, question, read, follow=watch, as_json=as_json)
         asked = 1
         while watch and (times is None or asked < times):
             time.sleep(interval_s)
-            code = _ask(client, question, value_type, follow=True, as_json=as_json)
+            code = _ask(client, question, read, follow=True, as_json=as_json)
             asked += 1
     return code
+
+
+@dataclass(frozen=True, slots=True)
+class TableToRead:
+    """What is read of an answer.
+
+    Attributes
+    ----------
+    table : str or None
+        The table that is asked for by its name; None: the one that is in the answer.
+    types : mapping
+        Of the columns of that table, by their names: `float64`, `int64` or `string`.
+    is_ranked : bool
+        Whether it has the best of all values, where nobody says which are wanted.
+    """
+
+    table: str | None
+    types: Mapping[str, str]
+    is_ranked: bool
+
+    @classmethod
+    def of(cls, entry: Document, table: str | None, *, selects: bool) -> Self:
+        """Choose a table of a loop from what the service says of that.
+
+        Parameters
+        ----------
+        selects
+            Whether vertices are named, or the best so many.
+
+        Raises
+        ------
+        InvalidArgument
+            There is none of that name, or it has other rows than those that are selected.
+        """
+        tables = {
+            one["name"]: {column["name"]: str(column["type"]) for column in one["columns"]}
+            for one in entry["tables"]
+        }
+        first = next(iter(tables))
+        if table is not None and table not in tables:
+            raise InvalidArgument(
+                f"--table is {table!r}, but the tables of loop {entry['name']} are: {', '.join(tables)}",
+                hint="Leave it out to read the first one.",
+            )
+        if table not in (None, VALUES) and selects:
+            raise InvalidArgument(
+                f"--vertices and --top select values, and --table {table} is of something else",
+                hint="Leave one of them out.",
+            )
+        read = table or (VALUES if selects and VALUES in tables else first)
+        return cls(table, tables[read], first == read == VALUES and table is None)
 
 
 def _choose_loop(client: ServiceClient, name: str | None) -> Document:
@@ -124,7 +184,7 @@ def _parse_vertices(text: str, entry: Document) -> list[int] | list[str]:
         ) from error
 
 
-def _ask(client: ServiceClient, question: Document, value_type: str, *, follow: bool, as_json: bool) -> int:
+def _ask(client: ServiceClient, question: Document, read: TableToRead, *, follow: bool, as_json: bool) -> int:
     answer = client.submit(question, wait_s=None if follow else _WAIT_S)
     identifier = answer.get("id")
     try:
@@ -143,17 +203,17 @@ def _ask(client: ServiceClient, question: Document, value_type: str, *, follow: 
     if has_no_answer(answer.get("certificate")):  # what was found last means nothing
         click.echo(json.dumps(answer) if as_json else _summary(answer), err=not as_json)
         return ExitCode.FAILED
-    if answer.get("result") is None:
-        answer["result"] = client.result(str(identifier))
-    read_on(client, str(identifier), answer["result"])
-    _print_answer(answer, value_type, as_json=as_json)
+    if answer.get("result") is None or read.table is not None:
+        answer["result"] = client.result(str(identifier), table=read.table, limit=_PAGE_ROWS)
+    read_on(client, str(identifier), answer["result"], table=read.table)
+    _print_answer(answer, read.types, as_json=as_json)
     return _EXIT_CODES[state]
 
 
-def read_on(client: ServiceClient, identifier: str, result: Document) -> None:
+def read_on(client: ServiceClient, identifier: str, result: Document, *, table: str | None = None) -> None:
     """Add the pages that follow, as long as the service names a next one."""
     while result.get("next") is not None:
-        page = client.result(identifier, after=result["next"], limit=_PAGE_ROWS)
+        page = client.result(identifier, after=result["next"], limit=_PAGE_ROWS, table=table)
         result["values"] += page["values"]
         result["next"] = page.get("next")
 
@@ -178,7 +238,7 @@ def _follow(client: ServiceClient, answer: Document, *, as_json: bool) -> Docume
     raise ConnectionLost(f"{client.url} ended the events of query {identifier} before it was done")
 
 
-def _print_answer(answer: Document, value_type: str, *, as_json: bool) -> None:
+def _print_answer(answer: Document, types: Mapping[str, str], *, as_json: bool) -> None:
     rows: list[Document] = answer["result"]["values"]
     unknown: list[Any] = answer["result"].get("unknown") or []
     if unknown and not rows:
@@ -186,20 +246,16 @@ def _print_answer(answer: Document, value_type: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer))
     else:
-        _print_rows(rows, value_type)
+        _print_rows(rows, types)
         click.echo(_summary(answer), err=True)
     if unknown:
         note = f"never seen: {', '.join(map(str, unknown))}"
         say_note(note, as_json=as_json, event="unknown", vertices=unknown)
     if answer.get("state") == "deadline":
-        note = f"{answer.get('stopped_by') or 'a limit'} was reached: this is the best value so far, not the exact one"
+        stopped_by = answer.get("stopped_by")
+        reason = OWN_LIMIT if stopped_by is None else f"{stopped_by} was reached"
+        note = f"{reason}: this is the best value so far, not the exact one"
         say_note(note, as_json=as_json, event="limit")
-
-
-def value_type_of(entry: Document) -> str:
-    """Return the type of a loop's values, `float64`, `int64` or `string`, from what the service says of the loop."""
-    types = {column["name"]: column["type"] for column in entry["tables"][0]["columns"]}
-    return str(types["value"])
 
 
 def value_text(value: Any, value_type: str) -> str:
@@ -216,20 +272,24 @@ def value_text(value: Any, value_type: str) -> str:
     return str(value) if value_type == "string" else repr(float(value) if isinstance(value, str) else value)
 
 
-def _print_rows(rows: list[Document], value_type: str) -> None:
-    """Print values for people on a terminal, as CSV elsewhere."""
+def _print_rows(rows: list[Document], types: Mapping[str, str]) -> None:
+    """Print rows of a table, of which the last column has the values: for people on a terminal, as CSV elsewhere."""
+    # An answer may have columns that the loop did not announce, such as that of the classes that its points turned out to have.
+    types = {name: types.get(name, "float64") for name in rows[0]} if rows else types
+    *names, last = types
     if sys.stdout.isatty():
-        width = max((len(str(row["vertex"])) for row in rows), default=0)
+        widths = {name: max((len(str(row[name])) for row in rows), default=0) for name in names}
         for row in rows:
+            named = "  ".join(f"{row[name]!s:>{widths[name]}}" for name in names)
             click.echo(
-                f"{row['vertex']!s:>{width}}  "
-                f"{'unreachable' if row['value'] is None else value_text(row['value'], value_type)}"
+                f"{named}  {'unreachable' if row[last] is None else value_text(row[last], types[last])}"
             )
         return
     lines = csv.writer(sys.stdout, lineterminator="\n")
-    lines.writerow(["vertex", "value"])
+    lines.writerow(types)
     lines.writerows(
-        [row["vertex"], "" if row["value"] is None else value_text(row["value"], value_type)] for row in rows
+        ["" if row[name] is None else value_text(row[name], kind) for name, kind in types.items()]
+        for row in rows
     )
     sys.stdout.flush()
 

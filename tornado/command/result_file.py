@@ -1,4 +1,4 @@
-"""A result in a file, ours or anybody's, with the columns `vertex` and `value`: `.csv`, `.parquet` or `.arrow`.
+"""A result in a file, ours or anybody's, with the columns `vertex` and `value`, or those of another table: `.csv`, `.parquet` or `.arrow`.
 
 Other columns are passed over. An empty value, or a null, is a vertex that was not reached. A number is read with all its bits, and
 where values are whole numbers they never become floats.
@@ -6,6 +6,7 @@ where values are whole numbers they never become floats.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,25 +16,75 @@ import pyarrow.parquet
 from ..errors import InvalidArgument
 from .output import FORMATS
 
-COLUMNS = ("vertex", "value")
+
+def read_header(path: str) -> list[str]:
+    """Return the names of the columns of a file.
+
+    Parameters
+    ----------
+    path : str
+        As of `read_columns`, which says what is raised.
+    """
+    ending = _ending(path)
+    try:
+        if ending != ".csv":
+            return list(_table(path, ending, None).column_names)
+        with pa.csv.open_csv(path) as reader:
+            return list(reader.schema.names)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidArgument(f"{path} cannot be read as a result: {str(error).strip()}") from error
 
 
 def read_result(path: str, *, vertex: pa.DataType, value: pa.DataType) -> tuple[pa.Array, pa.Array]:
-    """Return the columns `vertex` and `value` of a file, in the order of its rows.
+    """Return the columns `vertex` and `value` of a file, in the order of its rows; see `read_columns`.
+
+    Parameters
+    ----------
+    vertex, value : pyarrow.DataType
+        What they are read as.
+    """
+    first, second = read_columns(path, {"vertex": vertex, "value": value})
+    return first, second
+
+
+def read_columns(path: str, types: Mapping[str, pa.DataType]) -> list[pa.Array]:
+    """Return columns of a file, in the order of its rows.
 
     Parameters
     ----------
     path : str
         By its ending a CSV with a header (`.csv`, `.csv.gz`), a Parquet file, or an Arrow file or stream.
-    vertex, value : pyarrow.DataType
-        What they are read as.
+    types : mapping of str to pyarrow.DataType
+        The columns, and what they are read as; the last one has what is said of the others, and may be empty.
 
     Raises
     ------
     InvalidArgument
-        There is no such file, its ending or content is none of these, a column is missing, an entry is not of its type, or a vertex
-        is empty.
+        There is no such file, its ending or content is none of these, a column is missing, an entry is not of its type, or what it is
+        said of is empty.
     """
+    ending = _ending(path)
+    try:
+        table = _table(path, ending, types)
+        columns = [
+            pa.concat_arrays(table[name].cast(kind).chunks or [pa.array([], kind)])
+            for name, kind in types.items()
+        ]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError) as error:
+        needed = " and ".join(f"{name} ({kind})" for name, kind in types.items())
+        raise InvalidArgument(
+            f"{path} cannot be read as a result: {str(error).strip()}",
+            hint=f"It needs the columns {needed}, by name.",
+        ) from error
+    for name, column in zip(types, columns[:-1], strict=False):
+        if column.null_count:
+            first = column.is_null().index(pa.scalar(value=True)).as_py()
+            raise InvalidArgument(f"{path}: row {first + 1} names no {name}")
+    return columns
+
+
+def _ending(path: str) -> str:
+    """Return the ending of a file that is there, and may be a result."""
     plain = path.removesuffix(".gz")
     ending = Path(plain).suffix.lower()
     if ending not in FORMATS or (plain != path and ending != ".csv"):
@@ -43,37 +94,24 @@ def read_result(path: str, *, vertex: pa.DataType, value: pa.DataType) -> tuple[
         )
     if not Path(path).is_file():
         raise InvalidArgument(f"{path}: there is no such file")
-    types = {"vertex": vertex, "value": value}
-    try:
-        table = _table(path, ending, types)
-        columns = [
-            pa.concat_arrays(table[name].cast(types[name]).chunks or [pa.array([], types[name])])
-            for name in COLUMNS
-        ]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError) as error:
-        raise InvalidArgument(
-            f"{path} cannot be read as a result: {str(error).strip()}",
-            hint=f"It needs the columns vertex ({vertex}) and value ({value}), by name.",
-        ) from error
-    if columns[0].null_count:
-        first = columns[0].is_null().index(pa.scalar(value=True)).as_py()
-        raise InvalidArgument(f"{path}: row {first + 1} names no vertex")
-    return columns[0], columns[1]
+    return ending
 
 
-def _table(path: str, ending: str, types: dict[str, pa.DataType]) -> pa.Table:
+def _table(path: str, ending: str, types: Mapping[str, pa.DataType] | None) -> pa.Table:
+    """Return these columns of a file; of a file that is no CSV all of them where none are named."""
+    names = None if types is None else list(types)
     if ending == ".csv":
         # Only what is empty is null: "nan" is a wrong value, and "null" may be the name of a vertex.
         options = pa.csv.ConvertOptions(
             column_types=types,
-            include_columns=list(COLUMNS),
+            include_columns=names,
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
         return pa.csv.read_csv(path, convert_options=options)
     if ending == ".parquet":
-        return pa.parquet.read_table(path, columns=list(COLUMNS))
+        return pa.parquet.read_table(path, columns=names)
     with pa.memory_map(path) as source:
         try:
             return pa.ipc.open_file(source).read_all()

@@ -18,6 +18,8 @@ from .parameters import (
     delay_bound_option,
     make_program,
     name_option,
+    predict_option,
+    table_option,
 )
 from .plan import LoopBeside, RunPlan, parse_delay_bound
 
@@ -25,7 +27,7 @@ from .plan import LoopBeside, RunPlan, parse_delay_bound
 class RunCommand(ProgramCommand):
     """`tornado run`: several programs may read one stream."""
 
-    loop_options = ("name", "delay_bound")
+    loop_options = ("name", "delay_bound", "table", "predict")
 
 
 @click.command(
@@ -211,6 +213,8 @@ class RunCommand(ProgramCommand):
     metavar="PATH",
     help="When the input ends, write the exact result (.csv, .parquet, .arrow; `-` is CSV on standard output).",
 )
+@table_option
+@predict_option
 @click.option(
     "--output-format",
     type=click.Choice(OUTPUT_FORMATS),
@@ -241,7 +245,7 @@ def run_command(ctx: click.Context, /, **options: Any) -> int:
 
     APP is a name from apps/ (sssp, …) or path/to/file.py:ClassName. The fields of its class are options as well:
     `tornado run APP --help` lists them. Further programs that read the same stream follow behind `--and`, each as a loop with
-    the --name, the --delay-bound and the parameters that stand behind its name: `tornado run sssp --source 1 --and bfs
+    the --name, the --delay-bound, the --table, the --predict and the parameters that stand behind its name: `tornado run sssp --source 1 --and bfs
     --source 1 --edges roads.csv`.
     """
     entry: ProgramEntry = ctx.meta[PROGRAM_KEY]
@@ -262,4 +266,6 @@ def _loop_beside(other: OtherProgram) -> LoopBeside:
         other.values["name"] or other.entry.name,
         parse_delay_bound(other.values["delay_bound"]),
         make_program(other.entry, other.values),
+        other.values["table"],
+        other.values["predict"],
     )

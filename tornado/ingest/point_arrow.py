@@ -127,10 +127,10 @@ def parse_point_table(
         What the features and the rejected records may take; None where the table cannot be refused, and is not large.
     """
     text_format = wanted or PointFormat()
-    id_name, label_name = text_format.id or "id", text_format.label or "label"
+    id_name, label_name = text_format.id_name, text_format.label_name
     check_table(table, (id_name, label_name, "weight", "op", FEATURES, INDICES, VALUES), None)
     for name in (text_format.id, text_format.label):
-        if name is not None and name not in table.column_names:
+        if name is not None and name not in table.column_names and not text_format.names_may_lack:
             raise InvalidArgument(f"the table has no column {name!r}, but has {_names(table)}")
     faults = _Faults(table, text_format)
     code = op_column(table)
@@ -210,7 +210,7 @@ class _Faults(Faults):
     def __init__(self, table: pa.Table, wanted: PointFormat) -> None:
         super().__init__(table.num_rows)
         self._table = table
-        named = [wanted.id or "id", wanted.label or "label", "weight", "op"]
+        named = [wanted.id_name, wanted.label_name, "weight", "op"]
         # Nobody reads a row of ten thousand columns.
         others = [name for name in table.column_names if name not in named]
         self._columns = named + others[:_SHOWN_COLUMNS]

@@ -53,6 +53,8 @@ class PointFormat:
         Of columns: one of `SEPARATORS`; left out, it is detected.
     max_line_bytes : int
         Longer lines are rejected, so that a file without line ends cannot fill the memory.
+    names_may_lack : bool
+        Whether the columns that the caller names need not be there: points that are to be predicted have no labels.
     """
 
     label: str | None = None
@@ -61,6 +63,7 @@ class PointFormat:
     features: int | None = None
     separator: str | None = None
     max_line_bytes: int = 1 << 22
+    names_may_lack: bool = False
 
     def __post_init__(self) -> None:
         if self.separator is not None and self.separator not in SEPARATORS:
@@ -69,6 +72,16 @@ class PointFormat:
             )
         if not 1 <= self.max_line_bytes <= 1 << 26:
             raise InvalidArgument(f"max_line_bytes is {self.max_line_bytes}, but must be 1 to {1 << 26}")
+
+    @property
+    def label_name(self) -> str:
+        """Where labels are, if there are any; empty where what is called `label` is something else."""
+        return self.label or ("" if self.id == "label" else "label")
+
+    @property
+    def id_name(self) -> str:
+        """As `label_name`, of ids."""
+        return self.id or ("" if self.label == "id" else "id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +109,17 @@ class ColumnRoles:
             A name is empty or there twice, the caller names a column that is not there, or there are no features.
         """
         shown = f"{list(names[:_SHOWN_NAMES])}" + " and more" * (len(names) > _SHOWN_NAMES)
-        known = dict(_FIXED)
-        for role, given, usual in ((LABEL, wanted.label, "label"), (ID, wanted.id, "id")):
-            if given is not None and given not in names:
+        if wanted.label is not None and wanted.label == wanted.id:
+            raise InvalidArgument(
+                f"the column {wanted.label!r} is to have the labels and the ids of points, but it has one of them",
+                hint="Name two columns, or leave the ids out: points are known by their place then.",
+            )
+        known = {**_FIXED, wanted.label_name: LABEL, wanted.id_name: ID}
+        for given, usual in ((wanted.label, "label"), (wanted.id, "id")):
+            if given is not None and given not in names and not wanted.names_may_lack:
                 raise InvalidArgument(
                     f"{source} has the columns {shown}, but {given!r} must be among them, which {usual}s are to come from"
                 )
-            known[usual if given is None else given] = role
         seen: set[str] = set()
         features: list[str] = []
         roles: list[int] = []

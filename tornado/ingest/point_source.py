@@ -38,7 +38,7 @@ from .parsed import ParsedPoints
 from .point_arrow import declared_points, parse_point_table
 from .point_assembly import most_records
 from .point_ids import check_sources
-from .point_layout import PointFormat, PointLayout
+from .point_layout import LABEL, PointFormat, PointLayout
 from .point_text import csv_points, libsvm_points, libsvm_width
 from .source import RecordFile, source_names
 from .text import MAX_RECORDS
@@ -207,6 +207,19 @@ def declared_by(paths: Sequence[str | os.PathLike[str]], *, wanted: PointFormat 
     return points
 
 
+def has_role(path: str | os.PathLike[str], wanted: PointFormat, role: int) -> bool:
+    """Whether a file has the labels (`LABEL`) or the ids (`ID`) of its points; see `PointFile` for what is raised."""
+    path = Path(path)
+    kind, is_packed = _kind(path), path.suffix.lower() == ".gz"
+    if kind in _TABLES:
+        name = wanted.label_name if role == LABEL else wanted.id_name
+        return name in next(_tables(path, path.name)).table.column_names
+    if kind in _LIBSVM:
+        return role == LABEL
+    with path.open("rb", buffering=0) as file:
+        return bool((_layout_of(file, path, wanted, is_packed=is_packed).roles == role).any())
+
+
 def _widths(paths: Iterable[Path], wanted: PointFormat) -> Iterator[int]:
     for path in paths:
         declared = _declared(path, wanted)
@@ -242,10 +255,10 @@ def _declared(path: Path, wanted: PointFormat) -> Points:
                 file, path.name, max_line_bytes=wanted.max_line_bytes, gzip_expected=is_packed
             )
             return Points(features, sparse=True, dtype=wanted.dtype)
-        return _header_of(file, path, wanted, is_packed=is_packed)
+        return _layout_of(file, path, wanted, is_packed=is_packed).points
 
 
-def _header_of(file: Reader, path: Path, wanted: PointFormat, *, is_packed: bool) -> Points:
+def _layout_of(file: Reader, path: Path, wanted: PointFormat, *, is_packed: bool) -> PointLayout:
     limit = wanted.max_line_bytes
     for block in line_blocks(
         file, path.name, max_line_bytes=limit, block_bytes=_HEADER_BYTES, gzip_expected=is_packed
@@ -253,7 +266,7 @@ def _header_of(file: Reader, path: Path, wanted: PointFormat, *, is_packed: bool
         starts, stops, _, _ = find_lines(np.frombuffer(block, np.uint8), 1, limit, True)
         if len(starts):
             first = block[starts[0] : min(stops[0], starts[0] + limit)]
-            return PointLayout.of_header(first, wanted, source=path.name).points
+            return PointLayout.of_header(first, wanted, source=path.name)
     raise InvalidArgument(f"{path} has no header, so it declares no points")
 
 

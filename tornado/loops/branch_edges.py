@@ -46,12 +46,16 @@ def points_of_branch(branch: Branch) -> Iterator[PointBatch]:
     """The points of a branch that is over, a page of a shard at a time."""
     declared = branch.program.declared_points
     assert declared is not None
-    kind = PointBatch.kind_of(declared)
+    yield from map(PointBatch.kind_of(declared).decode, point_pages_of_branch(branch))
+
+
+def point_pages_of_branch(branch: Branch) -> Iterator[bytes]:
+    """The same as they are written."""
     for part in _parts_of(branch):
         pages = part.point_pages()
         for shard, _, count in pages.sizes():
             for number in range(count):
-                yield kind.decode(pages.page_points(shard, number))
+                yield pages.page_points(shard, number)
 
 
 def points_of_stored(stored: StoredSnapshots, version: int) -> Iterator[PointBatch]:

@@ -354,11 +354,11 @@ class MainLoop:
             self._parts.raise_failure()
         return self.stream.checkpoint(before_write=before_write)
 
-    def fork_to_store(self, *, reads_edges: bool) -> Branch:
-        """Fork with its own parameters, and with the edges and points or without; under the order."""
-        has_points = self.stream.points is not None
+    def fork_to_store(self, *, reads_edges: bool, most: int | None = None) -> Branch:
+        """Fork with its own parameters, for at most so many iterations, with the edges and points or without; under the order."""
+        reads_points = reads_edges and self.stream.points is not None
         return self._fork_in_order(
-            self.program, reads_edges=reads_edges, reads_points=reads_edges and has_points
+            self.program, max_iterations=most, reads_edges=reads_edges, reads_points=reads_points
         )
 
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:

@@ -26,7 +26,7 @@ from ..errors import (
 )
 from ..records.point_schema import Points
 from ..storage import MemoryStore, VersionedStore
-from . import graph_of_now
+from . import graph_of_now, points_of_now
 from .admission_order import AdmissionOrder
 from .branch import Branch
 from .checkpoint import store_checkpoint
@@ -335,6 +335,8 @@ class Master:
                 graph_of_now.through_keeper(
                     stream, lambda keeper: graph_of_now.require_possible(keeper, wanted.program)
                 )
+            if wanted.program.refuses_points:
+                points_of_now.require_possible(stream, wanted.program)
             while not stream.lacks_reverse(wanted.program):
                 with suppress(ReverseListsGone):
                     return self._installed(stream, wanted)

@@ -84,9 +84,19 @@ class VertexProgram:
         return np.zeros(len(batch), np.bool_), ""
 
     @property
+    def refuses_points(self) -> bool:
+        """Whether there are points that `check_points` would refuse: then those that are there are looked at before a loop begins."""
+        return type(self).check_points is not VertexProgram.check_points
+
+    @property
     def tables(self) -> tuple[AnswerTable, ...]:
         """What an answer can be read as, beside its values."""
         return ()
+
+    def tables_of(self, found: Mapping[str, NDArray[Any]]) -> tuple[AnswerTable, ...]:
+        """Likewise, of an answer whose loop has found this (see `tells`): `tables`, of which some may have other columns."""
+        del found
+        return self.tables
 
     def rows_of(
         self, table: str, found: Mapping[str, NDArray[Any]], values: Callable[[], tuple[Column, Column]]

@@ -415,13 +415,15 @@ def _ending(group: QueryGroup, request: QueryRequest, branch: BranchView) -> End
     # Who asks what the values are worth that the loop has is told so, whatever it is.
     converged = branch.state is BranchState.CONVERGED or request.mode is Mode.CERTIFIED
     is_over = converged or has_no_answer(branch.certificate)
+    # Without a cap that was named it is the method's own: it comes no nearer.
+    by_iterations = None if request.most_iterations is None else "max_iterations"
     return Ending(
         state=QueryState.CONVERGED if converged else QueryState.DEADLINE,
         snapshot=NamedSnapshot.of(branch.snapshot),
         progress=_progress(branch),
         certificate=branch.certificate,
         start=branch.start,
-        stopped_by=None if is_over else group.stopped_by or "max_iterations",
+        stopped_by=None if is_over else group.stopped_by or by_iterations,
     )
 
 

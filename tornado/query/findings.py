@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidArgument, NotSupported, ResultUnavailable
 from ..records.point_batch import PointBatch
 from ..value_types import Ids
-from .rows import AnswerForm, Columns
+from .rows import VALUES, AnswerForm, Columns
 
 if TYPE_CHECKING:
     from ..loops.vertex_program import VertexProgram
@@ -67,9 +67,9 @@ class Findings:
         InvalidArgument
             When it has none of that name.
         """
-        known = {table.name: table for table in self.program.tables}
+        known = {table.name: table for table in self.program.tables_of(self.arrays)}
         if name not in known:
-            raise InvalidArgument(f"table is {name!r}, but the tables are: {', '.join(['values', *known])}")
+            raise InvalidArgument(f"table is {name!r}, but the tables are: {', '.join([*known, VALUES])}")
 
         def values() -> tuple[Any, Any]:
             whole = columns()

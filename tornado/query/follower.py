@@ -16,10 +16,19 @@ import pyarrow as pa
 from ..clock import wait_until
 from ..errors import InvalidArgument, ResultUnavailable, UnknownLoop
 from .answers import WholeAnswer
-from .following import GROUP_EVENTS, GROUPS, VALUES, Difference, Told, checked_moved_by, require_table
+from .following import (
+    GROUP_EVENTS,
+    GROUPS,
+    Difference,
+    Told,
+    checked_moved_by,
+    require_followed,
+    require_table,
+)
 from .formats import arrow_batch
 from .query import NamedSnapshot, Query, QueryState
 from .request import Mode, QueryRequest
+from .rows import VALUES
 from .service import QueryService
 
 INTERVAL_S = 1.0
@@ -99,6 +108,8 @@ class Follower:
         When there is none of that name.
     InvalidArgument
         When a number is not allowed, or values have no distance.
+    NotSupported
+        When the loop learns from points.
     """
 
     def __init__(
@@ -111,7 +122,9 @@ class Follower:
     ) -> None:
         self._service = service
         self._loop = service.loop(loop)
-        self._moved_by = checked_moved_by(moved_by, service.form(loop), loop)
+        form = service.form(loop)
+        require_followed(form, loop)
+        self._moved_by = checked_moved_by(moved_by, form, loop)
         self.request = QueryRequest(loop=loop, deadline_s=deadline_s)
         self.deadline_s = self.request.checked(service.limits)
         self._told: Told | None = None

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, NotSupported
 from ..value_types import INT64, Ids, Mask, ValueArray, reached_of, unknown_values
 from .group_names import Grouping, Turnings
 from .ids import IdCodec
 from .rows import AnswerForm, Rows
 
-VALUES, GROUPS, GROUP_EVENTS = "values", "groups", "group_events"
+GROUPS, GROUP_EVENTS = "groups", "group_events"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +158,21 @@ class Difference:
             values[changed],
             gone,
             unknown_values(len(gone), self.form.worst).astype(values.dtype),
+        )
+
+
+def require_followed(form: AnswerForm, loop: str) -> None:
+    """Refuse to follow a loop whose answers are told to nobody.
+
+    Raises
+    ------
+    NotSupported
+        When it learns from points: its values are not exact, nor is each of them within a bound.
+    """
+    if form.values_are_of != "vertex":
+        raise NotSupported(
+            f"loop {loop!r} learns from points and cannot be followed: who follows is told values that are exact, or each within a bound",
+            hint="Ask it again when more points have come.",
         )
 
 

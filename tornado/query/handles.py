@@ -157,7 +157,7 @@ class QueryHandle:
         at = snapshot.version if stored else None
         asked = replace(request, mode=Mode.EXACT, check=True, at=at, min_offsets=None)
         if claims is CLAIMS_OF_POINTS:
-            codec = self._service.codec_of(loop.stream_name)
+            codec = self._service.codec_of_values(loop.name)
             given = result.given(self.id, codec, is_whole=request.is_whole)
             asked = replace(asked, verifies=given, vertices=None, top=1, points=None)
             return QueryHandle(self._service, self._service.submit(asked)).result().certificate or {}

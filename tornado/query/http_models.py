@@ -124,9 +124,11 @@ class ValueBody(BaseModel):
 
 
 class ResultBody(BaseModel):
-    """A page of values."""
+    """A page of values, or of another table of the loop."""
 
-    values: list[ValueBody]
+    values: list[ValueBody | dict[str, int | float | str | None]] = Field(
+        description="Vertices and their values; or rows of another table, by the names of its columns."
+    )
     unknown: list[int | str] = Field(description="Asked for and never seen.")
     next: int | str | None = Field(description="Give this as `after` for the next page.")
     predictions: list[dict[str, float | int | None]] | None = Field(

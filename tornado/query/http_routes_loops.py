@@ -167,7 +167,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
         "statistics_age_s": None if known is None else number(round(known.age_s, 3)),
         "offsets": dict(sorted((loop.offsets() if known is None else known.record.sources).items())),
         "sources": {one.source: source_dict(one) for one in service.sources(name)},
-        "ids": service.codec_of(loop.stream_name).kind,
+        "ids": service.codec_of_values(name).kind,
         "rank": service.rank(name),
         "tables": service.form(name).tables,
         "followed_tables": service.form(name).followed_tables,

@@ -28,7 +28,6 @@ from . import problems
 from .answers import Answer, Selection, SmallAnswer, all_unknown
 from .bulkhead import Bulkhead
 from .events import Done, events
-from .following import VALUES
 from .formats import (
     ARROW,
     CSV,
@@ -55,12 +54,12 @@ from .http_models import (
     shown,
 )
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
-from .http_tables import refuse_selection, table_response
+from .http_tables import refuse_selection, table_dict, table_response, table_to_read
 from .ids import Vertex
 from .problems import Problem, ProblemError
 from .query import Query, QueryState, QueryStatus
 from .request import Mode
-from .rows import Page
+from .rows import VALUES, Page
 from .service import QueryService
 from .text_ids import page_as_text, rows_as_text, with_numbers
 
@@ -234,8 +233,11 @@ def query_routes(
         answer = query.answer
         if with_result and answer is not None:
             as_text = is_text(answer, ids)
+            table = table_to_read(None, answer, query.found, selects=False)
 
             def written(selection: Selection) -> dict[str, Any]:
+                if table != VALUES:
+                    return table_dict(query.found, answer, table, limit=limits.inline_rows, as_text=as_text)
                 page = answer.page(selection)
                 return page_dict(page_as_text(page, answer.form) if as_text else page, query.found)
 
@@ -264,7 +266,7 @@ def query_routes(
             asked = parse_query(raw, declared)
         else:
             asked = await bulkheads.reads.run(lambda: parse_query(raw, declared))
-        if ids == "string" and service.codec_of(service.stream_of(asked.loop)).kind == "int":
+        if ids == "string" and service.codec_of_values(asked.loop).kind == "int":
             asked = with_numbers(asked, service.loop(asked.loop).program)
         kind, deadline_s = bulkheads.forks, None
         if asked.mode is Mode.APPROXIMATE:
@@ -352,12 +354,20 @@ def query_routes(
         query = service.get(id)
         answer = _answer_of(query)
         _check_table(table, answer)
-        if table not in (None, VALUES):
+        as_text = is_text(answer, ids)
+        wanted = table_to_read(table, answer, query.found, selects=not (vertices is None and top is None))
+        if wanted != VALUES:
             refuse_selection(request)
             limit = _bounded("limit", limit, service.limits.page)
             return await bulkheads.results.run(
                 lambda: table_response(
-                    query.found, answer, table, request, accepted=chosen.media_type, limit=limit
+                    query.found,
+                    answer,
+                    wanted,
+                    request,
+                    accepted=chosen.media_type,
+                    limit=limit,
+                    as_text=as_text,
                 )
             )
         kind = answer.form.codec.kind
@@ -367,7 +377,6 @@ def query_routes(
             limit=_bounded("limit", limit, service.limits.page),
             after=_after(after, kind),
         )
-        as_text = is_text(answer, ids)
         if selection == Selection() and not isinstance(answer, SmallAnswer):
             return await RowsResponse.begun(answer, chosen, bulkheads.results, as_text=as_text)
 

@@ -20,7 +20,7 @@ from ..errors import InvalidArgument
 from ..storage import open_store
 from .answers import WholeAnswer
 from .follower import batch_of, followed_answer
-from .following import VALUES, checked_moved_by, require_table
+from .following import checked_moved_by, require_followed, require_table
 from .formats import ARROW, JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body
@@ -28,6 +28,7 @@ from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_p
 from .ids import INT64_MAX
 from .query import Query
 from .result_history import ResultHistory
+from .rows import VALUES
 from .service import QueryService
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
@@ -80,6 +81,7 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
         )
         wanted = parse_body(KeepBody, body, "which answer to keep", '{"query": "8eeb5bcdfc3249fb"}')
         form = service.form(loop)
+        require_followed(form, loop)
         moved_by = checked_moved_by(wanted.moved_by, form, loop)
         version, answer = _exact(service.get(wanted.query), loop)
 

@@ -6,7 +6,7 @@ Over HTTP a program is the name of an app, never a file: whoever reaches the ser
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Protocol
 
@@ -95,6 +95,7 @@ class StreamBody(BaseModel):
     version: int | None
     vertices: int | None
     edges: int | None
+    points: int | None = Field(description="How many there are now; null also where no loop learns from any.")
     admitted: int | None
     backlog_records: int | None
     statistics_age_s: float | None = Field(
@@ -123,19 +124,20 @@ def stream_routes(
         found = []
         for name in _streams(service):
             with suppress(UnknownStream):  # it has ended meanwhile
-                found.append(_stream_dict(service, name, _best(service, name, standings)))
+                found.append(_stream_dict(service, name, standings))
         return found
 
     def answered(name: str) -> dict[str, Any]:
         loops = [loop.name for loop in _loops_on(service, name)]
-        standing = _best(service, name, service.known_statistics(loops, within_s))
+        standings = service.known_statistics(loops, within_s)
+        standing = _best(_loops_on(service, name), standings)
         if standing.error is not None:
             raise standing.error
         if standing.known is None:
             raise Unresponsive(
                 f"no loop on stream {name!r} has said yet how it stands", hint="Ask again in a moment."
             )
-        return _stream_dict(service, name, standing)
+        return _stream_dict(service, name, standings)
 
     @router.get("/v1/streams", response_model=StreamListBody, tags=["streams"])
     async def listed(request: Request) -> Response:
@@ -255,15 +257,9 @@ def _any_loop(service: QueryService, stream: str) -> MainLoopView:
     return _loops_on(service, stream)[0]
 
 
-def _best(service: QueryService, stream: str, standings: Mapping[str, Standing[Any]]) -> Standing[Any]:
-    """How a stream stands: as the first of its loops says that answers now, else the one that did last.
-
-    Raises
-    ------
-    UnknownStream
-        When no loop reads it.
-    """
-    asked = [standings[loop.name] for loop in _loops_on(service, stream) if loop.name in standings]
+def _best(loops: Sequence[MainLoopView], standings: Mapping[str, Standing[Any]]) -> Standing[Any]:
+    """How a stream stands: as the first of these loops says that answers now, else the one that did last."""
+    asked = [standings[loop.name] for loop in loops if loop.name in standings]
     return min(
         asked,
         key=lambda one: math.inf if one.known is None else one.known.age_s,
@@ -271,16 +267,29 @@ def _best(service: QueryService, stream: str, standings: Mapping[str, Standing[A
     )
 
 
-def _stream_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict[str, Any]:
-    """Return how a stream stands, as JSON."""
-    loops, known = _loops_on(service, name), standing.known
+def _stream_dict(service: QueryService, name: str, standings: Mapping[str, Standing[Any]]) -> dict[str, Any]:
+    """Return how a stream stands, as JSON: what loops of either kind of records say of these.
+
+    Raises
+    ------
+    UnknownStream
+        When no loop reads it.
+    """
+    loops = _loops_on(service, name)
+    known = _best(loops, standings).known
+    of_points = [loop for loop in loops if getattr(loop.program, "declared_points", None) is not None]
+    of_edges = [loop for loop in loops if loop not in of_points]
+    graph, points = (_best(some, standings).known for some in (of_edges, of_points))
     sources: list[IngesterStatistics] = []
     for loop in loops:
         with suppress(UnknownLoop, ConnectionLost):  # it was removed meanwhile, or its stream has ended
             sources = service.sources(loop.name)
             break
-    counts = ("version", "vertices", "edges", "admitted", "backlog_records")
+    counts = ("version", "admitted", "backlog_records")
     said = {field: None if known is None else getattr(known.record, field) for field in counts}
+    for field in ("vertices", "edges"):
+        said[field] = (None if of_edges else 0) if graph is None else getattr(graph.record, field)
+    said["points"] = None if points is None else points.record.vertices  # those that its values could be of
     return {
         "name": name,
         "loops": [loop.name for loop in loops],

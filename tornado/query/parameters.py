@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidArgument, NotSupported, UnknownField, UnknownVertex
+from ..errors import InvalidArgument, UnknownField, UnknownVertex
 
 if TYPE_CHECKING:
     # The command line asks what a vertex is before it loads anything that takes its time.
@@ -90,18 +90,7 @@ def program_with(kind: type, given: Mapping[str, Any], codec: IdCodec) -> Any:
 
 
 def with_interned_vertices(program: Any, interner: Interner) -> Any:
-    """Return the program with every vertex that it names by a string as a number; the names count as seen from now on.
-
-    Raises
-    ------
-    NotSupported
-        Its values are not of what has a string: a learner gives values of features.
-    """
-    if not getattr(program, "values_of_points", True):
-        raise NotSupported(
-            f"values of {type(program).__name__} are of features, which have numbers, but the ids of its stream are strings",
-            hint="Start it on a stream of ids that are numbers (ids='int'): those of its points may be any numbers.",
-        )
+    """Return the program with every vertex that it names by a string as a number; the names count as seen from now on."""
     if not dataclasses.is_dataclass(program) or isinstance(program, type):
         return program
     numbers: dict[str, Any] = {}

@@ -137,7 +137,7 @@ def _proved_of_points(
         given.require_version(int(branch.snapshot.version))
         # Dual variables of the branch prove a dual of these points, whoever claims it.
         answer = LearnedAnswer(given.ids, given.values, {**values.found(), **given.found}, claimed)
-    verdict = checker.check(answer, lambda: map(_page_of, branch.points()))
+    verdict = checker.check(answer, lambda: map(page_of, branch.points()))
     if verdict.fault is not None:
         point = None if verdict.point is None else vertex_called(verdict.point, codec=codec)
         told = verdict.fault if point is None else f"point {point} {verdict.fault}"
@@ -149,7 +149,8 @@ def _proved_of_points(
     return {**certificate, "checked": True, "check": {**looked_at, "elapsed_s": elapsed_s}}
 
 
-def _page_of(batch: PointBatch) -> PointPage:
+def page_of(batch: PointBatch) -> PointPage:
+    """Points as checkers read them; nothing is copied."""
     features: DenseFeatures | SparseFeatures
     if isinstance(batch, SparsePointBatch):
         features = SparseFeatures(batch.starts, batch.indices, batch.values, batch.points.features)

@@ -19,7 +19,7 @@ from .given_answers import GivenAnswer
 from .ids import IdCodec, Vertex
 from .order import is_contradicted
 from .query import NamedSnapshot, QueryState, QueryStatus
-from .rows import AnswerForm, Columns
+from .rows import VALUES, AnswerForm, Columns
 
 
 class QueryResult:
@@ -127,7 +127,7 @@ class QueryResult:
         NotSupported
             When the answers of the program are values only.
         """
-        if name == "values":
+        if name == VALUES:
             return self.to_arrow()
         return self._require_found().table(name, self._form, lambda: self._columns)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from ..value_types import INT64, Ids, Mask, ValueArray, Worst, dtype_of, ranked,
 from .ids import IdCodec, Vertex
 
 Names = Sequence[str | None]
+VALUES: Final = "values"
+"""The table of ids and their values, which every answer has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +106,28 @@ class AnswerForm:
 
     @property
     def tables(self) -> list[dict[str, Any]]:
-        """The tables of an answer with the names and types of their columns, as JSON; the first is what is read unless one is named."""
-        vertex = {"name": "vertex", "type": "int64" if self.codec.kind == "int" else "string"}
-        first = {"name": "values", "columns": [vertex, {"name": "value", "type": self.value_type}]}
+        """The tables of an answer with the names and types of their columns, as JSON; the first is what is read unless one is named.
+
+        Of a program that has tables of its own `values` is the last one.
+        """
+        vertex = {"name": "vertex", "type": self._type_of_ids}
+        values = {"name": VALUES, "columns": [vertex, {"name": "value", "type": self.value_type}]}
         others = [
             {
                 "name": table.name,
                 "columns": [
-                    {"name": name, "type": vertex["type"] if kind == "id" else kind}
+                    {"name": name, "type": self._type_of_ids if kind == "id" else kind}
                     for name, kind in table.columns
                 ],
             }
             for table in self.further_tables
         ]
-        return [first, *others]
+        return [*others, values]
+
+    @property
+    def first_table(self) -> str:
+        """What all of an answer is read as, unless a table is named."""
+        return self.further_tables[0].name if self.further_tables else VALUES
 
     @property
     def has_groups(self) -> bool:
@@ -126,8 +136,10 @@ class AnswerForm:
 
     @property
     def followed_tables(self) -> list[dict[str, Any]]:
-        """The tables that are told who follows a loop, as `tables`."""
-        of_id = "int64" if self.codec.kind == "int" else "string"
+        """The tables that are told who follows a loop, as `tables`; none of a program that learns, see `require_followed`."""
+        if self.values_are_of != "vertex":
+            return []
+        of_id = self._type_of_ids
         groups = [("vertex", of_id), ("group", of_id)]
         events = [
             ("kind", "string"),
@@ -139,7 +151,7 @@ class AnswerForm:
             {"name": name, "columns": [{"name": column, "type": kind} for column, kind in columns]}
             for name, columns in (("groups", groups), ("group_events", events))
         ]
-        return self.tables[:1] + (of_groups if self.has_groups else [])
+        return self.tables[-1:] + (of_groups if self.has_groups else [])
 
     @property
     def no_rows(self) -> Rows:
@@ -176,6 +188,10 @@ class AnswerForm:
         ):
             found[place] = str(name)
         return found
+
+    @property
+    def _type_of_ids(self) -> Literal["int64", "string"]:
+        return "int64" if self.codec.kind == "int" else "string"
 
     @property
     def _are_named(self) -> bool:

@@ -105,7 +105,10 @@ class QueryService:
             answered=self._answered,
             hold=self._adoptions.hold,
             prove=lambda request, branch: proved(
-                branch, self.form(request.loop).codec, self.clock, given=request.verifies
+                branch,
+                self.codec_of(self.loop(request.loop).stream_name),
+                self.clock,
+                given=request.verifies,
             ),
             end=self._end,
             clock=self.clock,
@@ -217,6 +220,13 @@ class QueryService:
         served = self._streams.get(stream)
         return _INT_IDS if served is None else served.codec
 
+    def codec_of_values(self, loop: str) -> IdCodec:
+        """Return the codec of what a loop has values of: that of its stream, but that features have numbers, whatever its points have."""
+        found = self.loop(loop)
+        if getattr(found.program, "values_are_of", "vertex") == "feature":
+            return _INT_IDS
+        return self.codec_of(found.stream_name)
+
     def sources(self, loop: str) -> list[IngesterStatistics]:
         """Return where the sources of a loop are; of those of an earlier run that give nothing in this one, the offset."""
         found = self.served(self.loop(loop)).sources()
@@ -247,7 +257,7 @@ class QueryService:
         program = found.program
         return AnswerForm(
             rank=self.rank(loop),
-            codec=self.codec_of(found.stream_name),
+            codec=self.codec_of_values(loop),
             worst=getattr(program, "worst", math.inf),
             values_are_ids=getattr(program, "values_are_ids", False),
             further_tables=getattr(program, "tables", ()),
@@ -391,7 +401,7 @@ class QueryService:
         loop = self.loop(request.loop)
         codec = self.codec_of(loop.stream_name)
         if request.vertices is not None:
-            codec.encode(request.vertices)
+            self.codec_of_values(request.loop).encode(request.vertices)
         check_parameters(loop.program, request.parameters, codec)
         if request.check:
             require_checked(loop.program)

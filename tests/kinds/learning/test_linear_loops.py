@@ -187,10 +187,12 @@ def test_classes_are_found_named_or_refused():
         above = loop.query().values
         assert above[0] > 0  # the greater one is positive
         stream.insert(ids=[4], labels=[5], features=[[1, 1]])
-        with pytest.raises(
-            InvalidArgument, match="labels 3, 5 and 7, but the loss logistic is of two classes"
-        ):
-            loop.query().result(TIMEOUT_S)
+        of_three = loop.query().result(TIMEOUT_S)
+        assert len(of_three.values) == 9
+        hinge = stream.start(LinearModel(loss="hinge", l2=0.1), "hinge")
+        with pytest.raises(InvalidArgument, match="labels 3, 5 and 7, but the loss hinge is of two classes"):
+            hinge.query().result(TIMEOUT_S)
+        session.remove("hinge")
         named = stream.start(LinearModel(loss="logistic", l2=0.1, classes=(3, 7)), "named")
         assert named.query().result(TIMEOUT_S).values == pytest.approx(
             above, abs=1e-4

@@ -133,7 +133,9 @@ def test_steps_go_down_and_those_with_l1_reach_zero():
             assert rule.judge(cases.objective(model, matrix, labels, weights, vector, intercept))
             objectives.append(cases.objective(model, matrix, labels, weights, vector, intercept))
             gradient = totals.gradient(vector, model)
-            vector, intercept = stepped(model, vector, intercept, gradient, rule.rates(gradient))
+            vector, (intercept,) = stepped(
+                model, vector, np.array([intercept]), gradient, rule.rates(gradient)
+            )
         assert objectives[-1] < 0.9 * objectives[0]
         assert (vector == 0.0).any(), type(rule)
 

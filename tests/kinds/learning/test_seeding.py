@@ -7,10 +7,12 @@ from tests.kinds.learning.method_runs import run, same, works_of
 from tests.kinds.learning.naive_clusters import LAYOUTS, assignment_of, batch_of, squares_of, streams_of
 from tornado.kinds.learning.clusters import basins
 from tornado.kinds.learning.clusters.basins import k_means
+from tornado.kinds.learning.clusters.kept_bounds import KeptBounds
 from tornado.kinds.learning.clusters.lloyd import lloyd
 from tornado.kinds.learning.clusters.seeding import plus_plus, uniforms
 from tornado.kinds.learning.rounds import joined, partial_sums
 from tornado.points import SHARDS, shards_of
+from tornado.records.point_batch import PointBatch
 from tornado.records.point_schema import Points
 
 layouts = pytest.mark.parametrize("points", LAYOUTS, ids=str)
@@ -134,6 +136,29 @@ def test_a_bad_basin_is_left(points, sample, monkeypatch):
     assert found.findings["inertia"] < 0.3 * plain.findings["inertia"]
     squares = squares_of(points, features.astype(points.dtype), found.parameters["centroids"])
     assert assignment_of(works) == dict(enumerate(squares.argmin(1).tolist()))
+
+
+@layouts
+def test_a_better_basin_is_searched_for_again_when_half_a_cluster_has_come_and_gone(points):
+    features = np.random.default_rng(0).standard_normal((1000, 3))
+    (stream,), bounds = streams_of(points, 1, [batch_of(points, range(1000), features)]), [KeptBounds()]
+    found, _ = run(k_means(5, 3, seed=1), works_of([stream], bounds))
+    assert found.parameters["unsearched"] == 0.0
+    changes = [  # of five clusters of a thousand points half a one is a hundred
+        (PointBatch.kind_of(points).removals(np.arange(60)), 60.0),
+        (batch_of(points, range(1000, 1030), features[:30]), 90.0),
+        (batch_of(points, range(1000, 1020), features[30:50]), 0.0),  # in their place: 20 came, and 20 went
+    ]
+    for batch, unsearched in changes:
+        stream.apply_all(batch)
+        begin = found.parameters["centroids"]
+        known = float(found.parameters["unsearched"][0])
+        found, asked = run(
+            k_means(5, 3, seed=1, centroids=begin, unsearched=known), works_of([stream], bounds)
+        )
+        assert found.is_converged
+        assert found.parameters["unsearched"] == unsearched
+        assert ("sample" in {each.task for each in asked}) == (unsearched == 0.0)
 
 
 @layouts

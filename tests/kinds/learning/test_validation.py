@@ -135,3 +135,15 @@ def test_what_is_predicted_of_new_points_is_what_the_parameters_say_that_were_he
             assert math.isnan(tested.distance)
         shards.say(heard, 2)
         assert shards.validation.all.weight == 3.0
+
+
+def test_where_classes_are_named_the_first_points_are_tested_and_learnt_from():
+    with tornado.open("memory:", workers=2) as session:
+        stream = session.stream("points", schema=tornado.Points(features=3))
+        model = tornado.LinearModel(loss="logistic", l2=1e-3, rate=0.5, classes=(-1.0, 1.0))
+        loop = stream.start(model, "model")
+        send(stream, 0, 2000, seed=1)
+        assert loop.wait_idle(TIMEOUT_S)
+        assert loop.validation["points"] == 2000
+        features, labels = drawn(500, seed=2)
+        assert (loop.predict(features) == labels).mean() > 0.9

@@ -111,7 +111,7 @@ class RemoteLoop:
         if vertices is not None:
             question["vertices"] = list(vertices)
         with self._answered(question) as query:
-            body = self._call("GET", f"/queries/{query}/result", accept=ARROW)
+            body = self._call("GET", f"/queries/{query}/result?table=values", accept=ARROW)
         return pa.ipc.open_stream(body).read_all()
 
     def keep(

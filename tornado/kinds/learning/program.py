@@ -116,6 +116,8 @@ class LearningProgram(VertexProgram):
 
     Attributes
     ----------
+    needs_labels
+        Whether it learns nothing from points without a label.
     values_of_points
         Whether values are of points: `DataShards` and `ShardWork` of the program are `HasPointValues` then.
     points
@@ -123,6 +125,7 @@ class LearningProgram(VertexProgram):
     """
 
     program_kind: ClassVar[str] = "learning"
+    needs_labels: ClassVar[bool] = False
     values_of_points: ClassVar[bool] = False
     adopts_all: ClassVar[bool] = True
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points"})

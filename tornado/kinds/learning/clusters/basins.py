@@ -10,11 +10,15 @@ nothing, or so many in all, it ends. Where the sample is small against `SEARCHED
 where centroids were given that a move made better, once at least: of these the best is taken. Then Lloyd's iterations go on over all points to where no assignment changes:
 from the centroids that were given, where no move was kept and nothing begun anew was better by that share, else from those of the sample.
 
+Nothing is searched for where centroids are given that a search has found, and since then so few points came and went that they are not
+half as many as a cluster has on the average.
+
 Source: the local search of Lattanzi and Sohler, "A better k-means++ algorithm via local search" (2019), on a sample and between fixed points.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from dataclasses import replace
 
@@ -52,6 +56,7 @@ def k_means(
     *,
     seed: int,
     centroids: NDArray[np.float64] | None = None,
+    unsearched: float = math.inf,
     most_rounds: int = MOST_ROUNDS,
     most_moves: int = MOST_MOVES,
     tolerance: float = 0.0,
@@ -68,6 +73,8 @@ def k_means(
         Not negative; the result is a function of it, of the points and of where it begins.
     centroids : float64[k, d], optional
         Where to begin; left out: by k-means++.
+    unsearched
+        How many points had come and gone between the last search and when bounds were kept; infinite: there was none.
     most_rounds
         Of Lloyd's iterations over all points.
     most_moves
@@ -79,12 +86,15 @@ def k_means(
     Returns
     -------
     Finished
-        As of `lloyd`, and the finding ``moves``: how many were kept.
+        As of `lloyd`, with the finding ``moves``: how many were kept, and the parameter ``unsearched``, float64[1].
     """
     whole = Partition(np.zeros((clusters, width)) if centroids is None else centroids)
     yield from whole.measure()
     moves = 0
-    if centroids is None or most_moves:
+    unsearched = unsearched + whole.changes if centroids is not None else math.inf
+    is_searched = 2.0 * clusters * unsearched > whole.points
+    if centroids is None or (most_moves and is_searched):
+        unsearched = 0.0
         wanted = max(SAMPLE_POINTS, SAMPLE_POINTS_OF_CLUSTER * clusters)
         stride = max(1, whole.points // wanted)
         yield Round("sample", (float(stride),))
@@ -115,7 +125,11 @@ def k_means(
         yield from whole.settle(most_rounds)
     yield from whole.weigh()
     finished = whole.finished()
-    return replace(finished, findings={**finished.findings, "moves": float(moves)})
+    return replace(
+        finished,
+        parameters={**finished.parameters, "unsearched": np.array([unsearched])},
+        findings={**finished.findings, "moves": float(moves)},
+    )
 
 
 class _Search:

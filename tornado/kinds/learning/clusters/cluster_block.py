@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -22,6 +23,8 @@ from .seeding import uniforms
 
 ANEW: Final = "anew"
 """How often centroids were begun anew: what was counted before is of no use then."""
+UNSEARCHED: Final = "unsearched"
+"""How many points came and went between the last search for a better basin and the last answer."""
 _HEAD: Final = 5  # anew, points that are new, sums of squares and of weights of what was looked at, how many first points
 _WINDOW: Final = 8  # steps over which the inertia is averaged
 _PATIENCE: Final = 2  # windows without progress
@@ -52,6 +55,7 @@ class ClusterBlock:
         self._window: list[tuple[float, float]] = []
         self._patience = Patience(_PATIENCE)
         self._patience.end()
+        self._unsearched = np.array([math.inf])
 
     @property
     def is_settled(self) -> bool:
@@ -75,6 +79,7 @@ class ClusterBlock:
 
     def take(self, parameters: Parameters) -> None:
         """See `ParameterBlock`."""
+        self._unsearched = parameters.get(UNSEARCHED, self._unsearched)
         self._begin_at(parameters["centroids"])
 
     def restore(self, parameters: Parameters) -> None:
@@ -109,7 +114,11 @@ class ClusterBlock:
         self._patience.note(squares / weights if weights > 0.0 else 0.0)
 
     def _set(self, centroids: NDArray[np.float64]) -> None:
-        self.parameters = {"centroids": centroids, ANEW: np.array([self._anew])}
+        self.parameters = {
+            "centroids": centroids,
+            ANEW: np.array([self._anew]),
+            UNSEARCHED: self._unsearched,
+        }
 
 
 class ClusterShards:

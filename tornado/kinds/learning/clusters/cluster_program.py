@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -20,7 +21,7 @@ from ..program import DataShards, LearningProgram, Parameters
 from ..rounds import Finished, Method, Round, Stopped
 from ..shard_reading import ShardsAt
 from .basins import k_means
-from .cluster_block import ANEW, ClusterBlock, ClusterShards
+from .cluster_block import ANEW, UNSEARCHED, ClusterBlock, ClusterShards
 from .cluster_steps import SparseFeatures, assign_batch
 from .cluster_warming import warm_clusters
 from .cluster_work import ClusterWork
@@ -93,7 +94,7 @@ class KMeans(LearningProgram):
 
     def branch_parameters(self, parameters: Parameters) -> Parameters:
         """See `LearningProgram`: Lloyd's method has centroids alone, however often mini-batches have begun to count points for them."""
-        return {"centroids": parameters["centroids"]}
+        return {name: parameters[name] for name in ("centroids", UNSEARCHED) if name in parameters}
 
     def method(self, parameters: Parameters, workers: int) -> Method:
         """See `LearningProgram`."""
@@ -101,7 +102,12 @@ class KMeans(LearningProgram):
         centroids, width = parameters["centroids"], self.declared.features
         begin = centroids if len(centroids) == self.clusters else None
         try:
-            return (yield from k_means(self.clusters, width, seed=self.seed, centroids=begin))
+            unsearched = float(parameters[UNSEARCHED][0]) if UNSEARCHED in parameters else math.inf
+            return (
+                yield from k_means(
+                    self.clusters, width, seed=self.seed, centroids=begin, unsearched=unsearched
+                )
+            )
         except Stopped:
             return Finished(parameters, is_converged=False)  # points are where the last pass has put them
 

@@ -69,7 +69,7 @@ class ClusterWork:
             return sample.width(asked)
         shapes = [len(array) for array in asked.arrays]
         widths: dict[str, Callable[[], int]] = {
-            "measure": lambda: self._width + 2,
+            "measure": lambda: self._width + 3,
             "assign": lambda: 2 * shapes[0] * (self._width + 1) + 1,
             "inertia": lambda: shapes[0],
             "farthest": lambda: SHARDS * int(asked.numbers[0]) * _CANDIDATE,
@@ -114,11 +114,17 @@ class ClusterWork:
         return self._asked_of_sample[1], self._sample
 
     def _measure(self, _asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
-        """The greatest |weight * feature| of each feature, the greatest weight, how many points there are."""
+        """The greatest |weight * feature| of each feature, the greatest weight, how many points there are, and how many came or went.
+
+        Came or went since bounds were kept.
+        """
         greatest = np.zeros(self._width + 1)
         self._kernel.find_greatest(self._rows[points.shard], points.rows, points.weight, greatest)
-        total[:-1] += greatest
-        total[-1] += len(points)
+        total[:-2] += greatest
+        total[-2] += len(points)
+        total[-1] += self.bounds.of_shard(points.shard).keep_only(
+            points.rows, np.abs(points.born[points.rows])
+        )
 
     def _assign(self, asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
         """High and low sums, [k, d + 1] each, and how many points changed.

@@ -53,6 +53,16 @@ class ShardBounds:
         self.which[:] = -1
         self.drift, self.fall = np.zeros(clusters), np.zeros(clusters)
 
+    def keep_only(self, rows: NDArray[np.int32], births: NDArray[np.int64]) -> int:
+        """Let go of points that are none of those of these rows and births, int64[n]; returns how many those are, and how many of these were not met."""
+        self.make_room(int(rows.max(initial=-1)) + 1)
+        before = np.count_nonzero(self.met)
+        kept = np.where(self.met[rows] == births, births, 0)
+        self.met[:] = 0
+        self.met[rows] = kept
+        stay = np.count_nonzero(kept)
+        return int(before + len(rows) - 2 * stay)
+
     def copy(self) -> ShardBounds:
         """Return another one that is written by itself."""
         return ShardBounds(

@@ -84,11 +84,13 @@ class Partition:
         Whether they are those means.
     inertia : float64[k]
         Of each cluster; good after `weigh`.
+    points, changes
+        How many there are, and how many came or went since bounds were kept; good after `measure`.
     """
 
     def __init__(self, centroids: NDArray[np.float64], *, of: str = "") -> None:
         self.centroids = np.array(centroids, np.float64)
-        self.moved, self.rounds, self.points = 0.0, 0, 0
+        self.moved, self.rounds, self.points, self.changes = 0.0, 0, 0, 0
         self.is_settled = False
         self._of = of
         self.inertia = np.zeros(len(centroids))
@@ -98,8 +100,8 @@ class Partition:
     def measure(self) -> Asking:
         """Ask how great features are, so that sums can be exact."""
         answer = yield Round(f"{self._of}measure")
-        self.points = int(answer[-1])
-        self._sums = ExactSums(len(self.centroids), answer[:-1], self.points)
+        self.points, self.changes = int(answer[-2]), int(answer[-1])
+        self._sums = ExactSums(len(self.centroids), answer[:-2], self.points)
 
     def settle(self, most_rounds: int) -> Asking:
         """Assign points and move centroids until nothing changes, or they come back to where they were, in at most so many passes."""

@@ -87,6 +87,15 @@ def add_rows(features, rows, factors, first, stop, sums, side):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def add_squares(features, row, factor, squares):
+    """Add the square of each number of a row, times a factor, to float64[width or more]."""
+    values = features[0]
+    for column in range(values.shape[1]):
+        value = nb.float64(values[row, column])
+        squares[column] += factor * value * value
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def add_outer(features, row, factor, intercept, matrix):
     """Add the outer product of a row with itself, times a factor, to the upper triangle of a matrix.
 

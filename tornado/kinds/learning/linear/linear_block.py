@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,13 @@ from ..program import Parameters
 from ..rounds import ShardWork
 from ..shard_reading import drawn_shards
 from ..validation import Validation
+from .class_rows import relabelled
+from .classes import Classes
 from .held_duals import HeldDuals
 from .linear_gap import penalty_of
 from .linear_objective import LinearObjective, Vector
 from .live_labels import LiveLabels
 from .minibatch import (
-    BATCH_NUMBERS,
     Adagrad,
     BatchTotals,
     BoldDriver,
@@ -31,14 +32,51 @@ from .minibatch import (
     StepRule,
     stepped,
 )
+from .softmax_batches import SoftmaxBatches, batches_of
+from .softmax_objective import SoftmaxObjective
 
-Objectives = Callable[[tuple[float, float]], LinearObjective]
+Objectives = Callable[[Classes], LinearObjective | SoftmaxObjective]
 
 _WINDOW: Final = 8  # steps over which the objective is averaged: of one batch it is noisy
 _PATIENCE: Final = 12  # windows without progress
-_HEAD: Final = 6  # the step that an answer is of, labels (three), how many points came and went, the worker
+_HEAD: Final = (
+    4  # the step that an answer is of, how many points came and went, the worker, how many labels follow
+)
 _DECAY: Final = 0.01
 _STORED: Final = -1  # no worker
+_NO_CLASSES: Final = (math.nan, math.nan)
+_ANY_CLASSES: Final = (-1.0, 1.0)  # in place of those that are not known
+
+
+class ShardSums(NamedTuple):
+    """What the shards of a worker say, as it is sent: float64[_HEAD + labels + sums].
+
+    Attributes
+    ----------
+    step
+        Of the parameters that the sums are of.
+    news
+        How many points came and went.
+    labels
+        Of the live points, some of them where they are too many.
+    drawn, new
+        Sums of the points that were drawn, and of those that came; see `BatchTotals`.
+    """
+
+    step: int
+    news: int
+    worker: int
+    labels: Vector
+    drawn: Vector
+    new: Vector
+
+    @classmethod
+    def of(cls, sent: Vector) -> ShardSums:
+        """Views of what was sent."""
+        step, news, worker, labels = map(int, sent[:_HEAD])
+        first = _HEAD + labels
+        half = first + (len(sent) - first) // 2
+        return cls(step, news, worker, sent[_HEAD:first], sent[first:half], sent[half:])
 
 
 class LinearBlock:
@@ -56,6 +94,8 @@ class LinearBlock:
         How many answer a step.
     classes
         Where they need not be found.
+    most_classes
+        How many may be found. Of more labels the least and the greatest are taken: there is no answer about them.
     """
 
     def __init__(
@@ -65,7 +105,8 @@ class LinearBlock:
         rule: StepRule,
         *,
         workers: int,
-        classes: tuple[float, float] | None,
+        classes: Classes | None,
+        most_classes: int = 2,
     ) -> None:
         self._objectives = objectives
         self._begin = begin
@@ -74,13 +115,14 @@ class LinearBlock:
         self._step = 0
         self._first = 0  # the first step whose answers are about the classes
         self._classes = classes
+        self._most_classes = most_classes
         self._labels: dict[int, list[float]] | None = {} if classes is None else None  # by worker
         self._objective: dict[int, list[float]] = {}  # by step: answers, losses, weights
         self._window: list[float] = []
         self._patience = Patience(_PATIENCE)
         self._hessian: NDArray[np.float64] | None = None
         self.parameters: Parameters = {}
-        self._set(begin["weights"], float(begin["intercept"][0]))
+        self._set(begin["weights"], begin["intercept"])
 
     @staticmethod
     def rule_of(name: str, rate: float, *, features: int) -> StepRule:
@@ -111,66 +153,78 @@ class LinearBlock:
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is seen, and begins anew
             self._take_step(said)
 
-    def _take_step(self, said: Sequence[Vector]) -> None:
-        if any(one[4] for one in said):
+    def _take_step(self, sent: Sequence[Vector]) -> None:
+        said = [ShardSums.of(one) for one in sent]
+        if any(one.news for one in said):
             if self._patience.is_over:
                 self._rule.begin_anew()  # what has come while points come it follows
             self._patience.begin_anew()
         if self._labels is not None:
-            self._labels |= {int(one[5]): one[1:4].tolist() for one in said}
+            self._labels |= {one.worker: one.labels.tolist() for one in said}
             if len(self._labels) > self._workers:
                 self._labels.pop(_STORED, None)
-            self._turn_to(_classes_of(self._labels.values()))
+            self._turn_to(_classes_of(self._labels.values(), self._most_classes))
         if self._classes is None:
             self._patience.end()  # there is nothing to learn before a point with a label comes
-        said = [one for one in said if one[0] >= self._first]
+        said = [one for one in said if one.step >= self._first]
+        weights, intercept = self.parameters["weights"], self.parameters["intercept"]
         if self._classes is None or not said:
-            self._set(self.parameters["weights"], float(self.parameters["intercept"][0]))
+            self._set(weights, intercept)
             return
-        model = self._objectives(self._classes)
-        half = (len(said[0]) - _HEAD) // 2
-        totals = np.sum([one[_HEAD:] for one in said], axis=0)
-        drawn, new = BatchTotals.of(totals[:half]), BatchTotals.of(totals[half:])
-        weights, intercept = self.parameters["weights"], float(self.parameters["intercept"][0])
+        model, by_class = self._objectives(self._classes), weights.ndim > 1
+        drawn, new = (
+            BatchTotals.of(np.sum(sums, axis=0), by_class=by_class)
+            for sums in ([one.drawn for one in said], [one.new for one in said])
+        )
         both = drawn.joined(new)
-        is_finite = self._judge(said, half, model, weights)
+        is_finite = self._judge(said, model, weights)
         gradient = both.gradient(weights, model)
         if not is_finite or not np.isfinite(gradient).all():
-            self._set(self._begin["weights"], 0.0)  # it has diverged, and the rate is less now
+            # It has diverged, and the rate is less now.
+            self._set(np.zeros_like(weights), np.zeros_like(intercept))
             return
         if both.weight > 0.0:
             weights, intercept = stepped(model, weights, intercept, gradient, self._rule.rates(gradient))
         self._set(weights, intercept)
 
-    def _turn_to(self, classes: tuple[float, float] | None) -> None:
+    def _turn_to(self, classes: Classes | None) -> None:
         """What was said of other classes is of no use."""
         if repr(classes) != repr(self._classes):  # NaN is NaN
-            self._classes = classes
+            before, self._classes = self._known, classes
+            weights, intercept = self.parameters["weights"], self.parameters["intercept"]
             self._first = self._step + 1
+            self._set(*relabelled(weights, intercept, before, self._known))
             self._objective.clear()
             self._window.clear()
             self._patience.begin_anew()
             self._rule.begin_anew()
 
+    @property
+    def _known(self) -> Classes:
+        return _NO_CLASSES if self._classes is None else self._classes
+
     def take(self, parameters: Parameters) -> None:
-        """See `ParameterBlock`."""
+        """See `ParameterBlock`: of other classes than there are now, as far as they are about these."""
         self._hessian = parameters.get("hessian")
-        self._set(parameters["weights"], float(parameters["intercept"][0]))
+        before = parameters["classes"].tolist() if "classes" in parameters else self._known
+        self._set(*relabelled(parameters["weights"], parameters["intercept"], before, self._known))
 
     def restore(self, parameters: Parameters) -> None:
         """See `RestorableBlock`: the classes are known until all workers have said theirs; how far steps go is found again."""
-        least, greatest = parameters["classes"].tolist() if "classes" in parameters else (math.nan, math.nan)
-        if self._labels is not None and not math.isnan(greatest):
-            self._labels = {_STORED: [least, greatest]}
-            self._classes = least, greatest
+        classes = parameters["classes"].tolist() if "classes" in parameters else _NO_CLASSES
+        if self._labels is not None and not math.isnan(classes[-1]):
+            self._labels = {_STORED: list(classes)}
+            self._classes = tuple(classes)
         self._patience.end()
         self.take(parameters)
 
-    def _judge(self, said: Sequence[Vector], half: int, model: LinearObjective, weights: Vector) -> bool:
+    def _judge(
+        self, said: Sequence[ShardSums], model: LinearObjective | SoftmaxObjective, weights: Vector
+    ) -> bool:
         """Measure the objective at each vector that all workers have answered; return whether it is finite."""
         for one in said:
-            known = self._objective.setdefault(int(one[0]), [0.0, 0.0, 0.0])
-            drawn = BatchTotals.of(one[_HEAD : _HEAD + half])
+            known = self._objective.setdefault(one.step, [0.0, 0.0, 0.0])
+            drawn = BatchTotals.of(one.drawn)
             known[0] += 1
             known[1] += drawn.loss
             known[2] += drawn.weight
@@ -184,18 +238,17 @@ class LinearBlock:
             del self._objective[old]  # it was answered by some only
         if len(self._window) < _WINDOW:
             return True
-        objective = float(np.mean(self._window)) + penalty_of(weights, model)
+        objective = float(np.mean(self._window)) + penalty_of(weights.ravel(), model)
         self._window.clear()
         self._patience.note(objective)
         return self._rule.judge(objective)
 
-    def _set(self, weights: Vector, intercept: float) -> None:
+    def _set(self, weights: Vector, intercept: Vector) -> None:
         self._step += 1
-        classes = np.array([math.nan, math.nan] if self._classes is None else self._classes)
         arrays = {
             "weights": weights,
-            "intercept": np.array([intercept]),
-            "classes": classes,
+            "intercept": intercept,
+            "classes": np.array(self._known),
             "step": np.array([self._step]),
         }
         if self._hessian is not None:
@@ -205,13 +258,12 @@ class LinearBlock:
         self.parameters = arrays
 
 
-def _classes_of(said: Iterable[Sequence[float]]) -> tuple[float, float] | None:
-    """The least and the greatest of some labels; NaN for the least where they are one, None where there are none."""
-    labels = [label for labels in said for label in labels if not math.isnan(label)]
-    if not labels:
-        return None
-    least, greatest = min(labels), max(labels)
-    return (least if least != greatest else math.nan, greatest)
+def _classes_of(said: Iterable[Sequence[float]], most: int) -> Classes | None:
+    """The classes of some labels, see `found_classes`: of too many the least and the greatest, and None where there are none."""
+    labels = sorted({label for labels in said for label in labels if not math.isnan(label)})
+    if len(labels) < 2:
+        return (math.nan, labels[0]) if labels else None
+    return tuple(labels) if len(labels) <= most else (labels[0], labels[-1])
 
 
 class LinearShards:
@@ -227,8 +279,8 @@ class LinearShards:
         How many are drawn for a step, of all shards of the worker.
     seed
         Of the draws.
-    finds_classes
-        Whether the labels that points have are the classes.
+    labels
+        What counts them, where they are the classes.
 
     Attributes
     ----------
@@ -240,11 +292,17 @@ class LinearShards:
     """
 
     def __init__(
-        self, objectives: Objectives, points: EvolvingPoints, *, batch: int, seed: int, finds_classes: bool
+        self,
+        objectives: Objectives,
+        points: EvolvingPoints,
+        *,
+        batch: int,
+        seed: int,
+        labels: LiveLabels | None,
     ) -> None:
         self._objectives = objectives
         self._points = points
-        self._labels = LiveLabels() if finds_classes else None
+        self._labels = labels
         self._batch = batch
         self._seed = seed
         self._new: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []  # shards and rows
@@ -271,7 +329,8 @@ class LinearShards:
 
     def _take_out(self, shards: NDArray[np.int32], rows: NDArray[np.int32], total: Vector) -> None:
         """Points went: what is known of all dual variables stays right."""
-        model = self._objectives((-1.0, 1.0))  # which the classes are does not matter
+        model = self._objectives(_ANY_CLASSES)  # which they are does not matter
+        assert isinstance(model, LinearObjective)
         for shard in np.unique(shards).tolist():
             gone = rows[shards == shard]
             self.duals[shard].take_out(model, self._points.view_shard(shard), gone, total)
@@ -280,43 +339,43 @@ class LinearShards:
         """See `RestorableShards`: the labels of the points."""
         del parameters
         if self._labels is not None:
-            self._labels = LiveLabels()
+            self._labels.clear()
             self._count_labels(self._labels, self._points.standing())
 
     def say(self, parameters: Parameters, step: int) -> Vector:
         """See `DataShards`."""
-        negative, positive = parameters["classes"].tolist()
-        weights, intercept = parameters["weights"], float(parameters["intercept"][0])
-        half = BATCH_NUMBERS + len(weights)
-        total = np.zeros(_HEAD + 2 * half)
-        total[0] = parameters["step"][0]
+        classes = tuple(parameters["classes"].tolist())
+        weights, intercept = parameters["weights"], parameters["intercept"]
+        labels = np.empty(0) if self._labels is None else self._labels.some()
+        is_known = not math.isnan(classes[-1])
+        model = self._objectives(classes if is_known else _ANY_CLASSES)
+        batches = batches_of(model)
+        head = np.array([parameters["step"][0], self.waiting, self._points.shards[0], len(labels)])
+        sent = np.concatenate([head, labels, np.zeros(2 * batches.width())])
+        said = ShardSums.of(sent)
         new = self._new_rows()
-        if self._labels is not None:
-            total[1:4] = self._labels.between()
-        total[4] = self.waiting
-        total[5] = self._points.shards[0]
         self.waiting = 0
-        if self._knows(negative, positive):
-            batches = MiniBatches(self._objectives((negative, positive)))
-            views = self._draw(batches, weights, intercept, step, total[_HEAD : _HEAD + half])
+        if is_known or not model.is_classifier:
+            views = self._draw(batches, weights, intercept, step, said.drawn)
             for shard, rows in new.items():
                 view = views.get(shard) or self._points.view_shard(shard)
                 live = rows[view.born[rows] > 0]  # others went again
-                batches.add_given(view, live, weights, intercept, total[_HEAD + half :])
-            tested = BatchTotals.of(total[_HEAD + half :])
-            self.validation.note(tested.predicted(is_classifier=batches.model.is_classifier))
-        return total
+                batches.add_given(view, live, weights, intercept, said.new)
+            tested = BatchTotals.of(said.new)
+            self.validation.note(tested.predicted(is_classifier=model.is_classifier))
+        return sent
 
     def take(self, work: ShardWork) -> None:
         """See `DataShards`: the dual variables of the points."""
         self.duals, self.dual_total = work.duals, work.dual_total  # type: ignore[attr-defined]  # it is the work of the same program
 
-    def _knows(self, negative: float, positive: float) -> bool:
-        """Whether there are classes, or none are needed."""
-        return not math.isnan(positive) or not self._objectives((negative, 1.0)).is_classifier
-
     def _draw(
-        self, batches: MiniBatches, weights: Vector, intercept: float, step: int, total: Vector
+        self,
+        batches: MiniBatches | SoftmaxBatches,
+        weights: Vector,
+        intercept: Vector,
+        step: int,
+        total: Vector,
     ) -> dict[int, ShardPoints]:
         """Draw, and return the shards that were drawn of."""
         views = {}

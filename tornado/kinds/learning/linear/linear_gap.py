@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from . import pass_kernel as names
-from .linear_objective import LinearObjective, Vector
+from .linear_objective import LinearObjective, PenalisedModel, Vector
 from .own_loss import OwnLoss
 
 _ROUNDING: Final = 2.0**-53
@@ -105,7 +105,7 @@ def objective_of(totals: PassTotals, vector: Vector, model: LinearObjective) -> 
     return totals.loss / totals.weight + penalty_of(vector, model)
 
 
-def penalty_of(vector: Vector, model: LinearObjective) -> float:
+def penalty_of(vector: Vector, model: PenalisedModel) -> float:
     """h(w)."""
     return model.l2 / 2 * _squared(vector) + model.l1 * float(np.abs(vector).sum())
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,25 @@ class LinearObjective:
     def kernel(self) -> ModuleType:
         """The compiled functions."""
         return linear_module(self.loss, self.sparse)
+
+
+class PenalisedModel(Protocol):
+    """What steps know of a model, however many classes it is of."""
+
+    @property
+    def l2(self) -> float:
+        """A penalty."""
+        ...
+
+    @property
+    def l1(self) -> float:
+        """Another one."""
+        ...
+
+    @property
+    def intercept(self) -> bool:
+        """Whether there is an intercept."""
+        ...
 
 
 def has_classes(loss: str | OwnLoss) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....certificate import NONE, Certificate
 from ....checking.linear_models import DUAL_IDS, DUALS, OTHER_DUALS, LinearCheck
 from ....errors import InvalidArgument
-from ....loops.answer_tables import AnswerTable, Column, feature_column
+from ....loops.answer_tables import INTERCEPT, AnswerTable, Column, TableColumn, coefficient_names
 from ....points import EvolvingPoints
 from ....records.point_batch import PointBatch
 from ....records.point_schema import Points
@@ -22,15 +22,25 @@ from ....value_types import Ids, ValueArray
 from ..program import DataShards, LearningProgram, Parameters
 from ..rounds import Finished, Method, Round, ShardWork, Stopped, run_alone
 from ..shard_reading import ShardsAt
-from .classes import CLASSES, LABELS, add_labels, found_classes, width_of_labels
+from .class_rows import relabelled
+from .classes import CLASSES, LABELS, LABELS_OF_TWO, Classes, add_labels, found_classes, width_of_labels
 from .dual_ascent import AscentWork, dual_ascent
 from .held_duals import HeldDuals
 from .interior_point import warm_interior
 from .linear_block import LinearBlock, LinearShards
 from .linear_objective import LinearObjective, Vector, has_classes
+from .live_labels import LiveLabels
 from .minibatch import MiniBatches, classes_at, probabilities_at
 from .newton import newton
 from .own_loss import OwnLoss
+from .softmax_batches import (
+    SoftmaxBatches,
+    softmax_classes_at,
+    softmax_margins_at,
+    softmax_probabilities_at,
+)
+from .softmax_newton import softmax_newton
+from .softmax_objective import MOST_CLASSES, SoftmaxObjective, SoftmaxWork, require_classes
 
 MOST_NEWTON_FEATURES: Final = 300
 """Of more features a matrix of second derivatives takes longer than it saves."""
@@ -46,6 +56,10 @@ class LinearModel(LearningProgram):
     with a_i the weights of the points and W their sum, over the points that have a label. Values are the weights by the number of their
     feature, and the intercept by -1.
 
+    With the logistic loss points may be of more than two classes. Each class k, counted from 0 by ascending labels, has weights w_k and an
+    intercept b_k then, and a loss is ln sum_k exp(x w_k + b_k) - (x w_y + b_y); of d features, values are the weights by k d and the number of their
+    feature, and the intercept by -1 - k. Without a method for it, l1 is 0.
+
     Attributes
     ----------
     loss
@@ -55,7 +69,8 @@ class LinearModel(LearningProgram):
     intercept
         Whether there is one; it is not penalised.
     classes
-        The labels of the negative and the positive class. Left out: the two that points have, of which the greater is positive.
+        The labels of the negative and the positive class, or of more classes: points of others are refused. Left out: those that live points
+        have; of two the greater one is positive. Of more than two, classes that no live point has take no part.
     tolerance
         How near the optimum an answer is: the duality gap is at most this share of the objective.
     rate, rule
@@ -67,6 +82,7 @@ class LinearModel(LearningProgram):
     """
 
     rank: ClassVar[Literal["nearest", "highest"]] = "highest"
+    needs_labels: ClassVar[bool] = True
     values_are_of: ClassVar[Literal["vertex", "feature", "point"]] = "feature"
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"points", "loss", "intercept", "classes"})
     tells: ClassVar[frozenset[str]] = frozenset({"weights", "intercept", "classes"})
@@ -85,8 +101,7 @@ class LinearModel(LearningProgram):
     def check_parameters(self) -> None:
         """See `VertexProgram`."""
         super().check_parameters()
-        if self.classes and len(self.classes) != 2:
-            raise InvalidArgument(f"classes are {self.classes}, but there are two, or none named")
+        self._check_classes()
         for name, value in {"tolerance": self.tolerance, "rate": self.rate, "batch": self.batch}.items():
             if not 0 < value < math.inf:
                 raise InvalidArgument(f"{name} is {value}, but it is above 0")
@@ -96,6 +111,15 @@ class LinearModel(LearningProgram):
         LinearBlock.rule_of(self.rule, self.rate, features=1)
         if self.points is not None:  # a question may change the penalty
             self.require_penalty()
+
+    def _check_classes(self) -> None:
+        if len(self.classes) > 2 and self.most_classes > 2:
+            require_classes(sorted(self.classes))
+            if self.l1 > 0.0:
+                raise InvalidArgument(f"l1 is {self.l1}, but of more than two classes no method knows it")
+        elif self.classes and len(self.classes) != 2:
+            more = ", or more with the logistic loss" if self.most_classes == 2 else " or more"
+            raise InvalidArgument(f"classes are {self.classes}, but there are two, or none named{more}")
 
     def reading(self, points: Points | None) -> Self:
         """See `VertexProgram`."""
@@ -117,14 +141,30 @@ class LinearModel(LearningProgram):
         return self.loss
 
     @property
+    def most_classes(self) -> int:
+        """How many classes points may have."""
+        return MOST_CLASSES if self.compiled_loss == "logistic" else 2
+
+    @property
     def _named(self) -> tuple[float, float] | None:
         """The classes, where they need not be found."""
         if not has_classes(self.compiled_loss):
             return _NO_CLASSES
-        return (self.classes[0], self.classes[1]) if self.classes else None
+        return (self.classes[0], self.classes[1]) if len(self.classes) == 2 else None
 
-    def objective(self, classes: tuple[float, float], *, features: int | None = None) -> LinearObjective:
+    def objective(
+        self, classes: Classes, *, features: int | None = None
+    ) -> LinearObjective | SoftmaxObjective:
         """What is minimised, given the classes; NaN where there are none."""
+        if len(classes) > 2:
+            return self._softmax(classes)
+        return self._of_two((classes[0], classes[1]), features=features)
+
+    def _softmax(self, classes: Classes) -> SoftmaxObjective:
+        declared = self.declared
+        return SoftmaxObjective(declared.features, self.l2, self.l1, self.intercept, classes, declared.sparse)
+
+    def _of_two(self, classes: tuple[float, float], *, features: int | None = None) -> LinearObjective:
         sparse = False if features is not None else self.declared.sparse
         return LinearObjective(
             self.compiled_loss,
@@ -136,15 +176,18 @@ class LinearModel(LearningProgram):
             sparse,
         )
 
+    @property
+    def refuses_points(self) -> bool:
+        """See `VertexProgram`: those of other classes, where these are named."""
+        return bool(self.classes)
+
     def check_points(self, batch: PointBatch) -> tuple[NDArray[np.bool_], str]:
         """Labels that are none of the classes."""
         if not self.classes:
             return super().check_points(batch)
         known = np.isin(batch.label, self.classes) | np.isnan(batch.label)
-        return (
-            ~known,
-            f"a label is one of the classes {self.classes[0]:g} and {self.classes[1]:g}, or left out",
-        )
+        *others, last = [f"{label:g}" for label in self.classes]
+        return ~known, f"a label is one of the classes {', '.join(others)} and {last}, or left out"
 
     # The main loop
 
@@ -153,14 +196,21 @@ class LinearModel(LearningProgram):
         return {
             "weights": np.zeros(self.declared.features),
             "intercept": np.zeros(1),
-            "classes": np.array(_NO_CLASSES),
+            "classes": np.array(self._named or _NO_CLASSES),
             "step": np.zeros(1),
         }
 
     def parameter_block(self, workers: int) -> LinearBlock:
         """See `LearningProgram`."""
         rule = LinearBlock.rule_of(self.rule, self.rate, features=self.declared.features)
-        return LinearBlock(self.objective, self.begin(), rule, workers=workers, classes=self._named)
+        return LinearBlock(
+            self.objective,
+            self.begin(),
+            rule,
+            workers=workers,
+            classes=self._named,
+            most_classes=self.most_classes,
+        )
 
     def data_shards(self, points: EvolvingPoints, workers: int) -> LinearShards:
         """See `LearningProgram`."""
@@ -169,14 +219,22 @@ class LinearModel(LearningProgram):
             points,
             batch=max(1, self.batch // workers),
             seed=self.seed,
-            finds_classes=self._named is None,
+            labels=self._live_labels(),
         )
+
+    def _live_labels(self) -> LiveLabels | None:
+        if self._named is not None:
+            return None
+        return LiveLabels(most=max(LABELS_OF_TWO, self.most_classes + 1), named=self.classes)
 
     def warm(self) -> None:
         """See `LearningProgram`."""
         declared = self.declared
         narrow = Points(2, sparse=declared.sparse, dtype=declared.value_type.name)
-        _warm(replace(self, points=narrow, l2=1.0, l1=0.0, classes=(), tolerance=1e-3, rate=0.1, batch=2048))
+        like = replace(self, points=narrow, l2=1.0, l1=0.0, classes=(), tolerance=1e-3, rate=0.1, batch=2048)
+        _warm(like, (-1.0, 1.0))
+        if self._named is None and self.most_classes > 2:
+            _warm(like, (-1.0, 0.0, 1.0))
 
     # Branches
 
@@ -196,36 +254,34 @@ class LinearModel(LearningProgram):
     def method(self, parameters: Parameters, workers: int) -> Method:
         """See `LearningProgram`."""
         try:
-            classes = self._named
+            classes: Classes | None = self._named
             if classes is None:
-                classes = yield from found_classes(self.compiled_loss)
+                classes = yield from found_classes(
+                    self.compiled_loss, most=self.most_classes, named=self.classes
+                )
             if self.intercept and math.isnan(classes[0]) and has_classes(self.compiled_loss):
-                return self._of_one_class(parameters, np.array(classes))
+                return self._of_one_class(np.array(classes))
             yield Round(CLASSES, arrays=(np.array(classes),))
-            if self.is_dual:
-                finished = yield from dual_ascent(
-                    self.objective(classes),
-                    intercept=float(parameters["intercept"][0]),
-                    tolerance=self.tolerance,
-                    seed=self.seed,
-                    workers=workers,
-                )
-            else:
-                finished = yield from newton(
-                    self.objective(classes),
-                    parameters["weights"],
-                    float(parameters["intercept"][0]),
-                    hessian=parameters.get("hessian"),
-                    tolerance=self.tolerance,
-                    seed=self.seed,
-                )
+            finished = yield from self._method_of(classes, parameters, workers)
             return replace(finished, parameters={**finished.parameters, "classes": np.array(classes)})
         except Stopped:
             return Finished(parameters, is_converged=False)  # nothing is known of them
 
-    def _of_one_class(self, parameters: Parameters, classes: NDArray[np.float64]) -> Finished:
+    def _method_of(self, classes: Classes, parameters: Parameters, workers: int) -> Method:
+        before = parameters["classes"].tolist() if "classes" in parameters else _NO_CLASSES
+        weights, intercept = relabelled(parameters["weights"], parameters["intercept"], before, classes)
+        tolerance, seed = self.tolerance, self.seed
+        if len(classes) > 2:
+            return softmax_newton(self._softmax(classes), weights, intercept, tolerance=tolerance, seed=seed)
+        model, height = self._of_two((classes[0], classes[1])), float(intercept[0])
+        if self.is_dual:
+            return dual_ascent(model, intercept=height, tolerance=tolerance, seed=seed, workers=workers)
+        hessian = parameters.get("hessian")
+        return newton(model, weights, height, hessian=hessian, tolerance=tolerance, seed=seed)
+
+    def _of_one_class(self, classes: NDArray[np.float64]) -> Finished:
         """The intercept alone tells all: by its sign nothing is lost but with the logistic loss, which has no least value then."""
-        found = {"weights": np.zeros_like(parameters["weights"]), "intercept": np.ones(1), "classes": classes}
+        found = {"weights": np.zeros(self.declared.features), "intercept": np.ones(1), "classes": classes}
         if self.loss not in {"hinge", "squared_hinge"}:
             return Finished(found)
         return Finished(found, {"primal": 0.0, "dual": 0.0, "bound": 0.0})
@@ -242,7 +298,10 @@ class LinearModel(LearningProgram):
             return NONE
         primal = findings["primal"]
         bound = findings["bound"] / primal if primal > 0.0 else 0.0
-        method = "dual ascent" if self.is_dual else "newton"
+        if "products" in findings:
+            method = "newton with conjugate gradients"
+        else:
+            method = "dual ascent" if self.is_dual else "newton"
         return {"kind": "gap", "primal": primal, "dual": findings["dual"], "bound": bound, "method": method}
 
     def proof(self, work: ShardWork) -> Parameters:
@@ -252,10 +311,10 @@ class LinearModel(LearningProgram):
 
     def values(self, parameters: Parameters) -> tuple[Ids, ValueArray]:
         """See `LearningProgram`."""
-        weights = parameters["weights"]
+        weights, intercept = parameters["weights"].ravel(), parameters["intercept"]
         if not self.intercept:
             return np.arange(len(weights)), weights
-        return np.arange(-1, len(weights)), np.concatenate([parameters["intercept"], weights])
+        return np.arange(-len(intercept), len(weights)), np.concatenate([intercept[::-1], weights])
 
     def point_checker(self) -> LinearCheck | None:
         """See `VertexProgram`."""
@@ -263,31 +322,53 @@ class LinearModel(LearningProgram):
 
     @property
     def tables(self) -> tuple[AnswerTable, ...]:
+        """See `VertexProgram`; of more classes than two `tables_of` has another column."""
+        return (self._coefficients(by_class=len(self.classes) > 2),)
+
+    def tables_of(self, found: Parameters) -> tuple[AnswerTable, ...]:
         """See `VertexProgram`."""
-        _, kind = feature_column(0, self.declared.names)
-        return (AnswerTable("coefficients", (("feature", kind), ("value", "float64"))),)
+        return (self._coefficients(by_class=found["weights"].ndim > 1),)
+
+    def _coefficients(self, *, by_class: bool) -> AnswerTable:
+        columns: tuple[TableColumn, ...] = (("feature", "string"), ("value", "float64"))
+        return AnswerTable("coefficients", (("class", "float64"), *columns) if by_class else columns)
 
     def rows_of(
         self, table: str, found: Parameters, values: Callable[[], tuple[Column, Column]]
     ) -> tuple[Column, ...]:
-        """See `VertexProgram`: the intercept comes first, as -1, or where features have names as ``intercept``."""
+        """See `VertexProgram`: the intercept comes first, as ``intercept``; of each class by itself."""
         if table != "coefficients":
             return super().rows_of(table, found, values)
-        features, kind = feature_column(self.declared.features, self.declared.names)
-        if not self.intercept:
-            return features, found["weights"]
-        first = ["intercept"] if kind == "string" else [-1]
-        return [*first, *features], np.concatenate([found["intercept"], found["weights"]])
+        features, columns = coefficient_names(self.declared.features, self.declared.names), found["weights"]
+        columns = np.atleast_2d(columns)
+        if self.intercept:
+            features = [INTERCEPT, *features]
+            columns = np.column_stack([found["intercept"], columns])
+        rows = [*features] * len(columns), columns.ravel()
+        return rows if found["weights"].ndim == 1 else (np.repeat(found["classes"], len(features)), *rows)
 
     def predictions(
         self, found: Parameters, points: PointBatch
     ) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
-        """See `VertexProgram`: label, margin (the score) and the probability of the label, or the value where there are no classes."""
-        negative, positive = found["classes"].tolist()
+        """See `VertexProgram`: label, margin and the probability of the label, or the value where there are no classes.
+
+        The margin is the score; of more than two classes, by how much the greatest score is above the next.
+        """
+        classes = tuple(found["classes"].tolist())
+        weights, intercept = found["weights"], found["intercept"]
+        if len(classes) > 2:
+            several = self._softmax(classes)
+            by_class = SoftmaxBatches(several).scores(points, weights, intercept)
+            return {
+                "label": softmax_classes_at(by_class, several),
+                "margin": softmax_margins_at(by_class),
+                "probability": softmax_probabilities_at(by_class).max(1),
+            }
+        negative, positive = classes
         is_classifier = has_classes(self.compiled_loss)
         is_known = not is_classifier or not math.isnan(positive)
-        model = self.objective((negative, positive) if is_known else (-1.0, 1.0))
-        scores = MiniBatches(model).scores(points, found["weights"], float(found["intercept"][0]))
+        model = self._of_two((negative, positive) if is_known else (-1.0, 1.0))
+        scores = MiniBatches(model).scores(points, weights, intercept)
         if not is_classifier:
             return {"value": scores}
         unknown = np.full(len(scores), math.nan)
@@ -309,21 +390,21 @@ class ProgramWork:
         self._program = program
         self._shards = shards
         self._main = main
-        self._work: AscentWork | None = None
+        self._work: AscentWork | SoftmaxWork | None = None
 
     @property
     def duals(self) -> Mapping[int, HeldDuals]:
         """Those of the points, that later branches may begin with."""
-        return self._main.duals if self._work is None else self._work.held
+        return self._work.held if isinstance(self._work, AscentWork) else self._main.duals
 
     @property
     def dual_total(self) -> Vector | None:
         """See `LinearShards`."""
-        return self._main.dual_total if self._work is None else self._work.total
+        return self._work.total if isinstance(self._work, AscentWork) else self._main.dual_total
 
     def proof(self) -> dict[str, NDArray[Any]]:
         """The dual variables of the points that were visited, and the ids of these."""
-        if self._work is None:
+        if not isinstance(self._work, AscentWork):
             return {}
         ids, duals, others = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0)]
         for shard, held in self._work.held.items():
@@ -338,37 +419,41 @@ class ProgramWork:
     def width(self, asked: Round) -> int:
         """See `ShardWork`."""
         if asked.task == LABELS:
-            return width_of_labels()
+            return width_of_labels(asked)
         if asked.task == CLASSES:
-            negative, positive = asked.arrays[0].tolist()
-            held = {shard: duals.copy() for shard, duals in self._main.duals.items()}
-            model = self._program.objective((negative, positive))
-            self._work = AscentWork(model, self._shards, held, self._main.dual_total)
+            model = self._program.objective(tuple(asked.arrays[0].tolist()))
+            if isinstance(model, SoftmaxObjective):
+                self._work = SoftmaxWork(model, self._shards)
+            else:
+                held = {shard: duals.copy() for shard, duals in self._main.duals.items()}
+                self._work = AscentWork(model, self._shards, held, self._main.dual_total)
             return 0
         return self._asked.width(asked)
 
     def add(self, asked: Round, shard: int, total: NDArray[np.float64]) -> None:
         """See `ShardWork`."""
         if asked.task == LABELS:
-            add_labels(self._shards[shard], total)
+            add_labels(self._shards[shard], asked, total)
         elif asked.task != CLASSES:
             self._asked.add(asked, shard, total)
 
     @property
-    def _asked(self) -> AscentWork:
+    def _asked(self) -> AscentWork | SoftmaxWork:
         assert self._work is not None  # a method begins with the classes
         return self._work
 
 
 @cache
-def _warm(program: LinearModel) -> None:
-    """Go once through all that loops of such models call, on a few points of two features."""
+def _warm(program: LinearModel, labels: tuple[float, ...]) -> None:
+    """Go once through all that loops of such models call, on a few points of two features with these labels."""
     declared = program.declared
     points = EvolvingPoints(declared)
-    features = [{0: 1.0}, {1: 1.0}] if declared.sparse else [[1.0, 0.0], [0.0, 1.0]]
+    rows = [{0: 1.0}, {1: 1.0}, {0: 1.0, 1: 1.0}] if declared.sparse else [[1, 0], [0, 1], [1, 1]]
+    features = rows[: len(labels)]
     shards, block = program.data_shards(points, 1), program.parameter_block(1)
-    for first in (1, 3):
-        batch = PointBatch.of(declared, ids=[first, first + 1], labels=[-1.0, 1.0], features=features)
+    for first in (1, 11):
+        ids = list(range(first, first + len(labels)))
+        batch = PointBatch.of(declared, ids=ids, labels=labels, features=features)
         points.apply(batch, 0, len(batch))
         shards.hear(points.deltas())
         block.step([shards.say(block.parameters, first)])
@@ -376,5 +461,7 @@ def _warm(program: LinearModel) -> None:
     lease, version = points.lease()
     run_alone(program.method(block.parameters, 1), program.work(points, version, shards))
     if program.loss == "hinge":
-        warm_interior(program.objective((-1.0, 1.0)), ShardsAt(points, version))
+        model = program.objective(labels)
+        assert isinstance(model, LinearObjective)
+        warm_interior(model, ShardsAt(points, version))
     points.release(lease)

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .classes import labels_between
+from .classes import some_labels
+
+_FEW = 4  # labels that are looked for one after the other
 
 
 class LiveLabels:
     """See the module. Of points that have a label and a weight.
+
+    Parameters
+    ----------
+    most
+        How many labels are said.
+    named
+        The labels that count; none: all do.
 
     Examples
     --------
     >>> labels = LiveLabels()
     >>> labels.hear(np.array([1.0, 0.0, 1.0]), np.array([1, 1, 1], np.int8))
     >>> labels.hear(np.array([0.0]), np.array([-1], np.int8))
-    >>> labels.between()
-    (1.0, 1.0, nan)
+    >>> labels.some().tolist()
+    [1.0]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, most: int = 3, named: Sequence[float] = ()) -> None:
+        self._most = most
+        self._named = tuple(named)
         self._counts: dict[float, int] = {}
 
     def hear(self, labels: NDArray[np.float64], signs: NDArray[np.int8]) -> None:
@@ -34,21 +45,36 @@ class LiveLabels:
             None of them NaN.
         signs : int8[n]
         """
-        rest, rest_signs = labels, signs
-        for label in [*self._counts]:  # two, but of data that no answer is about
-            is_it = rest == label
-            self._count(label, int(rest_signs[is_it].sum(dtype=np.int64)))
-            rest, rest_signs = rest[~is_it], rest_signs[~is_it]
-            if not len(rest):
-                return
-        found, place = np.unique(rest, return_inverse=True)
-        for label, count in zip(found.tolist(), np.bincount(place, rest_signs).tolist(), strict=True):
-            self._count(label, int(count))
+        if self._named:
+            counts = np.isin(labels, self._named)
+            labels, signs = labels[counts], signs[counts]
+        if len(self._counts) <= _FEW:
+            for label in [*self._counts]:
+                is_it = labels == label
+                self._count(label, int(signs[is_it].sum(dtype=np.int64)))
+                labels, signs = labels[~is_it], signs[~is_it]
+                if not len(labels):
+                    return
+        known = np.array(sorted(self._counts))
+        if len(known):
+            places = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+            is_known = known[places] == labels
+            self._count_all(known, np.bincount(places[is_known], signs[is_known], len(known)).tolist())
+            labels, signs = labels[~is_known], signs[~is_known]
+        found, place = np.unique(labels, return_inverse=True)
+        self._count_all(found, np.bincount(place, signs, len(found)).tolist())
 
-    def between(self) -> tuple[float, float, float]:
-        """The least label, the greatest, and one that is neither; NaN where there is none."""
-        known = np.array([*self._counts])
-        return labels_between(known, np.ones(len(known))) if len(known) else (math.nan,) * 3
+    def some(self) -> NDArray[np.float64]:
+        """All labels where they are not more than `most`, else so many of them with the least and the greatest; they ascend."""
+        return some_labels(np.array([*self._counts]), self._most)
+
+    def clear(self) -> None:
+        """Forget all points."""
+        self._counts.clear()
+
+    def _count_all(self, labels: NDArray[np.float64], counts: Sequence[float]) -> None:
+        for label, count in zip(labels.tolist(), counts, strict=True):
+            self._count(label, int(count))
 
     def _count(self, label: float, more: int) -> None:
         count = self._counts.get(label, 0) + more

@@ -18,7 +18,7 @@ from ....loops.part import Predicted
 from ....points import ShardPoints
 from ....records.point_batch import DensePointBatch, PointBatch, SparsePointBatch
 from . import batch_kernel as names
-from .linear_objective import LinearObjective, Vector, features_of, frozen
+from .linear_objective import LinearObjective, PenalisedModel, Vector, features_of, frozen
 
 BATCH_NUMBERS: Final = names.BATCH_NUMBERS
 _LEAST_RATE: Final = 0.01  # of the first one
@@ -30,7 +30,7 @@ _PROGRESS: Final = 0.99
 class MiniBatches:
     """What batches of the points of a shard are, at a vector; no state but the model.
 
-    Answers are added to ``float64[BATCH_NUMBERS + features]``, see `BatchTotals`.
+    Answers are added to ``float64[BATCH_NUMBERS + features]``, see `BatchTotals`. An intercept is a number, or one in an array.
     """
 
     def __init__(self, model: LinearObjective) -> None:
@@ -45,7 +45,7 @@ class MiniBatches:
         self,
         points: ShardPoints,
         weights: Vector,
-        intercept: float,
+        intercept: float | Vector,
         total: Vector,
         *,
         count: int,
@@ -66,7 +66,7 @@ class MiniBatches:
         points: ShardPoints,
         rows: NDArray[np.int32],
         weights: Vector,
-        intercept: float,
+        intercept: float | Vector,
         total: Vector,
         *,
         scale: float = 1.0,
@@ -75,22 +75,26 @@ class MiniBatches:
         columns = features_of(points), frozen(rows.astype(np.int32, copy=False)), points.label, points.weight
         self._kernel.sum_given(*columns, float(scale), *self._there(weights, intercept), *self._sums(total))
 
-    def scores(self, batch: PointBatch, weights: Vector, intercept: float) -> Vector:
+    def scores(self, batch: PointBatch, weights: Vector, intercept: float | Vector) -> Vector:
         """The score of each point of a batch: ``x w + b``, float64[n]."""
         scores = np.empty(len(batch))
         rows = frozen(np.arange(len(batch), dtype=np.int32))
-        self._kernel.score_rows(_features_of_batch(batch), rows, frozen(weights), float(intercept), scores)
+        self._kernel.score_rows(features_of_batch(batch), rows, *self._place(weights, intercept), scores)
         return scores
 
-    def _there(self, weights: Vector, intercept: float) -> tuple[float, float, Vector, float]:
+    def _there(self, weights: Vector, intercept: float | Vector) -> tuple[float, float, Vector, float]:
         negative, positive = self.model.classes
-        return float(negative), float(positive), frozen(weights), float(intercept)
+        return float(negative), float(positive), *self._place(weights, intercept)
+
+    def _place(self, weights: Vector, intercept: float | Vector) -> tuple[Vector, float]:
+        return frozen(weights), float(intercept[0] if isinstance(intercept, np.ndarray) else intercept)
 
     def _sums(self, total: Vector) -> tuple[Vector, Vector]:
         return total[:BATCH_NUMBERS], total[BATCH_NUMBERS:].reshape(1, self.model.features)
 
 
-def _features_of_batch(batch: PointBatch) -> tuple[NDArray[Any], ...]:
+def features_of_batch(batch: PointBatch) -> tuple[NDArray[Any], ...]:
+    """The features of a batch as kernels take them."""
     if isinstance(batch, DensePointBatch):
         return (frozen(batch.features),)
     assert isinstance(batch, SparsePointBatch)
@@ -126,8 +130,8 @@ class BatchTotals:
         The weight of those that are of the other class than their score says; without classes, the sum of how far scores are from labels.
     squares : float
         Without classes, the sum of the squares of that.
-    slopes : float64[features + 1]
-        The gradient of `loss` by the weights and by the intercept.
+    slopes : float64[features + 1] or float64[K * features + K]
+        The gradient of `loss` by the weights and by the intercept, or by those of each class.
     """
 
     weight: float
@@ -139,10 +143,12 @@ class BatchTotals:
     slopes: Vector
 
     @classmethod
-    def of(cls, total: Vector) -> BatchTotals:
-        """What was added to `total`."""
+    def of(cls, total: Vector, *, by_class: bool = False) -> BatchTotals:
+        """What was added to `total`; by class where each has weights of its own."""
         numbers = total[:BATCH_NUMBERS].tolist()
-        slopes = np.append(total[BATCH_NUMBERS:], numbers[names.BATCH_SLOPE])
+        slopes = total[BATCH_NUMBERS:]
+        if not by_class:
+            slopes = np.append(slopes, numbers[names.BATCH_SLOPE])
         return cls(
             numbers[names.BATCH_WEIGHT],
             numbers[names.BATCH_LOSS],
@@ -169,33 +175,35 @@ class BatchTotals:
             return Predicted(self.weight, self.loss, self.mistakes, math.nan, math.nan)
         return Predicted(self.weight, self.loss, math.nan, self.mistakes, self.squares)
 
-    def gradient(self, weights: Vector, model: LinearObjective) -> Vector:
-        """The gradient of the objective but for l1, float64[features + 1]; 0 by the intercept where the model has none."""
+    def gradient(self, weights: Vector, model: PenalisedModel) -> Vector:
+        """The gradient of the objective but for l1, of the shape of `slopes`; 0 by intercepts where the model has none."""
         found = self.slopes / self.weight if self.weight > 0.0 else np.zeros(len(self.slopes))
-        found[:-1] += model.l2 * weights
+        found[: weights.size] += model.l2 * weights.ravel()
         if not model.intercept:
-            found[-1] = 0.0
+            found[weights.size :] = 0.0
         return found
 
 
 def stepped(
-    model: LinearObjective, weights: Vector, intercept: float, gradient: Vector, rates: float | Vector
-) -> tuple[Vector, float]:
+    model: PenalisedModel, weights: Vector, intercept: Vector, gradient: Vector, rates: float | Vector
+) -> tuple[Vector, Vector]:
     """Go a step down: w and b. With l1 it is a proximal one, so weights become 0 (Duchi and Singer 2009).
 
     Parameters
     ----------
-    gradient : float64[features + 1]
+    weights, intercept
+        float64[features] and float64[1], or float64[K, features] and float64[K]; only read.
+    gradient
         See `BatchTotals.gradient`.
-    rates : float or float64[features + 1]
+    rates : float, or of the shape of the gradient
         See `StepRule`.
     """
-    moved = np.append(weights, intercept) - rates * gradient
-    found = moved[:-1]
+    moved = np.append(weights.ravel(), intercept) - rates * gradient
+    found = moved[: weights.size]
     if model.l1 > 0.0:
-        shrunk = np.abs(found) - model.l1 * (rates if isinstance(rates, float) else rates[:-1])
+        shrunk = np.abs(found) - model.l1 * (rates if isinstance(rates, float) else rates[: weights.size])
         found = np.sign(found) * np.maximum(shrunk, 0.0)
-    return found, float(moved[-1])
+    return found.reshape(weights.shape), moved[weights.size :]
 
 
 class StepRule(Protocol):
@@ -268,7 +276,8 @@ class Adagrad:
 
     def rates(self, gradient: Vector) -> Vector:
         """The rates of the next step."""
-        self.state = self.state + gradient * gradient
+        known = self.state if len(self.state) == len(gradient) else 0.0  # there are other classes now
+        self.state = known + gradient * gradient
         return self._rate / (np.sqrt(self.state) + self._least)
 
     def judge(self, objective: float) -> bool:

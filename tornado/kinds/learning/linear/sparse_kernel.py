@@ -73,6 +73,16 @@ def add_rows(features, rows, factors, first, stop, sums, side):
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def add_squares(features, row, factor, squares):
+    """Add the square of each number of a row, times a factor, to float64[width or more]."""
+    starts, lengths, indices, values = features
+    first = np.uint64(starts[row])
+    for place in range(first, first + np.uint64(lengths[row])):
+        value = nb.float64(values[place])
+        squares[np.uint64(indices[place])] += factor * value * value
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def add_outer(features, row, factor, intercept, matrix):
     """Add the outer product of a row with itself, times a factor, to the upper triangle of a matrix; see `dense_kernel`."""
     starts, lengths, indices, values = features

@@ -1,0 +1,60 @@
+"""`tornado query` of loops that learn: their tables, as CSV with the names of the columns."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import tornado as tornado_loops
+
+
+@pytest.fixture(scope="module")
+def url():
+    features = np.array([[0.0, 0.1], [0.2, 0.0], [9.0, 9.1], [9.2, 9.0]])
+    with tornado_loops.open("memory:", workers=1) as session:
+        points = tornado_loops.Points(features=2, names=["age", "height"])
+        stream = session.stream("points", schema=points)
+        stream.start(tornado_loops.LinearModel(loss="squared", l2=0.1), "line")
+        stream.start(tornado_loops.KMeans(clusters=2), "clusters")
+        stream.insert(ids=[4, 5, 6, 7], labels=[1, 2, 3, 5], features=features)
+        yield session.serve().url
+
+
+def rows_of(done):
+    assert done.code == 0, done.err
+    return list(csv.DictReader(io.StringIO(done.out)))
+
+
+def test_all_of_the_first_table_is_printed_unless_another_one_is_named(tornado, url):
+    rows = rows_of(tornado("query", "line", "--url", url))
+    assert [row["feature"] for row in rows] == ["intercept", "age", "height"]
+    values = rows_of(tornado("query", "line", "--url", url, "--table", "values"))
+    assert [row["vertex"] for row in values] == ["-1", "0", "1"]
+    rows = rows_of(tornado("query", "clusters", "--url", url))
+    assert [*rows[0]] == ["cluster", "feature", "value"]
+    rows = rows_of(tornado("query", "clusters", "--url", url, "--table", "assignments"))
+    found = {row["id"]: row["cluster"] for row in rows}
+    assert found["4"] == found["5"] != found["6"] == found["7"]
+    told = json.loads(tornado("query", "clusters", "--url", url, "--table", "assignments", "--json").out)
+    assert [row["id"] for row in told["result"]["values"]] == [4, 5, 6, 7]
+
+
+def test_values_are_printed_where_vertices_or_the_best_are_asked_for(tornado, url):
+    rows = rows_of(tornado("query", "clusters", "--url", url, "--vertices", "7,4"))
+    assert [(row["vertex"], row["value"] in "01") for row in rows] == [("7", True), ("4", True)]
+    rows = rows_of(tornado("query", "line", "--url", url, "--top", "1"))
+    assert [*rows[0]] == ["vertex", "value"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--table", "centroids"], "--table is 'centroids', but the tables of loop line are: coefficients, values"),
+        (["--table", "coefficients", "--top", "1"], "--vertices and --top select values"),
+    ],
+)  # fmt: skip
+def test_tables_that_are_not_there_are_wrong_usage(tornado, url, words, said):
+    done = tornado("query", "line", "--url", url, *words)
+    assert (done.code, said in done.err) == (2, True), done.err

@@ -1,0 +1,282 @@
+"""Logistic models of several classes: against scikit-learn's optimum, with classes that come and go, and verified by a plain pass."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import tornado
+from tests.kinds.learning.linear_cases import shards_of_stream, stream_of
+from tornado.checking.learners import LearnedAnswer
+from tornado.checking.linear_models import LinearCheck
+from tornado.checking.point_pages import DenseFeatures, PointPage
+from tornado.errors import InvalidArgument
+from tornado.kinds.learning.linear.softmax_gap import balancing_scales
+from tornado.kinds.learning.linear.softmax_newton import softmax_newton
+from tornado.kinds.learning.linear.softmax_objective import SoftmaxObjective, SoftmaxWork
+from tornado.kinds.learning.rounds import joined, partial_sums, run_alone
+from tornado.points import shards_of_worker
+
+TIMEOUT_S = 120
+LABELS = np.array([-3.0, 0.0, 2.0, 7.0])
+
+
+def drawn(rows=600, features=5, seed=0, labels=LABELS):
+    """Points of four classes, of which the last one is rare, and their weights."""
+    random = np.random.default_rng(seed)
+    matrix = random.standard_normal((rows, features)) * (random.random((rows, features)) < 0.8)
+    scores = matrix @ random.standard_normal((features, len(labels))) + random.gumbel(
+        size=(rows, len(labels))
+    )
+    scores[:, -1] -= 2.0
+    return matrix, labels[scores.argmax(1)], random.random(rows) + 0.5
+
+
+def objective(weights, heights, matrix, labels, shares, classes, l2):
+    """As it is defined."""
+    scores = matrix @ weights.T + heights
+    own = scores[np.arange(len(labels)), np.searchsorted(classes, labels)]
+    losses = np.logaddexp.reduce(scores, axis=1) - own
+    return float(np.average(losses, weights=shares)) + 0.5 * l2 * float(np.square(weights).sum())
+
+
+def rival(matrix, labels, shares, l2, *, intercept):
+    """scikit-learn's weights and intercepts at its tightest."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    model = linear_model.LogisticRegression(
+        C=1.0 / (l2 * shares.sum()), fit_intercept=intercept, tol=1e-12, max_iter=10_000, solver="newton-cg"
+    )
+    model.fit(matrix, labels, sample_weight=shares)
+    return model
+
+
+def parameters_of(answer, classes, features):
+    """Weights float64[K, d] and intercepts float64[K] of the values of an answer."""
+    values = answer.values
+    weights = np.array([[values[k * features + j] for j in range(features)] for k in range(classes)])
+    return weights, np.array([values.get(-1 - k, 0.0) for k in range(classes)])
+
+
+@pytest.mark.parametrize(
+    ("workers", "sparse", "intercept", "delay_bound"),
+    [(1, False, True, 1), (2, True, True, 4), (4, False, False, 64), (1, True, False, 64)],
+)
+def test_answers_are_within_their_certificate_of_scikit_learns_optimum(
+    workers, sparse, intercept, delay_bound
+):
+    matrix, labels, shares = drawn()
+    with tornado.open("memory:", workers=workers) as session:
+        stream = session.stream("points", schema=tornado.Points(features=5, sparse=sparse))
+        program = tornado.LinearModel(loss="logistic", l2=1e-3, intercept=intercept, tolerance=1e-7)
+        loop = stream.start(program, "model", delay_bound=delay_bound)
+        features = scipy.sparse.csr_matrix(matrix) if sparse else matrix
+        stream.insert(ids=np.arange(600), labels=labels, features=features, weights=shares)
+        for first in (0, 200):
+            if first:
+                stream.remove(ids=np.arange(first))
+            known = matrix[first:], labels[first:], shares[first:]
+            answer = loop.query(check=True).result(TIMEOUT_S)
+            certificate = answer.certificate
+            assert certificate["kind"] == "gap" and certificate["bound"] <= 1e-7
+            assert certificate["checked"] is True and certificate["check"]["proved"] is True
+            found = objective(*parameters_of(answer, 4, 5), *known, LABELS, 1e-3)
+            assert found == pytest.approx(certificate["primal"], rel=1e-12)
+            best = rival(*known, 1e-3, intercept=intercept)
+            optimum = objective(best.coef_, best.intercept_, *known, LABELS, 1e-3)
+            assert certificate["dual"] <= optimum * (1.0 + 1e-12)
+            assert found - optimum <= certificate["bound"] * found + 1e-12
+            rows = answer.predict(features[first:])
+            assert (rows == best.predict(known[0])).mean() > 0.999
+
+
+def test_classes_come_and_go():
+    matrix, labels, shares = drawn()
+    with tornado.open("memory:", workers=2) as session:
+        stream = session.stream("points", schema=tornado.Points(features=5))
+        loop = stream.start(tornado.LinearModel(loss="logistic", l2=1e-2, tolerance=1e-6), "model")
+        sent = []
+        for count in (1, 2, 3, 4, 3, 2):
+            wanted = np.isin(labels, LABELS[:count])
+            stream.remove(ids=[one for one in sent if not wanted[one]])
+            stream.insert(
+                ids=np.flatnonzero(wanted),
+                labels=labels[wanted],
+                features=matrix[wanted],
+                weights=shares[wanted],
+            )
+            sent = np.flatnonzero(wanted).tolist()
+            answer = loop.query(deadline_s=TIMEOUT_S).result(TIMEOUT_S)
+            if count == 1:
+                assert answer.certificate["kind"] == "none"  # of one class an intercept has no end
+                continue
+            assert len(answer.values) == (6 if count == 2 else 6 * count)
+            table = answer.table("coefficients")
+            assert table.column_names == (
+                ["feature", "value"] if count == 2 else ["class", "feature", "value"]
+            )
+            best = rival(matrix[wanted], labels[wanted], shares[wanted], 1e-2, intercept=True)
+            if count == 2:
+                weights = np.array([[answer.values[j] for j in range(5)]])
+            else:
+                weights, _ = parameters_of(answer, count, 5)
+            assert weights == pytest.approx(best.coef_, abs=5e-3)
+            assert set(loop.predict(matrix[wanted])) <= set(LABELS[:count].tolist())
+
+
+def test_predictions_have_a_label_and_its_probability():
+    matrix, labels, shares = drawn()
+    with tornado.open("memory:") as session:
+        stream = session.stream("points", schema=tornado.Points(features=5))
+        loop = stream.start(tornado.LinearModel(loss="logistic", l2=1e-2, tolerance=1e-8), "model")
+        stream.insert(ids=np.arange(600), labels=labels, features=matrix, weights=shares)
+        answer = loop.query(points=matrix[:50]).result(TIMEOUT_S)
+        best = rival(matrix, labels, shares, 1e-2, intercept=True)
+        predicted = answer.predictions
+        scores = np.sort(best.decision_function(matrix[:50]), axis=1)
+        assert predicted["label"].tolist() == best.predict(matrix[:50]).tolist()
+        assert predicted["probability"] == pytest.approx(best.predict_proba(matrix[:50]).max(1), abs=1e-4)
+        assert predicted["margin"] == pytest.approx(scores[:, -1] - scores[:, -2], abs=1e-3)
+        assert loop.wait_idle(TIMEOUT_S)
+        assert (loop.predict(matrix) == labels).mean() > 0.9 * (best.predict(matrix) == labels).mean()
+
+
+def test_a_restart_goes_on_from_what_was_stored(tmp_path):
+    matrix, labels, shares = drawn()
+
+    def opened():
+        session = tornado.open(f"lmdb://{tmp_path}", workers=2)
+        stream = session.stream("points", schema=tornado.Points(features=5))
+        return (
+            session,
+            stream,
+            stream.start(tornado.LinearModel(loss="logistic", l2=1e-2, tolerance=1e-8), "model"),
+        )
+
+    session, stream, loop = opened()
+    with session:
+        stream.insert(ids=np.arange(600), labels=labels, features=matrix, weights=shares)
+        first = loop.query().result(TIMEOUT_S)
+    session, stream, loop = opened()
+    with session:
+        again = loop.query().result(TIMEOUT_S)
+        assert len(again.values) == 24
+        assert [again.values[key] for key in first.values] == pytest.approx(
+            [*first.values.values()], abs=1e-4
+        )
+        assert (loop.predict(matrix) == first.predict(matrix)).all()
+
+
+def test_the_bits_are_the_same_on_any_number_of_workers():
+    matrix, labels, shares = drawn()
+    shards = shards_of_stream(stream_of(matrix, labels, shares))
+    model = SoftmaxObjective(5, 1e-3, 0.0, True, tuple(LABELS))
+
+    def method():
+        return softmax_newton(model, np.zeros((4, 5)), np.zeros(4), tolerance=1e-9)
+
+    alone = run_alone(method(), SoftmaxWork(model, shards))
+    owned = [shards_of_worker(worker, 3) for worker in range(3)]
+    works = [SoftmaxWork(model, {shard: shards[shard] for shard in own}) for own in owned]
+    running = method()
+    try:
+        asked = next(running)
+        while True:
+            said = [
+                one for work, own in zip(works, owned, strict=True) for one in partial_sums(work, asked, own)
+            ]
+            asked = running.send(joined(said))
+    except StopIteration as ended:
+        found = ended.value
+    assert found.findings == alone.findings
+    for name, array in alone.parameters.items():
+        assert found.parameters[name].tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_weights_have_an_objective_below_the_dual(seed):
+    random = np.random.default_rng(seed)
+    l2 = 10.0 ** -random.integers(0, 6)
+    matrix, labels, shares = drawn(rows=80, features=3, seed=seed)
+    classes = np.unique(labels)
+    matrix = matrix * 10.0 ** random.integers(-3, 3)
+    shards = shards_of_stream(stream_of(matrix, labels, shares))
+    model = SoftmaxObjective(3, l2, 0.0, True, tuple(classes.tolist()))
+    shape = len(classes), 3
+    begin = random.standard_normal(shape)
+    found = run_alone(
+        softmax_newton(model, begin, np.zeros(len(classes)), tolerance=1e-2), SoftmaxWork(model, shards)
+    )
+    best = rival(matrix, labels, shares, l2, intercept=True)
+    optimum = objective(best.coef_, best.intercept_, matrix, labels, shares, classes, l2)
+    assert found.findings["dual"] <= optimum * (1.0 + 1e-9)
+    assert found.findings["primal"] >= optimum * (1.0 - 1e-9)
+    assert found.findings["bound"] <= 1e-2 * found.findings["primal"]
+
+
+def test_scales_that_balance_are_stationary():
+    flows = np.random.default_rng(0).random((5, 5)) ** 8
+    np.fill_diagonal(flows, 0.0)
+    scales = balancing_scales(flows)
+    assert scales @ flows == pytest.approx(scales * flows.sum(1), rel=1e-12)
+    assert scales.max() == 1.0 and scales.min() > 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "planted", "said"),
+    [
+        (None, 1.0, None),
+        ("primal", 0.999, "is said to be"),
+        ("dual", 1.0005, "the dual is"),
+        ("values", 1.02, "is said to be"),
+        ("labels", 9.0, "none of the classes"),
+    ],
+)
+def test_a_planted_error_is_found(name, planted, said):
+    matrix, labels, shares = drawn(rows=200)
+    model = SoftmaxObjective(5, 1e-2, 0.0, True, tuple(LABELS))
+    shards = shards_of_stream(stream_of(matrix, labels, shares))
+    found = run_alone(
+        softmax_newton(model, np.zeros((4, 5)), np.zeros(4), tolerance=1e-6), SoftmaxWork(model, shards)
+    )
+    findings = found.findings
+    claimed = {
+        "primal": findings["primal"],
+        "dual": findings["dual"],
+        "bound": findings["bound"] / findings["primal"],
+    }
+    values = np.concatenate([found.parameters["intercept"][::-1], found.parameters["weights"].ravel()])
+    answer = LearnedAnswer(np.arange(-4, 20), values, {"classes": LABELS}, claimed)
+    if name == "values":
+        answer = replace(answer, values=values * planted)
+    elif name == "labels":
+        labels[7] = planted
+    elif name:
+        claimed[name] *= planted
+    page = PointPage(np.arange(200), labels, shares, DenseFeatures(matrix))
+    verdict = LinearCheck("logistic", 1e-2, 0.0, True).check(answer, lambda: iter([page]))
+    if said is None:
+        assert verdict.fault is None and verdict.measured["proved"] is True
+    else:
+        assert said in verdict.fault
+
+
+def test_what_several_classes_cannot_be_is_refused():
+    matrix, labels, _ = drawn(rows=60)
+    with tornado.open("memory:") as session:
+        stream = session.stream("points", schema=tornado.Points(features=5))
+        with pytest.raises(InvalidArgument, match=r"l1 is 0\.1"):
+            stream.start(tornado.LinearModel(loss="logistic", l1=0.1, classes=(1, 2, 3)))
+        with pytest.raises(InvalidArgument, match="two, or none named"):
+            stream.start(tornado.LinearModel(loss="hinge", classes=(1, 2, 3)))
+        hinge = stream.start(tornado.LinearModel(loss="hinge", l2=0.1), "hinge")
+        sparse = stream.start(tornado.LinearModel(loss="logistic", l2=0.1, l1=0.1), "sparse")
+        stream.insert(ids=np.arange(60), labels=labels, features=matrix)
+        with pytest.raises(InvalidArgument, match="but the loss hinge is of two classes"):
+            hinge.query().result(TIMEOUT_S)
+        with pytest.raises(InvalidArgument, match=r"l1 is 0\.1"):
+            sparse.query().result(TIMEOUT_S)
+        named = stream.start(tornado.LinearModel(loss="logistic", l2=0.1, classes=tuple(LABELS)), "named")
+        with pytest.raises(InvalidArgument, match="classes -3, 0, 2 and 7"):
+            stream.insert(ids=[100], labels=[1.0], features=matrix[:1])
+        assert len(named.query().result(TIMEOUT_S).values) == 24
