@@ -70,3 +70,17 @@ def test_another_loss_than_the_apps_own_is_refused(kind):
 def test_a_loss_has_to_be_named_where_there_are_several():
     with pytest.raises(InvalidArgument, match="needs the parameter 'loss'"):
         program_with(StochasticGradientDescent, {}, IntIds())
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_the_support_vector_machine_of_few_points_is_proved_at_its_defaults(noise):
+    random = np.random.default_rng(7)
+    features = random.normal(size=(120, 3))
+    labels = (features @ [1.0, -1.0, 0.5] + noise * random.normal(size=120) > 0).astype(float)
+    with tornado.open(workers=2) as session:
+        stream = session.stream("points", schema=tornado.Points(features=3))
+        loop = stream.start(SupportVectorMachine())
+        stream.insert(ids=range(120), labels=labels, features=features)
+        found = loop.query(check=True).result(TIMEOUT_S).certificate
+        assert found["bound"] <= 1e-3
+        assert found["checked"]

@@ -78,3 +78,29 @@ def test_exponentials_and_logarithms_are_as_exact_as_those_of_the_standard_libra
     for share in [0.0, 1.0, 1e-300, *random.random(2000), *10.0 ** random.uniform(-17, 0, 2000)]:
         assert kernel.log_above(share) == pytest.approx(math.log1p(share), rel=5e-16)
     assert math.isnan(kernel.exp_below(math.nan))
+
+
+def test_a_step_of_the_logistic_loss_is_found_however_far_off_it_begins():
+    ascend = linear_module("logistic", sparse=False).ascend
+    random = np.random.default_rng(0)
+    cases_of = [(5.18e-29, -164.0, 569.0), (1.0, 3230.0, 5e11), (0.243, -16.1, 25.6)]
+    cases_of += [
+        (
+            1.0 / (1.0 + math.exp(-random.normal() * 50.0)),
+            random.normal() * 10.0 ** random.uniform(-2, 5),
+            bend,
+        )
+        for bend in 10.0 ** random.uniform(-3, 12, 2000)
+    ]
+    for old, score, bend in cases_of:
+        low, high = -score - bend * (1.0 - old) - 1.0, -score + bend * old + 1.0
+        for _ in range(200):  # halves what holds the logit of the best one
+            middle = 0.5 * (low + high)
+            share = 0.5 * (1.0 + math.tanh(0.5 * middle))
+            low, high = (low, middle) if middle + score + bend * (share - old) > 0.0 else (middle, high)
+        expected = 0.5 * (1.0 + math.tanh(0.5 * middle))
+        assert ascend(old, score, bend, 1.0) == pytest.approx(expected, rel=1e-6, abs=1e-14), (
+            old,
+            score,
+            bend,
+        )

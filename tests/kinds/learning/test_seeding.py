@@ -228,3 +228,18 @@ def test_inertia_is_near_that_of_the_best_of_ten_starts(draw, is_warm):
         found, _ = run(k_means(15, points.features, seed=seed, centroids=centroids), works)
         assert found.is_converged
         assert found.findings["inertia"] <= 1.02 * best
+
+
+def test_a_small_stream_that_drifts_does_not_stay_where_it_was():
+    cluster = pytest.importorskip("sklearn.cluster")
+    random = np.random.default_rng(3)
+    points, first = Points(features=4), 4.0 * random.standard_normal((8, 4))[random.integers(8, size=600)]
+    first += random.standard_normal(first.shape)
+    works = works_of(streams_of(points, 1, [batch_of(points, range(600), first, np.ones(600))]))
+    before, _ = run(k_means(8, 4, seed=0), works)
+    now = np.concatenate([first[::2], 1.5 * first[random.integers(600, size=300)] + first.std()])
+    works = works_of(streams_of(points, 1, [batch_of(points, range(600), now, np.ones(600))]))
+    found, _ = run(k_means(8, 4, seed=0, centroids=before.parameters["centroids"]), works)
+    best = cluster.KMeans(8, n_init=10, random_state=0, algorithm="lloyd", tol=0).fit(now).inertia_
+    assert found.is_converged
+    assert found.findings["inertia"] <= 1.02 * best

@@ -37,12 +37,14 @@ LIMIT = 1.05
 MOST_MOVES = 100
 FAILURES_OF_SEEDS, FAILURES_OF_CENTROIDS = 4, 2
 """After how many draws in vain it ends: where seeds were drawn, and where centroids were given, which a search has found before."""
+FAILURES_ANEW = 1
+"""Likewise where there is one to compare with."""
 CANDIDATES = 64
 SAMPLE_POINTS = 1 << 14
 SAMPLE_POINTS_OF_CLUSTER = 256
 SAMPLE_ROUNDS = 30
-MOST_STARTS = 10
-SEARCHED = 1 << 23
+MOST_STARTS = 6
+SEARCHED = 1 << 22
 """How many features of points of the sample, times clusters, are looked at anew by all starts but one."""
 _DRAWS = 1 << 40  # draws of moves are told apart from those of seeds
 _STARTS = 1 << 20  # and those of starts
@@ -111,7 +113,7 @@ def k_means(
         for number in range(1, 1 + starts):
             begin = yield from seeds(clusters, width, seed=seed, of="sample.", first=number * _STARTS)
             other = _Search(Partition(begin, of="sample."), width, seed, GAIN_OF_SEEDS, number * _STARTS)
-            yield from other.leave_basins(most_moves, FAILURES_OF_SEEDS)
+            yield from other.leave_basins(most_moves, FAILURES_ANEW)
             moves += other.moves
             if other.inertia < (1.0 - GAIN_OF_SEEDS) * least:
                 best, least, has_changed = other.partition.centroids, other.inertia, True

@@ -3,7 +3,7 @@
 In a pass workers take turns: each goes over a part of its own points with a copy of v = sum a_i t_i x_i, and says how v has changed, while
 the others wait. So several workers need about as many passes as one. (Where all go at once each has to count its changes so many
 times as there are workers, or their sum does harm (Ma et al. 2015): that took so many more passes as it saved time, and with an
-intercept hundreds of times more. Where each goes over all of its points at once, those that come first take too much upon them.) Points that are new, with t = 0, are visited alone first. Certificates are passes over the points with the dual variables as they
+intercept hundreds of times more. Where points are few and each goes over all of its own at once, those that come first take too much upon them.) Points that are new, with t = 0, are visited alone first. Certificates are passes over the points with the dual variables as they
 are: roundings in v cost nothing but time. For the hinge the mean of the last passes is much nearer than any of them, and is tried too.
 
 Where the penalty is small the hinge may take any number of passes. Where features are few an interior point method (`interior_point`) takes
@@ -35,7 +35,8 @@ from .pass_kernel import DUALS, INFEASIBLE, LENGTHS, NUMBERS, TARGET_SQUARES
 from .visits import Visits
 
 _ALIGNED: Final = 3
-_TURNS: Final = 4  # of each worker in a pass
+_TURNS: Final = 4  # of each worker in a pass over few points
+_MANY: Final = 10_000  # points: of so many one turn of each worker is as good
 _NONE: Final = np.empty(0)
 _MOST_UNPROVED: Final = 8  # passes between two certificates
 _MOST_MEANS: Final = 64
@@ -308,12 +309,13 @@ class _Ascent:
         self.mean_total, self.mean_balance, self.mean_intercept, self.means = self.total, 0.0, 0.0, 0
         self.best = _Best(np.zeros(model.features), 0.0)
         self.totals: PassTotals | None = None
-        self.has_been_inside = False
+        self.has_been_inside, self.turns = False, 1
         self.proofs: list[tuple[int, float]] = []  # passes, and how far off they were
 
     def run(self, intercept: float, most_rounds: int) -> Method:
         model = self.model
-        self.weight, _, fresh = (yield Round("align")).tolist()
+        self.weight, points, fresh = (yield Round("align")).tolist()
+        self.turns = 1 if self.workers == 1 or points >= _MANY else _TURNS
         if not self.weight > 0.0:
             return self._finished()
         self.balance[0] = intercept if model.intercept else 0.0
@@ -372,7 +374,7 @@ class _Ascent:
         """Have the workers visit points, one after the other."""
         self.rounds += 1
         numbers = (self.weight, self.penalty, float(self.seed), float(self.rounds), mean_share)
-        parts = 1 if self.workers == 1 else _TURNS
+        parts = self.turns
         for part, worker in product(range(parts), range(self.workers)):
             arrays = frozen(self.total.copy()), frozen(self.balance.copy())
             turn = (float(worker), float(self.workers), float(part), float(parts))

@@ -48,8 +48,8 @@ def ascend(dual, score, bend, goal):
     """
     old, margin = dual * goal, goal * score
     low, high = -margin - bend * (1.0 - old), -margin + bend * old
-    place, share = -margin, 0.0
-    for _ in range(60):
+    place, share, before = -margin, 0.0, math.inf
+    for _ in range(100):
         small = exp_below(-abs(place))
         share = (1.0 if place > 0.0 else small) / (1.0 + small)
         slope = place + margin + bend * (share - old)
@@ -59,10 +59,11 @@ def ascend(dual, score, bend, goal):
             low = place
         step = slope / (1.0 + bend * small / ((1.0 + small) * (1.0 + small)))
         wanted = place - step
-        if not low <= wanted <= high:
+        # Far off the bend says nothing: steps that do not become shorter may go from one end to the other and back for ever.
+        if not low <= wanted <= high or abs(step) > 0.5 * before:
             wanted = 0.5 * (low + high)
             step = wanted - place
-        place = wanted
+        place, before = wanted, abs(step)
         if abs(step) <= 1e-7:  # the next one would be as small as its square
             break
     small = exp_below(-abs(place))
