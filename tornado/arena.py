@@ -7,6 +7,7 @@ a stale view. So a growing column *reserves* address space (no memory, no commit
 
 import mmap
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ _RESERVE_WITHOUT_COMMIT = (
     0x4000 if sys.platform.startswith("linux") else 0
 )  # MAP_NORESERVE; other systems need no flag
 _HUGE_PAGE_BYTES = 2 << 20
+_JOIN = 25  # MADV_COLLAPSE, of Linux from 6.1 on
 # Below that, rounding up to huge pages would cost more memory than it saves time.
 _HUGE_PAGES_FROM_BYTES = 4 << 20
 
@@ -56,6 +58,29 @@ def advise_huge_pages(column: NDArray[Any], used: int) -> None:
         region.madvise(mmap.MADV_HUGEPAGE, 0, span)
     except OSError:  # a kernel without transparent huge pages: only speed is lost
         return
+
+
+def join_pages(column: NDArray[Any], first: int, stop: int) -> int:
+    """Put huge pages in place of small ones under entries ``first .. stop`` of a reserved column, all of which were written.
+
+    No memory is added, as only whole huge pages are. What they hold is copied once.
+
+    Returns
+    -------
+    int
+        The entry that the last of them ends at, to go on from; `first` where there is none.
+    """
+    region = _region(column)
+    if region is None:
+        return first
+    base = int(column.__array_interface__["data"][0])
+    begin = -(-(base + first * column.itemsize) // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES - base
+    end = (base + stop * column.itemsize) // _HUGE_PAGE_BYTES * _HUGE_PAGE_BYTES - base
+    if end <= begin:
+        return first
+    with suppress(OSError):  # a kernel that cannot: only speed is lost
+        region.madvise(_JOIN, begin, end - begin)
+    return end // column.itemsize
 
 
 def release_pages(column: NDArray[Any], first: int, stop: int) -> None:

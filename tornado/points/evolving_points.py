@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arena import release_pages, reserve
+from ..arena import join_pages, release_pages, reserve
 from ..columns import addresses_of
 from ..errors import InvalidArgument, PointsTooLarge
 from ..records.point_batch import PointBatch, SparsePointBatch
@@ -37,6 +37,7 @@ MOST_SHARD_ENTRIES: Final = (1 << 31) - (1 << 20)
 _FIRST_TABLE: Final = 1 << 10
 _FIRST_GRAVES: Final = 1 << 10
 _CALL_BYTES: Final = 8 << 20  # of features that one call copies: some milliseconds
+_JOINED_BYTES: Final = 32 << 20  # of features of a shard, whose pages are joined by one reading
 _LEAST_RECLAIMED: Final = 1 << 12
 _LEAST_IDLE: Final = 1 << 12  # entries; less is not worth sliding a shard's together
 
@@ -144,6 +145,7 @@ class EvolvingPoints:
         counters[names.OLDEST] = ANY_VERSION
         self._replace()
         self._scratch = _Scratch()
+        self._joined = np.zeros(places, np.int64)  # up to which entry of features pages are large
         self._merged_end = np.zeros(places, np.int64)  # entries when blocks were last made larger
         self._leases: dict[int, int] = {}
         self._next_lease = 0
@@ -275,9 +277,21 @@ class EvolvingPoints:
         """Likewise of one shard. The time grows with its rows, not with their features."""
         place = int(self.columns.place_of[shard])
         used = int(self.columns.shard_rows[place])
+        self._join_pages(place, used)
         scratch = self._scratch.room_for(used)
         count = int(self._kernel.rows_at(self.addresses, place, version, *scratch))
         return self._views(shard, scratch[1][:count].copy())
+
+    def _join_pages(self, place: int, rows: int) -> None:
+        """Features that are read again and again are so from larger pages; some of them each time, as that takes as long as copying."""
+        columns, width = self.columns, self.points.features
+        if self._sparse:
+            first, used = place * MOST_SHARD_ENTRIES, int(columns.entries_end[place])
+        else:
+            first, used = place * self._row_stride * width, rows * width
+        begin = max(first, int(self._joined[place]))
+        stop = min(first + used, begin + _JOINED_BYTES // columns.features.itemsize)
+        self._joined[place] = join_pages(columns.features, begin, stop)
 
     def view_shard(self, shard: int) -> ShardPoints:
         """The newest state of a shard without its `rows`, in constant time; what is live there `born` tells."""

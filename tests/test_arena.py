@@ -1,0 +1,40 @@
+"""Reserved columns: pages are joined and given back, and what is in them stays."""
+
+import numpy as np
+import psutil
+
+from tornado.arena import join_pages, release_pages, reserve
+
+HUGE = (2 << 20) // 8  # items of a huge page
+
+
+def resident():
+    return psutil.Process().memory_info().rss
+
+
+def test_pages_that_are_joined_hold_what_they_held_and_take_no_more():
+    column = reserve(64 * HUGE, np.float64)
+    column[: 9 * HUGE + 7] = np.arange(9 * HUGE + 7)
+    before = resident()
+    end = join_pages(column, 0, 9 * HUGE + 7)
+    assert 8 * HUGE <= end <= 9 * HUGE
+    assert (column.ctypes.data + end * 8) % (2 << 20) == 0
+    assert resident() < before + (1 << 20)
+    assert (column[: 9 * HUGE + 7] == np.arange(9 * HUGE + 7)).all()
+    assert not column[9 * HUGE + 7 : 10 * HUGE].any()
+    assert join_pages(column, end, end + HUGE - 1) == end  # no whole page is there yet
+    assert join_pages(column, end, end + 2 * HUGE) == end + 2 * HUGE
+
+
+def test_of_what_is_joined_parts_are_given_back():
+    column = reserve(16 * HUGE, np.float64)
+    column[: 8 * HUGE] = 1.0
+    join_pages(column, 0, 8 * HUGE)
+    before = resident()
+    release_pages(column, 5 * HUGE, 8 * HUGE)
+    assert resident() < before - (5 << 20)
+    assert column[: 5 * HUGE].all() and not column[5 * HUGE + 512 : 8 * HUGE].any()
+
+
+def test_other_arrays_are_left_alone():
+    assert join_pages(np.zeros(4 * HUGE), 3, 4 * HUGE) == 3
