@@ -24,6 +24,7 @@ LANES = {
     "tests/spark/test_sink.py": "a Spark",
     "tests/spark/test_changes.py": "a Spark",
     "tests/spark/test_points.py": "a Spark",
+    "tests/spark/test_archive.py": "a Spark",
     "tests/command/test_demo_kafka.py": "a Spark",
     # These start their own.
     "tests/engine/test_on_spark.py": "a Spark",

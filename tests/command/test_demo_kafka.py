@@ -6,7 +6,7 @@ import re
 import psutil
 import pytest
 
-from tests.spark.sessions import IN_A_HURRY
+from tests.spark.sessions import in_a_hurry
 
 pytestmark = pytest.mark.usefixtures("compiled_paths")
 
@@ -15,10 +15,12 @@ pytestmark = pytest.mark.usefixtures("compiled_paths")
 @pytest.mark.spark
 def test_the_chain_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind(tornado_process, tmp_path):
     pytest.importorskip("pyspark")
+    from tornado.ingest.java import spark_java_home
+
     folder = tmp_path / "temporary"
     folder.mkdir()
     # The Spark of the loop's workers, too, lives for seconds.
-    options = IN_A_HURRY | {"TMPDIR": str(folder)}
+    options = in_a_hurry(spark_java_home()) | {"TMPDIR": str(folder)}
     done = tornado_process("demo-kafka", "--side", "20", "--seconds", "2", timeout_s=300, **options)
     assert done.code == 0, done.out + done.err
     *lines, last = done.out.splitlines()

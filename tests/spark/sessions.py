@@ -5,17 +5,24 @@ import shutil
 import sys
 from pathlib import Path
 
+from tests.spark import archive
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 # These JVMs live for seconds: compiling well, and threads to collect garbage, cost more than they bring.
 IN_A_HURRY = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
+def in_a_hurry(java_home):
+    """What JVMs of Spark are told that live for seconds; see `archive`."""
+    return {name: told + archive.options_for(java_home, told) for name, told in IN_A_HURRY.items()}
+
+
 def environment(java_home):
     """What a process needs in which Spark starts, and those that Spark starts for its tasks."""
     return {
         "JAVA_HOME": java_home,
-        **IN_A_HURRY,
+        **in_a_hurry(java_home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         # Tasks are processes of their own, and must import this checkout.
