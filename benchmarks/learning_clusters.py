@@ -65,7 +65,8 @@ def measure_clusters(report: Report, settings: Settings, clock: Clock) -> None:
             theirs, others = _rival(live[change], before if centres else None, clusters, settings, clock)
             of = f"scikit-learn {how}, {name}"
             report.add(f"  {of}", theirs, "s")
-            report.add(f"  over ours, {of}", theirs / ours, "x", at_least=None if centres else AT_LEAST)
+            is_judged = change == CHANGES[0] and not centres
+            report.add(f"  over ours, {of}", theirs / ours, "x", at_least=AT_LEAST if is_judged else None)
             at_most = None if centres else 1.0
             report.add(f"  inertia over that of {of}", found[change] / others, "", at_most=at_most)
 
