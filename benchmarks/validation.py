@@ -1,7 +1,7 @@
 """How well, and how soon, are points predicted before they are learnt from, beside river?
 
 Progressive validation (test, then train): river's own on its data sets Phishing and Bananas, with the linear model that it documents, a scaler
-before it, at the better of two rates; ours by what the main loop says of itself, not scaled. It predicts a block before it learns from any of it. Of the two
+before it, at the better of two rates; ours by what the main loop says of itself, not scaled, at the better of two first rates. It predicts a block before it learns from any of it. Of the two
 sets, which are small, blocks are ten points, and the next one comes when the last one is learnt; what comes before there is a model counts
 as mistaken. Then a generated stream as fast as it goes, by blocks of a thousand, of which only the first one is waited for. One worker, one
 thread.
@@ -29,6 +29,7 @@ ACCURACY_AT_LEAST = -0.01
 PUBLISHED_ROWS = 8_000.0
 TIMES = 50.0
 _RATES = (0.01, 0.1)
+_OWN_RATES = (0.5, 2.0)
 _BLOCK = 10
 _STREAM_BLOCK = 1_000
 _STREAM_POINTS = 400_000
@@ -48,12 +49,16 @@ def measure(report: Report, settings: Settings, clock: Clock) -> None:
         for name in SETS:
             points = rows_of(name)
             some = points.part(0, 300) if settings.smoke else points
-            accuracy, rows = _ours(some, clock, block=_BLOCK, waits=True)
+            accuracy, rows = max(
+                _ours(some, clock, block=_BLOCK, waits=True, rate=rate) for rate in _OWN_RATES
+            )
             _beside(report, name, some, accuracy, rows, judged=False)
         stream = generated(count, seed=settings.seed)
         # Of several runs the fastest, with its own accuracy: what else runs on the machine holds one up.
         repeats = 1 if settings.smoke else _FEW_STARTS
-        runs = [_ours(stream, clock, block=_STREAM_BLOCK, waits=False) for _ in range(repeats)]
+        runs = [
+            _ours(stream, clock, block=_STREAM_BLOCK, waits=False, rate=_OWN_RATES[0]) for _ in range(repeats)
+        ]
         accuracy, rows = max(runs, key=lambda run: run[1])
         _beside(report, STREAM, stream, accuracy, rows, judged=True)
 
@@ -89,9 +94,9 @@ def generated(count: int, *, seed: int) -> Labelled:
     return Labelled(features, (scores > 0).astype(np.float64))
 
 
-def _ours(points: Labelled, clock: Clock, *, block: int, waits: bool) -> tuple[float, float]:
+def _ours(points: Labelled, clock: Clock, *, block: int, waits: bool, rate: float) -> tuple[float, float]:
     """Return the accuracy, and rows a second from before the first point until all are learnt."""
-    model = tornado.LinearModel(loss="logistic", l2=1e-4, classes=(0.0, 1.0), rate=0.5)
+    model = tornado.LinearModel(loss="logistic", l2=1e-4, classes=(0.0, 1.0), rate=rate)
     with Learner(model, points.features) as learner:
         start = time.perf_counter()
         for first in range(0, len(points), block):
