@@ -5,13 +5,15 @@ the points come, or the oldest one per cent go, and it is asked at once: a quest
 several the least time counts, on both sides. The rival has the same points in memory and finds an objective as near to the optimum as
 ours is certified to be: by the solver and the number of iterations that are the soonest, which is tried out beforehand, from scratch and,
 where it can, from its own solution for the points before. Each answer is judged by its objective in plain NumPy. Of k-means the rival is the
-better of Lloyd and Elkan with one start, by k-means++ or at its own centres before. Memory is what is resident and the process's own;
+better of Lloyd and Elkan with one start, by k-means++ or at its own centres before. Memory is what is resident and the process's own, once the allocator has given back what it keeps of batches;
 the points are another process's.
 """  # noqa: D400  # a question
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -273,17 +275,14 @@ def _measure_memory(report: Report, size: Sizes, value_type: str, settings: Sett
         with Learner(program, features[:BLOCK]) as learner:  # what is there whatever the size
             learner.insert(0, Labelled(features[:BLOCK], labels[:BLOCK]), clock)
             learner.ask(clock)
-        gc.collect()
-        before = own_bytes()
+        before = _own_bytes()
         with Learner(program, features) as learner:
             learner.insert(0, Labelled(features, labels), clock)
             learner.rest(clock)
-            gc.collect()
-            settled = own_bytes() - before
+            settled = _own_bytes() - before
             counted = learner.memory_bytes
             learner.ask(clock)
-            gc.collect()
-            asked = own_bytes() - before
+            asked = _own_bytes() - before
     given = size.features * np.dtype(value_type).itemsize
     allowed = (POINTS_SHARE * given + POINT_BYTES) * size.points
     name = f"dense, {value_type}"
@@ -297,6 +296,14 @@ def _measure_memory(report: Report, size: Sizes, value_type: str, settings: Sett
         "",
         at_most=1.0,
     )
+
+
+def _own_bytes() -> int:
+    """What is resident, without what Python and the allocator keep of batches that are gone."""
+    gc.collect()
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).malloc_trim(0)
+    return own_bytes()
 
 
 @contextmanager
