@@ -156,6 +156,24 @@ def test_a_dual_of_a_point_that_was_replaced_unnoticed_is_let_go_and_the_total_s
     assert work.total == pytest.approx(sum_of(model, now, held), rel=1e-9, abs=1e-9)
 
 
+def test_a_point_in_the_row_of_another_is_not_taken_out_in_its_place():
+    matrix, labels, weights = points(rows=300)
+    model = cases.model_of("logistic", 6, 1e-2)
+    stream, held = cases.stream_of(matrix, labels, weights), nothing_held()
+    _, work = worked(model, cases.shards_of_stream(stream), held)
+    total = work.total.copy()
+    stream.apply_all(cases.removal_of(stream, range(40)))  # which nobody hears of
+    others = np.arange(500, 800, dtype=np.int64)
+    stream.apply_all(cases.batch_of(stream, others, -matrix, labels, weights))
+    shards, rows = stream.rows_of(others)
+    done = [
+        held[shard].take_out(model, seen, rows[shards == shard].astype(np.int32), total)
+        for shard, seen in cases.shards_of_stream(stream).items()
+    ]
+    assert not all(done)
+    assert (total == work.total).all()  # none of these points was in it
+
+
 def test_a_version_that_is_leased_has_its_duals_although_points_were_removed_since():
     matrix, labels, weights = points(rows=300)
     model = cases.model_of("logistic", 6, 1e-2)

@@ -78,8 +78,10 @@ class HeldDuals:
 
     def take_out(
         self, model: LinearObjective, points: ShardPoints, rows: NDArray[np.int32], total: Vector
-    ) -> None:
+    ) -> bool:
         """Subtract what points that went are in a sum, and forget their dual variables.
+
+        Returns whether that could be done: not where a dual variable is of another point, which had the row before. Nothing is changed then.
 
         Parameters
         ----------
@@ -90,9 +92,13 @@ class HeldDuals:
             sum of a t, and of a t x; written.
         """
         self._make_room(len(points.born))
+        is_of_another = self.born[rows] != np.abs(points.born[rows])
+        if self.duals[rows[is_of_another]].any():
+            return False
         add_duals(model, points, rows, self.duals, total, sign=-1.0)
         self.duals[rows] = 0.0
         self.born[rows] = 0
+        return True
 
     def _make_room(self, rows: int) -> None:
         if rows > len(self.duals):

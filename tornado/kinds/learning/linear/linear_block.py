@@ -333,7 +333,9 @@ class LinearShards:
         assert isinstance(model, LinearObjective)
         for shard in np.unique(shards).tolist():
             gone = rows[shards == shard]
-            self.duals[shard].take_out(model, self._points.view_shard(shard), gone, total)
+            if not self.duals[shard].take_out(model, self._points.view_shard(shard), gone, total):
+                self.dual_total = None
+                return
 
     def restore(self, parameters: Parameters) -> None:
         """See `RestorableShards`: the labels of the points."""
