@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +59,8 @@ def dense(sizes: Sizes, *, seed: int) -> Labelled:
 
 def scattered(sizes: Sizes, *, seed: int) -> Labelled:
     """Draw sparse points: few features are frequent, as words are; a noisy linear law; all of norm 1."""
+    from scipy import sparse
+
     random = np.random.default_rng(seed)
     width = (sizes.points, sizes.non_zeros)
     columns = np.minimum((sizes.features * random.random(width) ** 3).astype(np.int64), sizes.features - 1)

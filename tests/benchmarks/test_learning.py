@@ -212,7 +212,7 @@ def test_what_was_not_tested_counts_as_mistaken():
 def test_points_are_predicted_before_they_are_learnt_from(clock):
     points = validation.generated(2_000, seed=1)
     for waits in (True, False):
-        accuracy, rows = validation._ours(points, clock, block=100, waits=waits)
+        accuracy, rows = validation._ours(points, clock, block=100, waits=waits, rate=0.5)
         assert 0.6 < accuracy < 0.95
         assert rows > 0
 
