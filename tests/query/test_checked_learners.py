@@ -10,7 +10,7 @@ import tornado
 from tornado.checking.learners import ClusterCheck, LearnedAnswer
 from tornado.checking.linear_models import LinearCheck
 from tornado.checking.point_pages import DenseFeatures, PointPage
-from tornado.errors import CheckFailed, ResultUnavailable
+from tornado.errors import CheckFailed, InvalidArgument, ResultUnavailable
 from tornado.kinds.learning.clusters.cluster_program import BranchWork
 
 TIMEOUT_S = 60
@@ -140,7 +140,7 @@ def test_a_planted_error_fails_the_query(program, said, monkeypatch):
         assert loop.query().result(TIMEOUT_S).values  # who asks without a check is answered
 
 
-def test_labels_of_neither_class_that_were_there_before_the_loop_are_passed_over_by_the_check():
+def test_labels_of_neither_class_that_are_there_refuse_the_loop_and_others_are_checked():
     random = np.random.default_rng(1)
     features = random.normal(size=(300, 2))
     labels = np.where(features[:, 0] > 0.0, 1.0, 0.0)
@@ -149,7 +149,11 @@ def test_labels_of_neither_class_that_were_there_before_the_loop_are_passed_over
         stream = session.stream("points", schema=tornado.Points(features=2))
         stream.start(tornado.LinearModel(loss="squared"), "line")
         stream.insert(ids=np.arange(300), labels=labels, features=features)
-        loop = stream.start(tornado.LinearModel(loss="logistic", l2=1e-2, classes=(0.0, 1.0)), "named")
+        named = tornado.LinearModel(loss="logistic", l2=1e-2, classes=(0.0, 1.0))
+        with pytest.raises(InvalidArgument, match="label 2: a label is one of the classes 0 and 1"):
+            stream.start(named, "named")
+        stream.remove(ids=np.arange(50))
+        loop = stream.start(named, "named")
         assert loop.query(check=True).result(TIMEOUT_S).certificate["check"]["proved"] is True
 
 

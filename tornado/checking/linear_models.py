@@ -60,7 +60,7 @@ class LinearCheck:
 
     def check(self, answer: LearnedAnswer, pages: Pages) -> PointVerdict:
         """See `PointChecker`."""
-        if len(answer.found["classes"]) > 2:
+        if len(answer.found.get("classes", ())) > 2:
             return SoftmaxCheck(self.l2, self.intercept, self.classes).check(answer, pages)
         weights = np.asarray(answer.values[answer.ids >= 0], np.float64)
         intercept = float(answer.values[answer.ids == -1][0]) if self.intercept else 0.0
