@@ -32,7 +32,7 @@ PAUSE_S = 0.005
 _FEATURES = 28
 _HELD = 10_000
 _LOOK_S = 0.02
-_POINTS_SHOWN = 60
+_POINTS_SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True)
