@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
@@ -330,7 +331,8 @@ class _Ascent:
                 raise  # nothing is proved yet
             return self._finished()
         if self.best.is_mean:
-            yield Round("settle")
+            with suppress(Stopped):  # it is proved all the same
+                yield Round("settle")
         return self._finished()
 
     def _climb(self, most_rounds: int) -> _Asking:

@@ -216,6 +216,7 @@ class LinearBlock:
             self._labels = {_STORED: list(classes)}
             self._classes = tuple(classes)
         self._patience.end()
+        self._first = self._step + 1  # what was said before is of the parameters to begin with
         self.take(parameters)
 
     def _judge(
