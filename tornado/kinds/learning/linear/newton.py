@@ -22,6 +22,7 @@ from ....errors import InvalidArgument
 from ....kernel_modules import load_module, module_text
 from ..rounds import Finished, Method, Round, Stopped
 from . import quadratic_kernel
+from .line_search import EXACT, along
 from .linear_gap import Gap, PassTotals, gap_of, gradient_of, is_near
 from .linear_objective import LinearObjective, Vector, frozen
 from .own_loss import OwnLoss
@@ -31,11 +32,8 @@ _LEAST_SAMPLE: Final = 20_000
 _SAMPLE_A_FEATURE: Final = 200
 _SAMPLE_SHARE: Final = 0.2
 _NEAR: Final = 0.1  # of the objective: a bound that the second derivative is near its last value within
-_ARMIJO: Final = 1e-4
-_SHORTEST: Final = 2.0**-40
 _SLOW: Final = 0.3  # of the gradient: what is left of it after a step that was no help
 _SWEEPS: Final = 2000
-_EXACT: Final = 1e-13  # of the objective: less is not seen for roundings
 
 
 def newton(
@@ -99,7 +97,6 @@ class _Place:
 
 
 _Asking = Generator[Round, Vector, _Place]
-_Found = Generator[Round, Vector, _Place | None]
 _Asked = Generator[Round, Vector, None]
 
 
@@ -116,7 +113,7 @@ class _Descent:
         model = self.model
         begin = np.append(weights, intercept) if model.intercept else np.array(weights, np.float64)
         here = yield from self._at(begin)
-        if not here.gap.primal <= _loss_at_zero(here.totals, model) * (1.0 + _EXACT):
+        if not here.gap.primal <= _loss_at_zero(here.totals, model) * (1.0 + EXACT):
             # Far off there may be no curvature to go by; at zero all points have some.
             here, hessian = (yield from self._at(np.zeros_like(begin))), None
         self.is_cold = hessian is None
@@ -137,7 +134,14 @@ class _Descent:
                     break
                 yield from self._sample(here)
                 continue
-            there = yield from self._along(here, step, slope, most_rounds)
+            there = yield from along(
+                self._at,
+                here,
+                step,
+                slope,
+                may_pass=lambda: self.passes < most_rounds,
+                is_exact=self.is_fresh,
+            )
             if there is None:  # no step is of use
                 if self.is_fresh and self.share >= 1.0:
                     break
@@ -161,7 +165,7 @@ class _Descent:
 
     def _is_tiny(self, slope: float, here: _Place) -> bool:
         """Whether a step promises nothing that could be seen, or that was asked for."""
-        least = _EXACT**2 if self._certifies else self.tolerance
+        least = EXACT**2 if self._certifies else self.tolerance
         return -slope <= least * here.gap.primal
 
     def _sample(self, here: _Place) -> _Asked:
@@ -197,26 +201,6 @@ class _Descent:
         step = _penalised_step(matrix, gradient, here.weights, model)
         moved = np.abs((here.vector + step)[: model.features]) - np.abs(here.weights)
         return step, float(gradient @ step) + model.l1 * float(moved.sum())
-
-    def _along(self, here: _Place, step: Vector, slope: float, most_rounds: int) -> _Found:
-        """Go as far as lowers the objective, or the bound where the objective shows nothing any more; None: nowhere."""
-        scale, known = 1.0, here.gap
-        while scale >= _SHORTEST and self.passes < most_rounds:
-            there = yield from self._at(here.vector + scale * step)
-            found = there.gap
-            if found.primal <= known.primal + _ARMIJO * scale * slope:
-                return there
-            is_nearer = (
-                found.bound is not None and known.bound is not None and found.bound < 0.5 * known.bound
-            )
-            if is_nearer and found.primal <= known.primal * (1.0 + _EXACT):
-                return there
-            if not self.is_fresh and scale < 0.1:
-                return None
-            rise = found.primal - known.primal - scale * slope
-            best = -slope * scale * scale / (2.0 * rise) if math.isfinite(rise) and rise > 0.0 else 0.0
-            scale = min(0.5 * scale, max(0.1 * scale, best))
-        return None
 
     def _learn(self, here: _Place, there: _Place) -> _Asked:
         """Correct the second derivative by two gradients, and sample it again where the step was of little use."""

@@ -19,6 +19,7 @@ import numpy as np
 from ....errors import InvalidArgument
 from ..rounds import Finished, Method, Round, Stopped
 from . import softmax_kernel as names
+from .line_search import EXACT, along
 from .linear_gap import Gap
 from .linear_objective import Vector, frozen
 from .softmax_gap import balancing_scales, softmax_gap
@@ -27,10 +28,7 @@ from .softmax_objective import MOST_MATRIX, SoftmaxObjective, SoftmaxTotals, ben
 _LEAST_SAMPLE: Final = 20_000
 _SAMPLE_A_FEATURE: Final = 200
 _GROWTH: Final = 4.0
-_ARMIJO: Final = 1e-4
-_SHORTEST: Final = 2.0**-40
 _SLOW: Final = 0.3  # of the gradient: what is left of it after a step that was no help
-_EXACT: Final = 1e-13  # of the objective: less is not seen for roundings
 _MOST_PRODUCTS: Final = 250  # for a step
 _MOST_INVERSE: Final = 1 << 22  # numbers of the matrices that precondition, where each class has one
 _RIDGE: Final = 1e-10
@@ -105,7 +103,6 @@ class _Place:
 
 
 _Asking = Generator[Round, Vector, _Place]
-_Found = Generator[Round, Vector, _Place | None]
 _Asked = Generator[Round, Vector, None]
 _Step = Generator[Round, Vector, Vector]
 
@@ -120,7 +117,7 @@ class _Descent:
         model = self.model
         begin = np.column_stack([weights, intercepts]) if model.intercept else np.array(weights, np.float64)
         here = yield from self._at(begin)
-        if not here.gap.primal <= math.log(len(model.classes)) * (1.0 + _EXACT):
+        if not here.gap.primal <= math.log(len(model.classes)) * (1.0 + EXACT):
             here = yield from self._at(np.zeros_like(begin))  # far off there may be no curvature to go by
         self.best = here
         with suppress(Stopped):
@@ -135,13 +132,20 @@ class _Descent:
                 return
             step = yield from self._step(here)
             slope = float(np.vdot(here.gradient, step))
-            least = _EXACT**2 if model.l2 > 0.0 else self.tolerance
+            least = EXACT**2 if model.l2 > 0.0 else self.tolerance
             if -slope <= least * here.gap.primal:
                 if self.share >= 1.0 or model.l2 == 0.0:
                     return
                 self.share *= _GROWTH
                 continue
-            there = yield from self._along(here, step, slope, most_passes)
+            there = yield from along(
+                self._at,
+                here,
+                step,
+                slope,
+                may_pass=lambda: self.passes < most_passes,
+                is_exact=self.share >= 1.0,
+            )
             if there is None:  # no step is of use
                 if self.share >= 1.0:
                     return
@@ -227,26 +231,6 @@ class _Descent:
         if model.intercept:
             image[:, -1] = found[classes * features :] / weight
         return image
-
-    def _along(self, here: _Place, step: Vector, slope: float, most_passes: int) -> _Found:
-        """Go as far as lowers the objective, or the bound where the objective shows nothing any more; None: nowhere."""
-        scale, known = 1.0, here.gap
-        while scale >= _SHORTEST and self.passes < most_passes:
-            there = yield from self._at(here.vector + scale * step)
-            found = there.gap
-            if found.primal <= known.primal + _ARMIJO * scale * slope:
-                return there
-            is_nearer = (
-                found.bound is not None and known.bound is not None and found.bound < 0.5 * known.bound
-            )
-            if is_nearer and found.primal <= known.primal * (1.0 + _EXACT):
-                return there
-            if self.share < 1.0 and scale < 0.1:
-                return None
-            rise = found.primal - known.primal - scale * slope
-            best = -slope * scale * scale / (2.0 * rise) if math.isfinite(rise) and rise > 0.0 else 0.0
-            scale = min(0.5 * scale, max(0.1 * scale, best))
-        return None
 
     def _finished(self, here: _Place) -> Finished:
         gap = here.gap
