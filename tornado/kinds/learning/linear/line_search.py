@@ -19,14 +19,14 @@ _ARMIJO: Final = 1e-4
 _SHORTEST: Final = 2.0**-40
 
 
-class Place(Protocol):
+class SearchPlace(Protocol):
     """A vector, and what a pass there has found."""
 
     vector: Vector
     gap: Gap
 
 
-PlaceT = TypeVar("PlaceT", bound=Place)
+PlaceT = TypeVar("PlaceT", bound=SearchPlace)
 
 
 def along(
