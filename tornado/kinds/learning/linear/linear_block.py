@@ -24,15 +24,15 @@ from .linear_objective import LinearObjective, Vector
 from .live_labels import LiveLabels
 from .minibatch import (
     Adagrad,
+    Batches,
     BatchTotals,
     BoldDriver,
     DecayingRate,
     FixedRate,
-    MiniBatches,
     StepRule,
     stepped,
 )
-from .softmax_batches import SoftmaxBatches, batches_of
+from .softmax_batches import batches_of
 from .softmax_objective import SoftmaxObjective
 
 Objectives = Callable[[Classes], LinearObjective | SoftmaxObjective]
@@ -374,7 +374,7 @@ class LinearShards:
 
     def _draw(
         self,
-        batches: MiniBatches | SoftmaxBatches,
+        batches: Batches,
         weights: Vector,
         intercept: Vector,
         step: int,

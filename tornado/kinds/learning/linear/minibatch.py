@@ -7,6 +7,8 @@ drawn, sums over shards are unbiased estimates of those over all points; so are 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Final, Protocol
 
@@ -27,19 +29,23 @@ _DRIFT: Final = 1.25  # of the least objective: no noise of batches is as much
 _PROGRESS: Final = 0.99
 
 
-class MiniBatches:
-    """What batches of the points of a shard are, at a vector; no state but the model.
+class Batches(ABC):
+    """What batches of the points of a shard are, at weights and intercepts; no state but the model.
 
-    Answers are added to ``float64[BATCH_NUMBERS + features]``, see `BatchTotals`. An intercept is a number, or one in an array.
+    Answers are added to ``float64[width()]``, see `BatchTotals`.
+
+    Parameters
+    ----------
+    sum_drawn, sum_given
+        Kernels of the model, see `batch_kernel`.
     """
 
-    def __init__(self, model: LinearObjective) -> None:
-        self.model = model
-        self._kernel = model.kernel
+    def __init__(self, sum_drawn: Callable[..., int], sum_given: Callable[..., None]) -> None:
+        self._sum_drawn, self._sum_given = sum_drawn, sum_given
 
+    @abstractmethod
     def width(self) -> int:
         """How many numbers an answer has."""
-        return BATCH_NUMBERS + self.model.features
 
     def add_drawn(
         self,
@@ -56,10 +62,9 @@ class MiniBatches:
         """Add what points are that are drawn of those that are live now, each counting `scale`; returns how many."""
         columns = features_of(points), points.born, points.label, points.weight
         counter = seed, points.shard, iteration, count
-        drawn: int = self._kernel.sum_drawn(
+        return self._sum_drawn(
             *columns, *counter, float(scale), *self._there(weights, intercept), *self._sums(total)
         )
-        return drawn
 
     def add_given(
         self,
@@ -73,24 +78,45 @@ class MiniBatches:
     ) -> None:
         """Add what these rows are, each counting `scale`."""
         columns = features_of(points), frozen(rows.astype(np.int32, copy=False)), points.label, points.weight
-        self._kernel.sum_given(*columns, float(scale), *self._there(weights, intercept), *self._sums(total))
+        self._sum_given(*columns, float(scale), *self._there(weights, intercept), *self._sums(total))
+
+    @abstractmethod
+    def _there(self, weights: Vector, intercept: float | Vector) -> tuple[Any, ...]:
+        """Classes, weights and intercepts, as kernels take them."""
+
+    @abstractmethod
+    def _sums(self, total: Vector) -> tuple[Vector, ...]:
+        """The parts of an answer, as kernels take them."""
+
+
+class MiniBatches(Batches):
+    """Those of a model of two classes, or of none. An intercept is a number, or one in an array."""
+
+    def __init__(self, model: LinearObjective) -> None:
+        self.model = model
+        super().__init__(model.kernel.sum_drawn, model.kernel.sum_given)
+
+    def width(self) -> int:
+        """See `Batches`: BATCH_NUMBERS + features."""
+        return BATCH_NUMBERS + self.model.features
 
     def scores(self, batch: PointBatch, weights: Vector, intercept: float | Vector) -> Vector:
         """The score of each point of a batch: ``x w + b``, float64[n]."""
         scores = np.empty(len(batch))
         rows = frozen(np.arange(len(batch), dtype=np.int32))
-        self._kernel.score_rows(features_of_batch(batch), rows, *self._place(weights, intercept), scores)
+        self.model.kernel.score_rows(features_of_batch(batch), rows, *_place(weights, intercept), scores)
         return scores
 
     def _there(self, weights: Vector, intercept: float | Vector) -> tuple[float, float, Vector, float]:
         negative, positive = self.model.classes
-        return float(negative), float(positive), *self._place(weights, intercept)
-
-    def _place(self, weights: Vector, intercept: float | Vector) -> tuple[Vector, float]:
-        return frozen(weights), float(intercept[0] if isinstance(intercept, np.ndarray) else intercept)
+        return float(negative), float(positive), *_place(weights, intercept)
 
     def _sums(self, total: Vector) -> tuple[Vector, Vector]:
         return total[:BATCH_NUMBERS], total[BATCH_NUMBERS:].reshape(1, self.model.features)
+
+
+def _place(weights: Vector, intercept: float | Vector) -> tuple[Vector, float]:
+    return frozen(weights), float(intercept[0] if isinstance(intercept, np.ndarray) else intercept)
 
 
 def features_of_batch(batch: PointBatch) -> tuple[NDArray[Any], ...]:
