@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kinds.learning import linear_cases as cases
+from tests.kinds.learning.method_runs import run
 from tornado.errors import InvalidArgument
 from tornado.kinds.learning.linear import visits
 from tornado.kinds.learning.linear.dual_ascent import AscentWork, dual_ascent
@@ -232,16 +233,7 @@ def test_several_workers_find_the_same_optimum(loss, workers):
     shards, held = cases.shards_of_stream(cases.stream_of(matrix, labels, weights)), nothing_held()
     owned = [shards_of_worker(worker, workers) for worker in range(workers)]
     works = [AscentWork(model, {shard: shards[shard] for shard in own}, held) for own in owned]
-    method = dual_ascent(model, tolerance=1e-3, workers=workers)
-    try:
-        asked = next(method)
-        while True:
-            said = [
-                one for work, own in zip(works, owned, strict=True) for one in partial_sums(work, asked, own)
-            ]
-            asked = method.send(joined(said))
-    except StopIteration as ended:
-        found = ended.value
+    found, _ = run(dual_ascent(model, tolerance=1e-3, workers=workers), works)
     alone = solved(model, shards, tolerance=1e-3)
     assert found.is_converged
     assert found.findings["dual"] <= alone.findings["primal"]

@@ -8,6 +8,7 @@ import scipy.sparse
 
 import tornado
 from tests.kinds.learning.linear_cases import shards_of_stream, stream_of
+from tests.kinds.learning.method_runs import run, same
 from tornado.checking.learners import LearnedAnswer
 from tornado.checking.linear_models import LinearCheck
 from tornado.checking.point_pages import DenseFeatures, PointPage
@@ -15,7 +16,7 @@ from tornado.errors import InvalidArgument
 from tornado.kinds.learning.linear.softmax_gap import balancing_scales
 from tornado.kinds.learning.linear.softmax_newton import softmax_newton
 from tornado.kinds.learning.linear.softmax_objective import SoftmaxObjective, SoftmaxWork
-from tornado.kinds.learning.rounds import joined, partial_sums, run_alone
+from tornado.kinds.learning.rounds import run_alone
 from tornado.points import shards_of_worker
 
 TIMEOUT_S = 120
@@ -178,19 +179,8 @@ def test_the_bits_are_the_same_on_any_number_of_workers():
     alone = run_alone(method(), SoftmaxWork(model, shards))
     owned = [shards_of_worker(worker, 3) for worker in range(3)]
     works = [SoftmaxWork(model, {shard: shards[shard] for shard in own}) for own in owned]
-    running = method()
-    try:
-        asked = next(running)
-        while True:
-            said = [
-                one for work, own in zip(works, owned, strict=True) for one in partial_sums(work, asked, own)
-            ]
-            asked = running.send(joined(said))
-    except StopIteration as ended:
-        found = ended.value
-    assert found.findings == alone.findings
-    for name, array in alone.parameters.items():
-        assert found.parameters[name].tobytes() == array.tobytes()
+    found, _ = run(method(), works)
+    same(found, alone)
 
 
 @pytest.mark.parametrize("seed", range(6))
