@@ -107,10 +107,10 @@ def objective_of(totals: PassTotals, vector: Vector, model: LinearObjective) -> 
 
 def penalty_of(vector: Vector, model: PenalisedModel) -> float:
     """h(w)."""
-    return model.l2 / 2 * _squared(vector) + model.l1 * float(np.abs(vector).sum())
+    return model.l2 / 2 * squared(vector) + model.l1 * float(np.abs(vector).sum())
 
 
-def _squared(vector: Vector) -> float:
+def squared(vector: Vector) -> float:
     """|v|^2. Not by a library of linear algebra: its threads would wait for each other where all processors have work."""
     return float(np.square(vector).sum())
 
@@ -165,7 +165,7 @@ class _Certificate:
             totals, vector, intercept, model, primal,
         )  # fmt: skip
         self.weight = totals.weight
-        self.norm = math.sqrt(_squared(vector))
+        self.norm = math.sqrt(squared(vector))
         self.duals = totals.of_sides(names.DUALS)
         # One unit of each magnitude for each term of its sum, and some for what a term is made of.
         self.unit = 2.0 * _ROUNDING * (totals.rows + 32.0)
@@ -206,8 +206,8 @@ class _Certificate:
         # Where `best` is 0, v may take the place of its sign times l1.
         slope = np.where(best != 0.0, np.sign(best) * l1, reached)
         bent = np.maximum(0.0, l1 * np.abs(vector) - slope * vector)
-        distance = math.sqrt(_squared(apart))
-        error = self.error + 2.0 * _ROUNDING * (math.sqrt(_squared(reached)) + l1 * math.sqrt(len(vector)))
+        distance = math.sqrt(squared(apart))
+        error = self.error + 2.0 * _ROUNDING * (math.sqrt(squared(reached)) + l1 * math.sqrt(len(vector)))
         rounded = 4.0 * _ROUNDING * l1 * float(np.abs(vector).sum())
         return float(
             l2 / 2 * distance * distance * (1.0 + self._vector_unit)

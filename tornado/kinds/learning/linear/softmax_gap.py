@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 
 from . import softmax_kernel as names
-from .linear_gap import Gap
+from .linear_gap import Gap, penalty_of, squared
 from .linear_objective import Vector
 from .softmax_objective import SoftmaxObjective, SoftmaxTotals
 
@@ -63,7 +63,7 @@ def softmax_gap(
 def softmax_objective(totals: SoftmaxTotals, weights: Vector, model: SoftmaxObjective) -> float:
     """P(w, b)."""
     weight, loss = totals.by_class[:, [names.CLASS_WEIGHT, names.CLASS_LOSS]].sum(0).tolist()
-    return float(loss / weight + model.l2 / 2 * float(np.vdot(weights, weights))) if weight > 0.0 else 0.0
+    return float(loss / weight + penalty_of(weights, model)) if weight > 0.0 else 0.0
 
 
 def balancing_scales(flows: Vector) -> Vector:
@@ -143,11 +143,11 @@ class _Certificate:
         """``|l2 w + v|^2 / (2 l2)``, where the sums are of other scales, if that is so."""
         l2, weights = self.model.l2, self.weights
         reached = self.totals.sums / self.weight
-        distance = float(np.linalg.norm(l2 * weights + reached))
+        distance = math.sqrt(squared(l2 * weights + reached))
         moved = np.zeros(len(scales)) if self.is_hope else np.abs(scales - self.given)
         apart = float(moved @ np.sqrt(self.slopes * self.lengths)) / self.weight
         rounded = (self.unit + self.row_unit) * float(np.sqrt(self.slopes * self.lengths).sum()) / self.weight
-        own = 8.0 * _ROUNDING * (l2 * float(np.linalg.norm(weights)) + float(np.linalg.norm(reached)))
+        own = 8.0 * _ROUNDING * (l2 * math.sqrt(squared(weights)) + math.sqrt(squared(reached)))
         size = 4.0 * _ROUNDING * (weights.size + 8.0)
         return (distance * (1.0 + size) + apart * (1.0 + self.unit) + rounded + own) ** 2 / (2.0 * l2)
 
@@ -168,7 +168,7 @@ class _Certificate:
         """
         model, primal = self.model, self.primal
         best = math.sqrt(2.0 * primal / model.l2)  # a bound of |w*|
-        best = min(best, float(np.linalg.norm(self.weights)) + math.sqrt(2.0 * known / model.l2))
+        best = min(best, math.sqrt(squared(self.weights)) + math.sqrt(2.0 * known / model.l2))
         of_class = math.sqrt(2.0) * best * np.sqrt(self.lengths / self.shares)
         return float((of_class + primal * self.weight / self.shares).max()) * (1.0 + 2.0 * self.unit)
 
@@ -176,7 +176,7 @@ class _Certificate:
         """Roundings of sums over points, and of the scores that losses are taken at."""
         # By Cauchy and Schwarz; the slopes of a loss are at most sqrt(2) long.
         slopes = math.sqrt(2.0 * self.weight)
-        lengths, norm = math.sqrt(float(self.lengths.sum())), float(np.linalg.norm(self.weights))
-        scores = lengths * norm + math.sqrt(self.weight) * float(np.linalg.norm(self.intercepts))
+        lengths, norm = math.sqrt(float(self.lengths.sum())), math.sqrt(squared(self.weights))
+        scores = lengths * norm + math.sqrt(self.weight) * math.sqrt(squared(self.intercepts))
         rounded = 4.0 * _ROUNDING * (self.weights.size + 8.0) * self.primal
         return self.unit * 2.0 * self.primal + rounded + self.row_unit * slopes * scores / self.weight
