@@ -4,8 +4,8 @@ One worker, and one thread of scikit-learn; l2 = 1/n, no intercept. The loop has
 the points come, or the oldest one per cent go, and it is asked at once: a question takes from `query()` until `result()` is there. Of
 several the least time counts, on both sides. The rival has the same points in memory and finds an objective as near to the optimum as
 ours is certified to be: by the solver and the number of iterations that are the soonest, which is tried out beforehand, from scratch and,
-where it can, from its own solution for the points before. Each answer is judged by its objective in plain NumPy. Of k-means the rival is the
-better of Lloyd and Elkan with one start, by k-means++ or at its own centres before. Memory is what is resident and the process's own, once the allocator has given back what it keeps of batches;
+where it can, from its own solution for the points before. Each answer is judged by its objective in plain NumPy. Of k-means the rival, asked
+the same after each of our questions, is the better of Lloyd and Elkan with one start, by k-means++ or at its own centres before; medians count. Memory is what is resident and the process's own, once the allocator has given back what it keeps of batches;
 the points are another process's.
 """  # noqa: D400  # a question
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tornado.symbol_names import njit
 from tornado.testing import EdgeList
 
 DAMPING = 0.85

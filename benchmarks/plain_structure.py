@@ -12,9 +12,9 @@ of the definitions, to the bit, so that they are oracles besides.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tornado.symbol_names import njit
 from tornado.testing import EdgeList
 
 Lists = tuple[NDArray[np.int32], NDArray[np.int32]]

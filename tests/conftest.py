@@ -3,6 +3,7 @@
 import fcntl
 import gc
 import importlib
+import itertools
 import os
 import ssl
 from functools import cache
@@ -10,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tests import postgres_server as postgres_server_of_tests
 from tests.real_data import DATA_VARIABLE, locate
 from tornado.config import cache_dir
 
@@ -107,3 +109,23 @@ def compiled_paths():
             assert branch.wait(300), "compiling takes longer than five minutes"
             branch.values().lookup(np.array([1, 2, 3]))
             branch.release()
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    if postgres_server_of_tests.binaries() is None:
+        pytest.skip("no PostgreSQL is installed (Debian: apt install postgresql)")
+    with postgres_server_of_tests.running() as server:
+        yield server
+
+
+_names = itertools.count()
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    """The address of an empty database."""
+    name = f"store{next(_names)}"
+    postgres_server.execute(f"CREATE DATABASE {name}")
+    yield postgres_server.url(name)
+    postgres_server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # A room imports only rooms with a smaller number: so rooms of one number never import each other.
 LAYERS = {
     "errors": 0,
+    "symbol_names": 0,
     "arena": 1,
     "config": 1,
     "certificate": 1,
@@ -64,7 +65,7 @@ DOORWAYS = {
     "click": ["tornado/__main__.py", "tornado/command/*.py"],
     "rich": ["tornado/__main__.py", "tornado/command/*.py"],
     "kafka": ["tornado/ingest/kafka/library.py"],
-    "psycopg2": [],
+    "psycopg2": ["tornado/storage/postgres*.py"],
     "zmq": ["tornado/engine/*.py"],
     "msgpack": ["tornado/engine/wire.py"],
     "pyspark": ["tornado/ingest/spark/*.py", "tornado/engine/spark*.py", "apps/pipelines/*.py"],

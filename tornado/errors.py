@@ -29,6 +29,7 @@
     │   ├── StoreFull                       no room left; what was there before is intact
     │   ├── StoreCorrupt                    what is stored cannot be read
     │   ├── StoreLocked                     not ours to open: used by another process, or no permission
+    │   ├── StoreUnreachable                the server that keeps it does not answer: what is to be stored waits
     │   ├── GraphTooLarge                   one worker's part of a graph is larger than it may be
     │   ├── PointsTooLarge                  a shard of points is larger than it may be
     │   └── AddressSpaceExhausted           the system refuses to reserve address space
@@ -292,6 +293,13 @@ class StoreLocked(StoreError):
     """The store is not ours to open: another process uses it, or its folder cannot be written."""
 
     code = "store-locked"
+
+
+class StoreUnreachable(StoreError):
+    """The server that keeps the store did not answer in time. What was not stored yet is still to be stored."""
+
+    code = "store-unreachable"
+    default_hint = "Look whether the server runs and the address is right; the next write tries again."
 
 
 class GraphTooLarge(StoreError):

@@ -3,7 +3,7 @@
 A module is named by the hash of its text and of the versions that compile it. Numba's own cache watches only the file of the
 function that is called; what that function reaches in other files would be compiled again at every start, or stay as it was
 before it was edited. In one module with the hash of all of it in its name, neither can happen. The text is whole: what it still
-imports, Numba, NumPy and how columns and inner functions are compiled, is in the hash.
+imports, Numba, NumPy and how columns and inner functions are compiled and named, is in the hash.
 """
 
 import ast
@@ -27,7 +27,7 @@ import numpy as np
 from numba.core import event
 
 from . import columns as columns_module
-from . import inner_functions
+from . import inner_functions, symbol_names
 from .columns import NUMBERS, ValueLayout, columns_constructor
 from .config import cache_dir
 
@@ -144,7 +144,7 @@ def load_module(text: str) -> ModuleType:
 def _compiler() -> str:
     """What a text is compiled by."""
     versions = f"{numba.__version__} {np.__version__} {platform.python_version()}"
-    return "\n".join([versions, inspect.getsource(columns_module), inspect.getsource(inner_functions)])
+    return "\n".join([versions, *map(inspect.getsource, (columns_module, inner_functions, symbol_names))])
 
 
 @cache

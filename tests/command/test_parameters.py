@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import re
-from pathlib import Path
 from typing import Literal
 
 import click
@@ -170,29 +168,6 @@ _OPTIONS = {
     "checkpoint_every": None,
     "keep_snapshots": 3,
 }
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"store": "postgresql://host/db"}, "postgresql"),
-    ],
-)
-def test_what_this_version_cannot_do_is_said_at_once(changes, said):
-    with pytest.raises(NotSupported, match=said):
-        RunPlan.of("sssp", _OPTIONS | changes)
-
-
-def test_the_changelog_says_of_nothing_that_works_that_it_is_refused():
-    changelog = (Path(__file__).resolve().parents[2] / "CHANGELOG.md").read_text(encoding="utf-8")
-    (entry,) = [one for one in changelog.split("\n- ") if "refused with" in one and "not-supported" in one]
-    refused = entry.partition(" refused with")[0]
-    assert re.findall(r"`([^`]+)`", refused) == [
-        "--store postgresql:",
-        "--points",
-        "--store",
-        "--checkpoint-every",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,8 @@ class Service:
 
     def _read(self):
         for line in self._process.stderr:
-            self._events.put(json.loads(line))
+            if line.endswith("\n"):  # else it was killed in the middle of it
+                self._events.put(json.loads(line))
         self._events.put(None)
 
     def wait_for(self, name, timeout_s=120):
@@ -119,6 +120,14 @@ class Service:
                 self.restored = event
             seen.append(event)
         raise AssertionError(f"it ended with {self._process.wait()} before the event {name!r}: {seen}")
+
+    def events(self):
+        """Return the events that nobody has waited for, once it has ended."""
+        self._reader.join()
+        left = []
+        while not self._events.empty():
+            left.append(self._events.get())
+        return left
 
     def ask(self, wait_s=60, **question):
         answer = self.client.post("/v1/queries", params={"wait_s": wait_s}, json={"loop": "sssp"} | question)

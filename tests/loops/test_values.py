@@ -13,7 +13,7 @@ from tornado.engine.wire import Wire
 from tornado.kinds.local_values import LocalValues
 from tornado.loops import Master
 from tornado.loops.remote_host import RemoteValues
-from tornado.loops.values import ColumnValues, Values
+from tornado.loops.values import ColumnValues, Values, order_of
 from tornado.records.edge_batch import EdgeBatch
 from tornado.value_types import dtype_of, reached_of
 
@@ -178,3 +178,9 @@ def test_a_general_program_whose_value_is_not_whole_is_refused_where_it_is_read(
         assert loop.wait_idle(60)
         with pytest.raises(TypeError, match="float"):
             loop.approximation().arrays()
+
+
+@given(st.lists(st.integers(LEAST, GREATEST) | st.integers(-50, 50), unique=True, max_size=60))
+def test_the_order_of_ids_is_that_of_sorting_them(ids):
+    found = order_of(np.array(ids, np.int64))
+    assert found.tolist() == sorted(range(len(ids)), key=ids.__getitem__)

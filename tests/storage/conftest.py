@@ -12,9 +12,10 @@ def open_small_lmdb(folder):
     return LmdbStore(folder, initial_map_size_bytes=1 << 16)
 
 
-@pytest.fixture(params=["memory", "lmdb", "lmdb with a tiny map", "docs/extending.md"])
+@pytest.fixture(params=["memory", "lmdb", "lmdb with a tiny map", "docs/extending.md", "postgres"])
 def store(request, tmp_path):
     opened = {
+        "postgres": lambda: open_store(request.getfixturevalue("postgres_url")),
         "memory": MemoryStore,
         "lmdb": lambda: open_store((tmp_path / "a store").as_uri().replace("file:", "lmdb:")),
         "lmdb with a tiny map": lambda: open_small_lmdb(tmp_path / "store"),

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from .gap_claims import fault_of
 from .learners import LearnedAnswer, PointVerdict
-from .losses import is_smooth, loss_of, minus_conjugate
+from .losses import is_smooth, loss_of, minus_conjugate, steepest
 from .point_pages import BESIDE, UNIT, Floats, Pages, PointPage
 from .softmax_models import SoftmaxCheck
 
@@ -61,7 +61,7 @@ class LinearCheck:
     def check(self, answer: LearnedAnswer, pages: Pages) -> PointVerdict:
         """See `PointChecker`."""
         if len(answer.found.get("classes", ())) > 2:
-            return SoftmaxCheck(self.l2, self.intercept, self.classes).check(answer, pages)
+            return SoftmaxCheck(self.l2, self.l1, self.intercept, self.classes).check(answer, pages)
         weights = np.asarray(answer.values[answer.ids >= 0], np.float64)
         intercept = float(answer.values[answer.ids == -1][0]) if self.intercept else 0.0
         points = _Points.of(self._parts(answer, pages), weights, intercept)
@@ -207,9 +207,7 @@ class LinearCheck:
     def _tried(self, pages: Pages, points: _Points, slopes: Floats, weights: Floats) -> list[float]:
         """Objectives down the slope, by some lengths of the step."""
         slope = self.l2 * weights + points.summed(slopes, pages)
-        # Of the slopes at a corner of l1 the least one.
-        at_corner = np.sign(slope) * np.maximum(np.abs(slope) - self.l1, 0.0)
-        descent = np.where(weights == 0.0, at_corner, slope + self.l1 * np.sign(weights))
+        descent = steepest(slope, weights, self.l1)
         down = points.mean(slopes) if self.intercept else 0.0
         moves = np.concatenate([page.features.times(descent) for page in pages()]) + down
         return [

@@ -12,6 +12,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+def steepest(slope: Floats, weights: Floats, l1: float) -> Floats:
+    """The slope of an objective with a penalty of magnitudes, given that of the rest: of those at a corner the least one."""
+    at_corner = np.sign(slope) * np.maximum(np.abs(slope) - l1, 0.0)
+    return np.where(weights == 0.0, at_corner, slope + l1 * np.sign(weights))
+
+
 def is_smooth(loss: str) -> bool:
     """Whether it has a slope everywhere."""
     return loss != "hinge"

@@ -8,8 +8,9 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..symbol_names import njit
 
 SUM, HOPS, NARROWEST, REACH = 0, 1, 2, 3
 

@@ -6,8 +6,9 @@ The sum of two numbers and its rounding error are those of Knuth (The Art of Com
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..symbol_names import njit
 
 
 @njit(cache=True, nogil=True)

@@ -3,10 +3,10 @@
 With scores s_k = x w_k + b_k a loss is ln sum_k e^s_k - s_y, and its conjugate at t = q - e_y the sum of q_k ln q_k, of any probabilities q.
 So with v_k = 1/W sum a_i t_ik x_i, and the weighted sum of each t_k being 0 where there are intercepts, no weights have an objective below
 
-    D(q) = -1/W sum a_i sum_k q_ik ln q_ik - |v|^2 / (2 l2)                 (Fenchel's duality; Boehning 1992)
+    D(q) = -1/W sum a_i sum_k q_ik ln q_ik - h*(-v)                 (Fenchel's duality; Boehning 1992)
 
-Tried are the probabilities p at the weights. Those of the points of a class y are mixed with e_y, by shares c_y with which the t sum
-to 0: where sums of p say how much goes from class to class, these are a stationary distribution.
+where h* is the conjugate of what is penalised: the sum of max(0, |v_kj| - l1)^2 / (2 l2), or 0 where no |v_kj| is above l1. Tried are the probabilities p at the weights. Those of the points of a class y are mixed with e_y, by shares c_y with which the t sum
+to 0: where sums of p say how much goes from class to class, these are a stationary distribution. With l1 all are mixed once more, alike.
 
 Cost: four passes over the points, and 16 bytes for each of them and each class.
 """
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from .gap_claims import fault_of
 from .learners import LearnedAnswer, PointVerdict
+from .losses import steepest
 from .point_pages import BESIDE, UNIT, Floats, Pages, PointPage
 
 _PROVED: Final = "the objective is summed anew, and a dual point proves the dual"
@@ -40,6 +41,7 @@ class SoftmaxCheck:
     """
 
     l2: float
+    l1: float
     intercept: bool
     classes: tuple[float, ...] = ()
 
@@ -75,25 +77,27 @@ class SoftmaxCheck:
         return PointVerdict(_TRIED, points.count, measured, fault)
 
     def _penalty(self, weights: Floats) -> float:
-        return 0.5 * self.l2 * float(np.square(weights).sum())
+        return 0.5 * self.l2 * float(np.square(weights).sum()) + self.l1 * float(np.abs(weights).sum())
 
     def _dual(
         self, scores: Floats, shares: Floats, places: NDArray[np.int64], pages: Pages, points: _Points
     ) -> float:
-        """D(q); minus infinity where there is none."""
-        if not self.l2 > 0.0:
-            return -np.inf
-        chances, own = _probabilities(scores), np.arange(len(places))
+        """The greatest D(q) of those that are tried; minus infinity where there is none."""
+        chances = _probabilities(scores)
         mixes = np.ones(scores.shape[1])
         if self.intercept:
             mixes = _stationary(_flows(chances, shares, places))
-        chances *= mixes[places][:, None]
-        chances[own, places] += 1.0 - mixes[places]
-        entropy = -np.where(chances > 0.0, chances * np.log(np.maximum(chances, 1e-300)), 0.0).sum(axis=1)
-        chances[own, places] = 0.0
-        chances[own, places] = -chances.sum(axis=1)  # t
-        reached = points.summed(chances * shares[:, None], pages) / shares.sum()
-        return _mean(shares, entropy) - float(np.square(reached).sum()) / (2.0 * self.l2)
+        slopes, entropy = _mixed(chances, places, mixes)
+        reached = points.summed(slopes * shares[:, None], pages) / shares.sum()
+        found = [-np.inf]
+        if self.l2 > 0.0:
+            beyond = np.maximum(np.abs(reached) - self.l1, 0.0)
+            found.append(_mean(shares, entropy) - float(np.square(beyond).sum()) / (2.0 * self.l2))
+        if self.l1 > 0.0:
+            most = float(np.abs(reached).max(initial=0.0)) * (1.0 + UNIT * (points.count + BESIDE))
+            share = min(1.0, self.l1 / most) if most > 0.0 else 1.0
+            found.append(_mean(shares, _mixed(chances, places, mixes * share)[1]))
+        return max(found)
 
     def _tried(
         self,
@@ -107,7 +111,8 @@ class SoftmaxCheck:
         """Objectives down the slope, by some lengths of the step."""
         slopes, own = _probabilities(scores), np.arange(len(places))
         slopes[own, places] -= 1.0
-        down = self.l2 * weights + points.summed(slopes * shares[:, None], pages) / shares.sum()
+        slope = self.l2 * weights + points.summed(slopes * shares[:, None], pages) / shares.sum()
+        down = steepest(slope, weights, self.l1)
         moves = points.times(down, pages)
         if self.intercept:
             moves = moves + (shares @ slopes) / shares.sum()
@@ -189,6 +194,17 @@ def _losses(scores: Floats, places: NDArray[np.int64]) -> Floats:
 def _probabilities(scores: Floats) -> Floats:
     found = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def _mixed(chances: Floats, places: NDArray[np.int64], mixes: Floats) -> tuple[Floats, Floats]:
+    """Probabilities of points of each class mixed with that class, by its share: t float64[n, K], and the entropy of each, float64[n]."""
+    own = np.arange(len(places))
+    mixed = chances * mixes[places][:, None]
+    mixed[own, places] += 1.0 - mixes[places]
+    entropy = -np.where(mixed > 0.0, mixed * np.log(np.maximum(mixed, 1e-300)), 0.0).sum(axis=1)
+    mixed[own, places] = 0.0
+    mixed[own, places] = -mixed.sum(axis=1)
+    return mixed, np.asarray(entropy)
 
 
 def _flows(chances: Floats, shares: Floats, places: NDArray[np.int64]) -> Floats:

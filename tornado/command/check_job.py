@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,29 +21,12 @@ from ..query.parameters import with_interned_vertices
 from ..query.proofs import require_checker, vertex_called
 from ..value_types import INT64, dtype_of
 from .graph_of_files import GraphOfFiles, read_graph
-from .result_file import read_result
+from .result_file import CheckedFile, read_result
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
-    """What a check has found.
-
-    Attributes
-    ----------
-    verdict
-        Of the checker.
-    called
-        Returns what the id of a vertex is in files.
-    rejected
-        How many records of the files were rejected.
-    """
-
-    verdict: Verdict
-    called: Callable[[int], int | str]
-    rejected: int
-
-
-def check_files(program: VertexProgram, options: Mapping[str, Any], *, bound: float | None) -> CheckedFile:
+def check_files(
+    program: VertexProgram, options: Mapping[str, Any], *, bound: float | None
+) -> CheckedFile[Verdict]:
     """Verify a result.
 
     Parameters

@@ -1,7 +1,6 @@
 """What one `tornado run` is to do, checked as a whole before anything starts.
 
-Guarantees: a plan that was made can be carried out as far as anyone can know without opening files, ports and stores; what
-this version cannot do is refused here, with `NotSupported`.
+Guarantees: a plan that was made can be carried out as far as anyone can know without opening files, ports and stores.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ..config import (
     data_dir,
     default_workers,
 )
-from ..errors import InvalidArgument, NotSupported
+from ..errors import InvalidArgument
 from ..ingest.kafka.settings import (
     DEFAULT_DEDUP_WINDOW,
     DEFAULT_DEDUP_WINDOW_OF_TABLES,
@@ -234,10 +233,7 @@ class RunPlan:
         ------
         InvalidArgument
             Two options contradict each other, or one has a value outside what is allowed.
-        NotSupported
-            An option asks for what this version does not do.
         """
-        _refuse_unsupported(options)
         edges, vertices = tuple(options["edges"]), tuple(options["vertices"] or ())
         points = _points(options, has_topic=learns and options["kafka"] is not None)
         files = (*edges, *vertices, *points)
@@ -411,14 +407,6 @@ def _checked_master(master: str | None, engine: str) -> str | None:
             hint="Add --engine spark, or leave it out.",
         )
     return master
-
-
-def _refuse_unsupported(options: Mapping[str, Any]) -> None:
-    store = options["store"]
-    if store is not None and store.startswith("postgresql:"):
-        raise NotSupported(
-            "--store postgresql: is not supported in this version", hint="Use lmdb:///DIR or memory:."
-        )
 
 
 def _points(options: Mapping[str, Any], *, has_topic: bool) -> tuple[str, ...]:

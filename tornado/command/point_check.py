@@ -14,8 +14,8 @@ counts. What is right is a definition of the checkers' own (`checking.linear_mod
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -37,7 +37,7 @@ from ..points import EvolvingPoints
 from ..query.proofs import page_of
 from ..records.operations import REMOVE
 from ..records.point_batch import PointBatch
-from .result_file import read_columns, read_header
+from .result_file import CheckedFile, read_columns, read_header
 
 _COEFFICIENTS: Final = ("feature", "value")
 _CENTROIDS: Final = ("cluster", "feature", "value")
@@ -55,28 +55,9 @@ _PROVED: Final = (
 _NOT_PROVED: Final = "the objective is summed anew, and none that is less by more than the bound is known"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedPoints:
-    """What a check has found.
-
-    Attributes
-    ----------
-    verdict
-        Of the checker.
-    called
-        Returns what the id of a point is in files.
-    rejected
-        How many records of the files were rejected.
-    """
-
-    verdict: PointVerdict
-    called: Callable[[int], int | str]
-    rejected: int
-
-
 def check_point_files(
     program: LearningProgram, options: Mapping[str, Any], *, bound: float | None
-) -> CheckedPoints:
+) -> CheckedFile[PointVerdict]:
     """Verify a result.
 
     Parameters
@@ -119,7 +100,7 @@ def check_point_files(
             f"results of {type(program).__name__} in a file are verified by nothing",
             hint="Ask for the check in the question or the run: --check.",
         )
-    return CheckedPoints(
+    return CheckedFile(
         verdict, int if interner is None else lambda one: interner.names(np.array([one]))[0], rejected
     )
 

@@ -6,8 +6,10 @@ where values are whole numbers they never become floats.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv
@@ -15,6 +17,27 @@ import pyarrow.parquet
 
 from ..errors import InvalidArgument
 from .output import FORMATS
+
+VerdictT = TypeVar("VerdictT")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile(Generic[VerdictT]):
+    """What a check of a result has found.
+
+    Attributes
+    ----------
+    verdict
+        Of the checker.
+    called
+        Returns what the id of a vertex or of a point is in files.
+    rejected
+        How many records of the input files were rejected.
+    """
+
+    verdict: VerdictT
+    called: Callable[[int], int | str]
+    rejected: int
 
 
 def read_header(path: str) -> list[str]:

@@ -176,7 +176,7 @@ class RunCommand(ProgramCommand):
 @click.option(
     "--store",
     metavar="URL",
-    help="Where snapshots are kept: memory:, or lmdb:///DIR, from where a later run goes on. "
+    help="Where snapshots are kept: memory:, lmdb:///DIR or postgresql://USER@HOST/DATABASE, from where a later run goes on. "
     "Default: lmdb under the user's data folder, begun anew by every run.",
 )
 @click.option(

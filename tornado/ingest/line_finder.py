@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar, cast
+from typing import Final
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+from ..symbol_names import compiled
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -25,11 +22,7 @@ _ONES: Final = np.uint64(0x0101010101010101)
 _HIGHS: Final = np.uint64(0x8080808080808080)
 
 
-def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def find_lines(data: Bytes, number: int, limit: int, comments: bool) -> tuple[Ints, Ints, Ints, int]:  # noqa: FBT001
     """Find the data lines of a block that holds whole lines.
 

@@ -53,7 +53,7 @@ def nearest(digits, exponent, powers):
     digits : uint64
         Not 0.
     powers : uint64[2 n]
-        See `powers_of_five`.
+        See `point_tokenizer.POWERS_OF_FIVE`.
     """
     if exponent < FIRST_POWER or exponent > LAST_POWER:
         return -1.0

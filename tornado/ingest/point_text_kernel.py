@@ -26,7 +26,7 @@ class TextColumns(NamedTuple):
     data
         The text.
     powers
-        See `powers_of_five`.
+        See `point_tokenizer.POWERS_OF_FIVE`.
     """
 
     data: Uint8s

@@ -35,13 +35,7 @@ def point_text_module() -> ModuleType:
     )
 
 
-def text_columns(data: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """What kernels read a text by: addresses of `TextColumns`, while the caller keeps the text alive."""
-    return addresses_of(TextColumns(data, powers_of_five()))
-
-
-@cache
-def powers_of_five() -> NDArray[np.uint64]:
+def _powers_of_five() -> NDArray[np.uint64]:
     """The first 128 bits of the powers of five, of which negative ones are rounded up and the others down.
 
     Returns
@@ -60,6 +54,17 @@ def powers_of_five() -> NDArray[np.uint64]:
         assert bits.bit_length() == 128
         rows += [bits >> 64, bits & (2**64 - 1)]
     return np.array(rows, np.uint64)
+
+
+# Made once, for kernels read it by its address: made by each of two threads at their first texts, the one of the first was gone while it
+# was read, and numbers of that text became others.
+POWERS_OF_FIVE: Final = _powers_of_five()
+"""See `_powers_of_five`; it lives as long as the process."""
+
+
+def text_columns(data: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """What kernels read a text by: addresses of `TextColumns`, while the caller keeps the text alive."""
+    return addresses_of(TextColumns(data, POWERS_OF_FIVE))
 
 
 def _shared_text() -> str:

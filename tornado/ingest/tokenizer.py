@@ -12,19 +12,17 @@ All of them stand in one file because the compiler's cache notices edits only in
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from typing import Any, Final
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from ..symbol_names import compiled
 
 CLEAN: Final = 0
 CAREFUL: Final = 1
 SLOW_WEIGHT: Final = 2
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -45,11 +43,7 @@ _INEXACT: Final = 1
 _UNSURE: Final = 2
 
 
-def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def _integer(data: Bytes, low: int, high: int) -> tuple[bool, int]:
     """An int64 from sign and digits; not sure about anything else."""
     negative = False
@@ -77,7 +71,7 @@ def _integer(data: Bytes, low: int, high: int) -> tuple[bool, int]:
     return True, value if negative else -value
 
 
-@_compiled
+@compiled
 def _decimal(data: Bytes, low: int, high: int) -> tuple[int, float]:
     """A float64 from digits without a sign: (_EXACT, value), (_INEXACT, _) for well-formed others, or (_UNSURE, _)."""
     mantissa = 0
@@ -139,7 +133,7 @@ def _decimal(data: Bytes, low: int, high: int) -> tuple[int, float]:
     return _INEXACT, 0.0
 
 
-@_compiled
+@compiled
 def _is_utf8(data: Bytes, low: int, high: int) -> bool:
     """Whether bytes are UTF-8 as Unicode 15 table 3-7 has it (what `bytes.decode` accepts)."""
     at = low
@@ -174,7 +168,7 @@ def _is_utf8(data: Bytes, low: int, high: int) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def _operation(data: Bytes, low: int, high: int, words: NDArray[np.uint64], codes: NDArray[np.int8]) -> int:
     """The code of an operation word in any case; 0 if it is none of `words`."""
     if high - low > 8:
@@ -191,7 +185,7 @@ def _operation(data: Bytes, low: int, high: int, words: NDArray[np.uint64], code
     return 0
 
 
-@_compiled
+@compiled
 def _field(data: Bytes, position: int, stop: int, separator: int) -> tuple[int, int, int]:
     """The next field as (low, high, where the one after begins); low is -1 where only Python should look.
 
@@ -227,7 +221,7 @@ def _field(data: Bytes, position: int, stop: int, separator: int) -> tuple[int, 
     return low, high, after
 
 
-@_compiled
+@compiled
 def _has_more(data: Bytes, position: int, stop: int, separator: int) -> bool:
     """Whether the rest of a line is more than empty fields."""
     at = position
@@ -238,7 +232,7 @@ def _has_more(data: Bytes, position: int, stop: int, separator: int) -> bool:
     return at < stop
 
 
-@_compiled
+@compiled
 def _weight(data: Bytes, low: int, high: int, code: int, optional: bool) -> tuple[int, float, int]:  # noqa: FBT001
     """A weight field as (status, value, where its digits begin); of a SLOW_WEIGHT the value is its sign."""
     if low == high:
@@ -255,7 +249,7 @@ def _weight(data: Bytes, low: int, high: int, code: int, optional: bool) -> tupl
     return (SLOW_WEIGHT if kind == _INEXACT else CAREFUL), sign, low
 
 
-@_compiled
+@compiled
 def parse_lines(
     data: Bytes,
     starts: Ints,
@@ -343,7 +337,7 @@ def parse_lines(
         spans[line, 5] = high[2]
 
 
-@_compiled
+@compiled
 def gather(data: Bytes, low: Ints, high: Ints) -> tuple[Ints, Bytes]:
     """Copy the texts `low[i]:high[i]` behind each other; returns offsets int64[k + 1] and the bytes."""
     offsets = np.empty(len(low) + 1, np.int64)
@@ -358,14 +352,14 @@ def gather(data: Bytes, low: Ints, high: Ints) -> tuple[Ints, Bytes]:
     return offsets, packed
 
 
-@_compiled
+@compiled
 def _skip_blanks(data: Bytes, at: int, stop: int) -> int:
     while at < stop and (data[at] == _SPACE or data[at] == _TAB or data[at] == _RETURN):
         at += 1
     return at
 
 
-@_compiled
+@compiled
 def _json_text(data: Bytes, at: int, stop: int) -> int:
     """Where the text that begins behind a quote ends (its closing quote); -1 if it has escapes or control characters."""
     while at < stop and data[at] != _QUOTE:
@@ -375,7 +369,7 @@ def _json_text(data: Bytes, at: int, stop: int) -> int:
     return at if at < stop else -1
 
 
-@_compiled
+@compiled
 def _json_number(data: Bytes, at: int, stop: int) -> tuple[int, bool]:
     """Where the number at `at` ends, and whether it is an integer; end -1 if it is none as JSON has it (RFC 8259)."""
     whole = True
@@ -407,7 +401,7 @@ def _json_number(data: Bytes, at: int, stop: int) -> tuple[int, bool]:
     return at, whole
 
 
-@_compiled
+@compiled
 def _json_key(data: Bytes, low: int, high: int) -> int:
     """Which field a key names: 0 src, 1 dst, 2 weight, 3 op, 5 time, -1 any other."""
     size = high - low
@@ -424,7 +418,7 @@ def _json_key(data: Bytes, low: int, high: int) -> int:
     return -1
 
 
-@_compiled
+@compiled
 def _is_name(data: Bytes, low: int, high: int, name: Bytes) -> bool:
     """Whether a text is `name`, which is empty where no name is looked for."""
     if len(name) == 0 or high - low != len(name):
@@ -435,7 +429,7 @@ def _is_name(data: Bytes, low: int, high: int, name: Bytes) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def parse_objects(
     data: Bytes,
     starts: Ints,

@@ -28,6 +28,8 @@ from ..value_types import (
 
 Floats = NDArray[np.float64]
 
+_SPARSE = 4  # places for each id, from which on sorting them takes less than looking at all places
+
 
 class PartValues(Protocol):
     """The values that one worker holds, as they are shown: float64[n] or int64[n]."""
@@ -177,8 +179,18 @@ class Values:
 
     def _collect(self) -> tuple[Ids, ValueArray]:
         ids, values = _joined([part.arrays() for part in self._parts])
-        order = np.argsort(ids, kind="stable")
+        order = order_of(ids)
         return ids[order], values[order]
+
+
+def order_of(ids: Ids) -> NDArray[np.int64]:
+    """Where distinct ids are, the least one first, int64[n]; in linear time where they are dense, as those counted from 0 are."""
+    first, last = (int(ids.min()), int(ids.max())) if len(ids) else (0, -1)
+    if last - first >= _SPARSE * len(ids):
+        return np.argsort(ids, kind="stable")
+    places = np.full(last - first + 1, -1, np.int64)
+    places[ids - first] = np.arange(len(ids))
+    return places[places >= 0]
 
 
 def _joined(parts: Sequence[tuple[Ids, ValueArray]]) -> tuple[Ids, ValueArray]:

@@ -438,7 +438,7 @@ def open(
     Parameters
     ----------
     url : str
-        Where snapshots are kept: `memory:`, or `lmdb:///DIRECTORY`.
+        Where snapshots are kept: `memory:`, `lmdb:///DIRECTORY` or `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`.
     workers : int, optional
         How many workers; left out, one for every core this process may use.
     engine : str

@@ -18,14 +18,10 @@ from ..errors import StoreCorrupt
 from . import layout, versioned_store
 from .layout import Header, LoopRecord
 from .lmdb import INITIAL_MAP_SIZE_BYTES, LmdbFolder, Table, Transaction
-from .versioned_store import StoreStatistics
+from .versioned_store import SCAN_BATCH_KEYS, SCAN_BATCH_SIZE_BYTES, StoreStatistics
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
-
-# A scan leaves the store after this much, so that a slow consumer holds up neither the growing of the map nor the reuse of pages.
-SCAN_BATCH_KEYS = 256
-SCAN_BATCH_SIZE_BYTES = 8 << 20
 
 _FORMAT_KEY = b"format"
 _FORMAT = b"tornado-loops 1"
@@ -258,6 +254,7 @@ class LmdbStore:
         found = transaction.at_or_after(Table.ENTRIES, start)
         while found is not None and found[0].startswith(prefix):
             at, raw = found
+            # Then the map may grow, and pages that nobody reads any more are used again.
             if len(batch) >= SCAN_BATCH_KEYS or size_bytes >= SCAN_BATCH_SIZE_BYTES:
                 return batch, at
             if layout.entry_version(at) > version:

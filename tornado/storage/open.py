@@ -4,6 +4,7 @@
 ``memory:``             in memory, gone with the process
 ``lmdb:``               on disk, in the data folder of this user
 ``lmdb:///some/folder`` on disk, in that folder (three slashes, absolute)
+``postgresql://…/NAME`` in a PostgreSQL database
 ======================  ==========================================================
 """
 
@@ -19,7 +20,9 @@ from .versioned_store import VersionedStore
 
 STORE_FOLDER_NAME = "store"
 
-_VALID = "memory:, lmdb: (in your data folder) or lmdb:///SOME/FOLDER"
+_VALID = (
+    "memory:, lmdb: (in your data folder), lmdb:///SOME/FOLDER or postgresql://USER:PASSWORD@HOST/DATABASE"
+)
 
 
 def open_store(url: str) -> VersionedStore:
@@ -52,6 +55,10 @@ def open_store(url: str) -> VersionedStore:
             from .lmdb_store import LmdbStore
 
             return LmdbStore(_folder(url, rest))
+        case "postgresql" | "postgres":
+            from .postgres_store import PostgresStore
+
+            return PostgresStore(url)
         case _:
             raise InvalidArgument(f"store {url!r} is not known", hint=f"Use {_VALID}.")
 

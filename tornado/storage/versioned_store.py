@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 MAX_KEY_SIZE_BYTES = 240
 MAX_LOOP_SIZE_BYTES = 240
 MAX_VERSION = 2**63 - 1
+# A scan leaves a store after this much, so that a slow consumer holds up neither what it has to do meanwhile nor its memory.
+SCAN_BATCH_KEYS = 256
+SCAN_BATCH_SIZE_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,7 @@ class VersionedStore(Protocol):
 
     @property
     def url(self) -> str:
-        """What `open_store` was given, in full."""
+        """What `open_store` was given, in full but for a password."""
         ...
 
     @property

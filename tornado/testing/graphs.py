@@ -8,9 +8,9 @@ prepared as our peers were measured: vertex ids permuted, self-loops and duplica
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..symbol_names import njit
 from . import splitmix
 from .edges import EdgeList
 

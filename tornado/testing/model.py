@@ -12,11 +12,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import REMOVE, REPLACE
+from ..symbol_names import njit
 from .edges import EdgeList
 
 _REMOVE = np.int8(REMOVE)

@@ -6,8 +6,9 @@ Plain textbook methods on arrays, one thread. Their slow twin is networkx.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..symbol_names import njit
 
 #: Integer distance of a vertex that no path reaches.
 UNREACHED = 2**31 - 1

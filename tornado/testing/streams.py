@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import INSERT, REMOVE, REPLACE
+from ..symbol_names import njit
 from . import splitmix
 from .edges import EdgeList
 

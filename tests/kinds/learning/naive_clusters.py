@@ -85,6 +85,6 @@ def assignment_of(works):
     """Return the cluster of each point by its id."""
     found = {}
     for work in works:
-        for shard, points in work.shards.items():
-            found |= dict(zip(points.id[points.rows].tolist(), work.assigned(shard).tolist(), strict=True))
+        ids, clusters = work.assigned()
+        found |= dict(zip(ids.tolist(), clusters.tolist(), strict=True))
     return found

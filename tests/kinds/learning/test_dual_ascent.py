@@ -12,7 +12,7 @@ from tornado.kinds.learning.linear import visits
 from tornado.kinds.learning.linear.dual_ascent import AscentWork, dual_ascent
 from tornado.kinds.learning.linear.held_duals import HeldDuals
 from tornado.kinds.learning.linear.newton import newton
-from tornado.kinds.learning.rounds import Round, joined, partial_sums, run_alone
+from tornado.kinds.learning.rounds import Round, Stopped, joined, partial_sums, run_alone
 from tornado.points import SHARDS, shards_of_worker
 
 
@@ -263,3 +263,25 @@ def test_no_points_and_points_without_labels_have_the_optimum_zero():
 def test_what_cannot_be_is_refused():
     with pytest.raises(InvalidArgument, match="l2 is 0"):
         dual_ascent(cases.model_of("hinge", 2, 0.0, 0.1))
+
+
+def test_what_is_proved_is_answered_also_where_it_is_stopped_while_duals_settle():
+    settled = 0
+    for seed in range(8):
+        matrix, labels, weights = points(seed=seed)
+        model = cases.model_of("hinge", 6, 1e-3, intercept=True)
+        work = AscentWork(
+            model, cases.shards_of_stream(cases.stream_of(matrix, labels, weights)), nothing_held()
+        )
+        method = dual_ascent(model, tolerance=1e-2)
+        asked, found = next(method), None
+        try:
+            while asked.task != "settle":
+                asked = method.send(joined(partial_sums(work, asked, range(SHARDS))))
+            settled += 1
+            method.throw(Stopped())
+        except StopIteration as ended:
+            found = ended.value
+        assert found.is_converged
+        assert found.findings["bound"] <= 1e-2 * found.findings["primal"]
+    assert settled

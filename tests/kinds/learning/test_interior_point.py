@@ -5,10 +5,11 @@ import pytest
 
 from tests.kinds.learning import linear_cases as cases
 from tests.kinds.learning.test_dual_ascent import nothing_held, solved, sum_of, worked
-from tornado.kinds.learning.linear import dual_ascent
+from tornado.kinds.learning.linear import dual_ascent, interior_point
 from tornado.kinds.learning.linear.dual_ascent import AscentWork
 from tornado.kinds.learning.linear.interior_point import SYSTEM
-from tornado.kinds.learning.rounds import joined, partial_sums
+from tornado.kinds.learning.linear.linear_gap import gap_of
+from tornado.kinds.learning.rounds import joined, partial_sums, run_alone
 from tornado.points import SHARDS, shards_of_worker
 
 
@@ -70,6 +71,31 @@ def test_small_data_of_any_scale_is_proved_in_few_passes(shape, scale, l2):
     else:
         assert found.is_converged, found.findings
     assert found.findings["passes"] < 200
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_answers_with_the_best_of_its_steps_where_the_last_ones_are_in_vain(seed, monkeypatch):
+    matrix, labels, weights = sample(60, 4, 0.5, seed)
+    model = cases.model_of("hinge", 4, 1e-12, intercept=True)
+    shards = cases.shards_of_stream(cases.stream_of(matrix, labels, weights))
+    gaps = []
+
+    def noted(*given):
+        gaps.append(gap_of(*given))
+        return gaps[-1]
+
+    monkeypatch.setattr(interior_point, "gap_of", noted)
+    work = AscentWork(model, shards, nothing_held())
+    run_alone(dual_ascent.dual_ascent(model, tolerance=1e-2), work)
+    gaps.clear()
+    found = run_alone(whole(interior_point.interior_point(model, weights.sum(), 0.0, 0.0)), work)
+    assert len(gaps) >= 5
+    assert (found.primal, found.dual) == (min(gap.primal for gap in gaps), max(gap.dual for gap in gaps))
+
+
+def whole(steps):
+    """A part of a method as a method."""
+    return (yield from steps)
 
 
 def test_what_it_leaves_for_later_questions_is_what_it_has_proved():

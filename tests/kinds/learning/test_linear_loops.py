@@ -11,6 +11,7 @@ import pytest
 import tornado
 from tornado.errors import InvalidArgument, UnknownVertex
 from tornado.kinds.learning.linear.linear_program import LinearModel
+from tornado.query.query import QueryState
 from tornado.records.point_schema import Points
 
 TIMEOUT_S = 60
@@ -224,6 +225,43 @@ def test_without_penalty_nothing_is_certified():
         stream.insert(ids=range(4), labels=[1, 3, 2, 5], features=[[0, 1], [1, 0], [1, 1], [3, 1]])
         result = loop.query().result(TIMEOUT_S)
         assert result.certificate["kind"] == "none"
+
+
+@pytest.mark.parametrize("labels", [(1, -1), (1, 2, 3)])
+def test_without_penalty_it_is_over_where_no_step_lowers_the_objective_and_not_before(labels):
+    random = np.random.default_rng(5)
+    features = random.standard_normal((500, 2))
+    drawn = random.choice(labels, 500)  # no weights tell them apart
+    with tornado.open(workers=1) as session:
+        stream, loop = started(session, LinearModel(loss="logistic", l2=0.0, tolerance=1e-6))
+        stream.insert(ids=range(500), labels=drawn, features=features)
+        assert loop.query(max_iterations=2).result(TIMEOUT_S).state is QueryState.DEADLINE
+        assert loop.query().result(TIMEOUT_S).state is QueryState.CONVERGED
+        # Of points on a line there are weights, but no best ones: ever greater ones are better.
+        stream.remove(ids=range(500))
+        apart = np.arange(len(labels) * 2.0) // 2
+        stream.insert(
+            ids=range(len(apart)),
+            labels=np.array(labels)[apart.astype(int)],
+            features=np.column_stack([apart, apart**2]),
+        )
+        assert loop.query(max_iterations=4).result(TIMEOUT_S).state is QueryState.DEADLINE
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("program", [LinearModel(loss="hinge"), tornado.KMeans(clusters=2)], ids=repr)
+@pytest.mark.parametrize("size", [1e154, 1e200, 1e308])
+def test_of_features_whose_squares_are_no_numbers_nothing_is_claimed(program, size):
+    with tornado.open(workers=1) as session:
+        stream = session.stream("points", schema=Points(2))
+        loop = stream.start(program, "model")
+        stream.insert(ids=range(3), labels=[1, -1, 1], features=[[1, 2], [3, 4], [size, 1]])
+        result = loop.query(deadline_s=20).result(TIMEOUT_S)
+        if result.certificate["kind"] == "stationary":
+            assert np.isfinite(result.certificate["inertia"])
+        elif result.certificate["kind"] == "gap":
+            assert 0.0 <= result.certificate["dual"] <= result.certificate["primal"] < np.inf
+        assert (result.state is QueryState.CONVERGED) == (result.certificate["kind"] == "stationary")
 
 
 @pytest.mark.parametrize(

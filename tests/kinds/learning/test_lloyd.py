@@ -12,8 +12,10 @@ from tests.kinds.learning.naive_clusters import (
     squares_of,
     streams_of,
 )
+from tornado.kinds.learning.clusters import cluster_work
 from tornado.kinds.learning.clusters.kept_bounds import KeptBounds
 from tornado.kinds.learning.clusters.lloyd import lloyd
+from tornado.kinds.learning.rounds import Round
 from tornado.points import share_out
 from tornado.records.point_batch import PointBatch
 from tornado.records.point_schema import Points
@@ -69,6 +71,23 @@ def test_far_from_the_origin_rounding_decides_and_bounds_do_not(points, offset):
     found, asked = run(lloyd(features[:7], most_rounds=25), works)
     centroids, which, *_ = plain_lloyd(points, features, weights, features[:7], most_rounds=25)
     assert len(asked) > 4
+    assert found.parameters["centroids"].tobytes() == centroids.tobytes()
+    assert assignment_of(works) == dict(enumerate(which.tolist()))
+
+
+@layouts
+@pytest.mark.parametrize("ahead", [0.0, 1.0, 8.0])
+def test_rows_that_are_watched_are_found_anew_where_centroids_went_farther(points, ahead, monkeypatch):
+    """Points in no clusters, of which some more come in a corner: centroids walk by small steps, and for long."""
+    monkeypatch.setattr(cluster_work, "_AHEAD", ahead)
+    random = np.random.default_rng(8)
+    features, weights = np.round(random.random((1650, 3)), 4), np.ones(1650)
+    features[1500:] *= 0.25
+    settled, *_ = plain_lloyd(points, features[:1500], weights[:1500], features[:6])
+    works = works_of(streams_of(points, 1, [batch_of(points, range(1650), features, weights)]))
+    found, asked = run(lloyd(settled), works)
+    centroids, which, *_ = plain_lloyd(points, features, weights, settled)
+    assert len(asked) > 20
     assert found.parameters["centroids"].tobytes() == centroids.tobytes()
     assert assignment_of(works) == dict(enumerate(which.tolist()))
 
@@ -162,6 +181,20 @@ def test_more_clusters_than_points_that_differ(points):
     assert found.findings["inertia"] == 0.0
     assert sorted(found.parameters["sizes"].tolist()) == [0.0] * 5 + [40.0] * 3
     assert np.isfinite(found.parameters["centroids"]).all()
+
+
+def test_of_shards_without_points_it_is_known_that_all_went():
+    points = Points(2)
+    features = np.arange(80.0).reshape(40, 2)
+    (stream,) = streams_of(points, 1, [batch_of(points, range(40), features)])
+    kept = KeptBounds()
+    run(lloyd(features[:2]), works_of([stream], [kept]))
+    stream.apply_all(PointBatch.kind_of(points).removals(range(40)))
+    (work,) = works_of([stream], [kept])
+    measured = [np.zeros(5) for _ in work.shards]
+    for shard, total in zip(work.shards, measured, strict=True):
+        work.add(Round("measure"), shard, total)
+    assert sum(measured).tolist() == [0.0, 0.0, 0.0, 0.0, 40.0]
 
 
 @layouts

@@ -7,6 +7,7 @@ import pytest
 
 from tests.kinds.learning import linear_cases as cases
 from tornado.errors import InvalidArgument
+from tornado.kinds.learning.linear.linear_program import LinearModel
 from tornado.kinds.learning.linear.minibatch import (
     Adagrad,
     BatchTotals,
@@ -18,6 +19,9 @@ from tornado.kinds.learning.linear.minibatch import (
     probabilities_at,
     stepped,
 )
+from tornado.points import EvolvingPoints
+from tornado.records.point_batch import PointBatch
+from tornado.records.point_schema import Points
 
 
 def points(rows=400, features=5, seed=0):
@@ -196,3 +200,18 @@ def test_a_bold_driver_takes_its_first_rate_again_after_a_drift_and_half_of_it_w
 
 def test_a_bold_driver_never_comes_to_nothing():
     assert judged(BoldDriver(0.1), *np.tile([1.0, 1.01], 5000)) >= 0.001 - 1e-12
+
+
+def test_a_model_that_is_restored_takes_no_answer_about_the_parameters_it_began_with():
+    declared = Points(features=1)
+    stream = EvolvingPoints(declared)
+    program = LinearModel(loss="squared", points=declared, rule="fixed")
+    block, shards = program.parameter_block(1), program.data_shards(stream, 1)
+    stream.apply(PointBatch.of(declared, ids=[1], labels=[3.0], features=[[1.0]]), 0, 1)
+    shards.hear(stream.deltas())
+    early = shards.say(block.parameters, 0)
+    block.restore({**block.parameters, "weights": np.array([7.0])})
+    block.step([early])
+    assert block.parameters["weights"].tolist() == [7.0]
+    block.step([shards.say(block.parameters, int(block.parameters["step"][0]))])
+    assert block.parameters["weights"].tolist() != [7.0]

@@ -1,10 +1,13 @@
 """What main loops hear of their points: that they were there before, that they went, and which labels are left."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import tornado
 from tornado.kinds.learning.linear.live_labels import LiveLabels
+from tornado.protocol.resumption import ResumableSession
 
 TIMEOUT_S = 60
 FEATURES = 3
@@ -117,3 +120,24 @@ def test_labels_are_counted_by_the_sign():
         assert set(found) <= set(expected)
         assert len(found) == min(3, len(set(expected)))
         assert found[:1] + found[-1:] == ([min(expected), max(expected)] if expected else [])
+
+
+def test_only_the_worker_looks_into_its_session(monkeypatch):
+    """Others ask whether a loop rests while it works: sets that change meanwhile could not be gone through."""
+    looked, is_at_rest = set(), ResumableSession.is_at_rest
+
+    def watched(session):
+        looked.add(threading.current_thread().name)
+        return is_at_rest(session)
+
+    monkeypatch.setattr(ResumableSession, "is_at_rest", watched)
+    with tornado.open("memory:", workers=2) as session:
+        stream = opened(session)
+        loop = stream.start(tornado.LinearModel(loss="logistic", l2=1e-2), "model")
+        features, labels = separable(300)
+        for first in range(0, 300, 50):
+            rows = slice(first, first + 50)
+            stream.insert(ids=np.arange(300)[rows], labels=labels[rows], features=features[rows])
+            assert loop.wait_idle(TIMEOUT_S)
+            assert loop.query().result(TIMEOUT_S).certificate["kind"] == "gap"
+    assert looked == {"tornado-worker-0", "tornado-worker-1"}

@@ -139,15 +139,15 @@ def test_a_bad_basin_is_left(points, sample, monkeypatch):
 
 
 @layouts
-def test_a_better_basin_is_searched_for_again_when_half_a_cluster_has_come_and_gone(points):
+def test_a_better_basin_is_searched_for_again_when_a_cluster_has_come_and_gone(points):
     features = np.random.default_rng(0).standard_normal((1000, 3))
     (stream,), bounds = streams_of(points, 1, [batch_of(points, range(1000), features)]), [KeptBounds()]
     found, _ = run(k_means(5, 3, seed=1), works_of([stream], bounds))
     assert found.parameters["unsearched"] == 0.0
-    changes = [  # of five clusters of a thousand points half a one is a hundred
-        (PointBatch.kind_of(points).removals(np.arange(60)), 60.0),
-        (batch_of(points, range(1000, 1030), features[:30]), 90.0),
-        (batch_of(points, range(1000, 1020), features[30:50]), 0.0),  # in their place: 20 came, and 20 went
+    changes = [  # of five clusters of a thousand points one is two hundred
+        (PointBatch.kind_of(points).removals(np.arange(120)), 120.0),
+        (batch_of(points, range(1000, 1060), features[:60]), 180.0),
+        (batch_of(points, range(1000, 1020), features[60:80]), 0.0),  # in their place: 20 came, and 20 went
     ]
     for batch, unsearched in changes:
         stream.apply_all(batch)

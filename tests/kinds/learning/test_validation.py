@@ -137,6 +137,23 @@ def test_what_is_predicted_of_new_points_is_what_the_parameters_say_that_were_he
         assert shards.validation.all.weight == 3.0
 
 
+def test_a_point_in_the_place_of_one_that_came_and_went_is_learnt_from_once():
+    declared = tornado.Points(features=1)
+    points = EvolvingPoints(declared)
+    program = tornado.LinearModel(loss="squared", points=declared)
+    shards = program.data_shards(points, 1)
+    for batch in (
+        PointBatch.of(declared, ids=[1], labels=[3.0], features=[[1.0]]),
+        PointBatch.kind_of(declared).removals([1]),
+        PointBatch.of(declared, ids=[1], labels=[5.0], features=[[1.0]]),
+    ):
+        points.apply(batch, 0, 1)
+        shards.hear(points.deltas())
+    shards.say(dict(program.begin()), 1)
+    tested = shards.validation.all
+    assert (tested.weight, tested.distance) == (1.0, 5.0)
+
+
 def test_where_classes_are_named_the_first_points_are_tested_and_learnt_from():
     with tornado.open("memory:", workers=2) as session:
         stream = session.stream("points", schema=tornado.Points(features=3))
@@ -147,3 +164,19 @@ def test_where_classes_are_named_the_first_points_are_tested_and_learnt_from():
         assert loop.validation["points"] == 2000
         features, labels = drawn(500, seed=2)
         assert (loop.predict(features) == labels).mean() > 0.9
+
+
+def test_a_row_that_is_used_again_between_two_steps_is_tested_once():
+    points = EvolvingPoints(tornado.Points(features=1))
+    program = tornado.LinearModel(loss="squared", l2=1e-3).reading(points.points)
+    shards, block = program.data_shards(points, 1), program.parameter_block(1)
+    rows = []
+    for operation in ("+", "-", "+"):
+        given = {"labels": [2.0], "features": [[1.0]]} if operation == "+" else {}
+        batch = PointBatch.of(points.points, ids=[7], op=operation, **given)
+        points.apply(batch, 0, 1)
+        rows += points.deltas().row.tolist()
+        shards.hear(points.deltas())
+    assert len(set(rows)) == 1  # it was free for the point that came again
+    shards.say(block.parameters, 1)
+    assert shards.validation.all.weight == 1.0

@@ -10,28 +10,20 @@ Keys are compared by digests of 128 bits. Memory: at most about 100 bytes for ea
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar, cast
+from typing import Final
 
-import numba
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...symbol_names import compiled
 from .decoding import Decoded
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 _FIRST_ROOM: Final = 1 << 12
 # Odd, and with bits all over; in one place, since a kernel would make signed numbers of them.
 _FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 _SHIFTS: Final = np.array([8, 29, 32], np.uint64)
 _FREE: Final = -1
-
-
-def _compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    return cast(Callable[_P, _R], numba.njit(cache=True, nogil=True)(function))
 
 
 class RecentKeys:
@@ -106,7 +98,7 @@ def _digests_of(keys: pa.LargeStringArray) -> NDArray[np.uint64]:
     return digests
 
 
-@_compiled
+@compiled
 def digest_all(
     data: NDArray[np.uint8],
     bounds: NDArray[np.int64],
@@ -134,7 +126,7 @@ def digest_all(
         digests[index, 1] = other * factors[0]
 
 
-@_compiled
+@compiled
 def mark_all(
     digests: NDArray[np.uint64],
     offsets: NDArray[np.int64],

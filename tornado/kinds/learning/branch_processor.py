@@ -29,6 +29,7 @@ from .spoken import RoundLetter
 _COORDINATOR = 0
 _TURN = 1 << 23  # numbers of features that a turn goes over, between others of the worker: some milliseconds
 _LEAST = 1 << 12  # what a shard counts for at least
+_AT_ONCE = 64  # numbers that are worked on in the time that one takes to be read
 
 
 class Found(NamedTuple):
@@ -90,7 +91,7 @@ class LearningBranch(ReadsEdges):
         self._speakers = 0
         self._parameters: Parameters | None = None
         self._began_with: Parameters = {}
-        self._shard_cost = _TURN
+        self._shard_cost = self._round_cost = _TURN
         self._finished: Finished | None = None
         # Kept as they are at the end: the points may go when the lease is released.
         self._values: tuple[Ids, ValueArray] = np.empty(0, np.int64), np.empty(0)
@@ -147,7 +148,7 @@ class LearningBranch(ReadsEdges):
         fuel = _TURN
         while self._summing is not None and fuel > 0:
             said = next(self._summing)
-            fuel -= self._shard_cost
+            fuel -= self._round_cost
             if said is not None:
                 self._summing = None
                 self._answer(said)
@@ -167,8 +168,14 @@ class LearningBranch(ReadsEdges):
 
     def _begin(self, asked: Round) -> None:
         self._rounds += 1
+        self._round_cost = self._shard_cost * self._numbers_a_feature(asked)
         self._summing = summing(self._work, asked, self._points.shards)
         self.operator.activate()
+
+    def _numbers_a_feature(self, asked: Round) -> int:
+        """About how often a feature of a point is looked at, for what is given and what is answered."""
+        numbers = self._work.width(asked) + sum(array.size for array in asked.arrays)
+        return max(1, numbers // (_AT_ONCE * self._points.points.features))
 
     def _answer(self, said: list[Partial]) -> None:
         if self.worker == _COORDINATOR:

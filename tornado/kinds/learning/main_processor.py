@@ -27,6 +27,7 @@ from .validation import Validating
 from .vertices import LearningVertices, edges_of, owner_of
 
 _MOST_WAITING = 1 << 15  # points that no step has used; others wait until then
+_WORTH_A_STEP = 1 << 14  # such points, while more come at once
 _COORDINATOR = 0
 
 
@@ -68,6 +69,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         self.branches = []
         self._forks = Forks(self.operator, marker=self._marker_of, deliver=self._accept)
         self._is_loading = False
+        self._is_resting = False  # as other threads see the session, which only this worker's may look into
         self._shards = program.data_shards(self.points, workers)
         self._block = program.parameter_block(workers) if worker == _COORDINATOR else None
         begin = Spoken(0, is_asking=True, arrays=program.begin())
@@ -94,7 +96,11 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
     def _step(self) -> None:
         self.operator.pull(self._forks.take)
         more = self.stream.obey(self)
+        if more and not self.has_branches and self._shards.waiting < _WORTH_A_STEP:
+            self.operator.activate()
+            return
         started, moved = self._go_on(stays=True)
+        self._is_resting = self.session.is_at_rest()
         if started or moved or (more and not self.is_behind()):
             self.operator.activate()
 
@@ -122,6 +128,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         return self._shards.waiting > _MOST_WAITING and not self._forks.is_awaited
 
     def _touch(self, vertex: int) -> None:
+        self._is_resting = False  # also outside of a step
         self._tell(Input(self._input_iteration(), Touch(vertex, None)))
         self.operator.activate()
 
@@ -134,7 +141,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
             not self._is_stepping
             and not self.stream.has_commands
             and not self._forks.is_holding
-            and self.session.is_at_rest()
+            and self._is_resting
         )
         return Traffic(is_idle, received, self.bundles_sent)
 

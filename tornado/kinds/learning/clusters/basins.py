@@ -10,8 +10,8 @@ nothing, or so many in all, it ends. Where the sample is small against `SEARCHED
 where centroids were given that a move made better, once at least: of these the best is taken. Then Lloyd's iterations go on over all points to where no assignment changes:
 from the centroids that were given, where no move was kept and nothing begun anew was better by that share, else from those of the sample.
 
-Nothing is searched for where centroids are given that a search has found, and since then so few points came and went that they are not
-half as many as a cluster has on the average.
+Nothing is searched for where centroids are given that a search has found, and since then no more points came and went than a cluster has
+on the average.
 
 Source: the local search of Lattanzi and Sohler, "A better k-means++ algorithm via local search" (2019), on a sample and between fixed points.
 """
@@ -37,15 +37,15 @@ LIMIT = 1.05
 MOST_MOVES = 100
 FAILURES_OF_SEEDS, FAILURES_OF_CENTROIDS = 4, 2
 """After how many draws in vain it ends: where seeds were drawn, and where centroids were given, which a search has found before."""
-FAILURES_ANEW = 1
+FAILURES_ANEW = 2
 """Likewise where there is one to compare with."""
 CANDIDATES = 64
 SAMPLE_POINTS = 1 << 14
 SAMPLE_POINTS_OF_CLUSTER = 256
 SAMPLE_ROUNDS = 30
-MOST_STARTS = 6
+MOST_STARTS = 16
 SEARCHED = 1 << 22
-"""How many features of points of the sample, times clusters, are looked at anew by all starts but one."""
+"""How many features of points of the sample, times clusters, fit in once for another start: twice for four, and so on."""
 _DRAWS = 1 << 40  # draws of moves are told apart from those of seeds
 _STARTS = 1 << 20  # and those of starts
 
@@ -92,7 +92,7 @@ def k_means(
     yield from whole.measure()
     moves = 0
     unsearched = unsearched + whole.changes if centroids is not None else math.inf
-    is_searched = 2.0 * clusters * unsearched > whole.points
+    is_searched = clusters * unsearched > whole.points
     if centroids is None or (most_moves and is_searched):
         unsearched = 0.0
         wanted = max(SAMPLE_POINTS, SAMPLE_POINTS_OF_CLUSTER * clusters)
@@ -108,7 +108,8 @@ def k_means(
             yield from search.leave_basins(most_moves, FAILURES_OF_CENTROIDS)
         moves, best, least = search.moves, search.partition.centroids, search.inertia
         has_changed = centroids is None or moves > 0
-        starts = min(MOST_STARTS - 1, SEARCHED // max(1, clusters * width * (whole.points // stride)))
+        fits = SEARCHED // max(1, clusters * width * (whole.points // stride))
+        starts = min(MOST_STARTS - 1, fits**2)  # few points have more basins, and take less time
         starts = max(starts, int(centroids is not None and moves > 0)) if most_moves and least > 0.0 else 0
         for number in range(1, 1 + starts):
             begin = yield from seeds(clusters, width, seed=seed, of="sample.", first=number * _STARTS)

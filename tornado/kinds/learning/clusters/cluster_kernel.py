@@ -118,7 +118,47 @@ def find_greatest(points, rows, weights, greatest):
         greatest[greatest.size - 1] = max(greatest[greatest.size - 1], weights[row])
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
+def keep_met(rows, born, met):
+    """Let go of rows whose points are other ones than were met; returns how many were, how many of `rows` stay.
+
+    Parameters
+    ----------
+    rows : int32[n]
+        Those that are visible.
+    born, met : int64[used]
+        See `assign`; of `met` is written 0 where a row is none of these.
+    """
+    before, kept = 0, 0
+    for row in range(met.size):
+        before += 0 if met[row] == 0 else 1
+    for position in range(rows.size):
+        row = rows[position]
+        if met[row] != 0 and met[row] == abs(born[row]):
+            met[row] = -met[row]
+            kept += 1
+    for row in range(met.size):
+        met[row] = -met[row] if met[row] < 0 else 0
+    return before, kept
+
+
+@nb.njit(cache=True, nogil=True)
+def list_assigned(rows, ids, born, met, which, named, clusters):
+    """Write the ids of rows that were assigned, and their clusters, int64[at least n] both; returns how many they are.
+
+    `rows`, `born`, `met` and `which` are as of `assign`; `ids` int64[used].
+    """
+    count = 0
+    for position in range(rows.size):
+        row = rows[position]
+        if met[row] != 0 and met[row] == abs(born[row]):
+            named[count] = ids[row]
+            clusters[count] = which[row]
+            count += 1
+    return count
+
+
+@nb.njit(cache=True, nogil=True)
 def find_unsure(rows, which, upper, lower, drift, fall, halves, wider, blur, reach, unsure):
     """Write the rows that may have to change, int32[n]; returns how many they are.
 
@@ -147,7 +187,7 @@ def assign(
     points
         See `dense_rows_kernel`, as for `across`, `norms`, `units` and `fine`.
     rows : int32[n]
-        Those that are visible.
+        Those that are visible; where it is not the first time, at least those that may change.
     born : int64[used]
         Negative: that of a point that died since.
     weights : float64[used]

@@ -196,10 +196,7 @@ class BranchWork:
         """The cluster of each point that was assigned."""
         if self._work is None:
             return np.empty(0, np.int64), np.empty(0, INT64)
-        found = [self._shards[shard].id[self._shards[shard].rows] for shard in self._shards]
-        clusters = [self._work.assigned(shard) for shard in self._shards]
-        ids, values = np.concatenate(found), np.concatenate(clusters).astype(np.int64)
-        return ids[values >= 0], values[values >= 0]
+        return self._work.assigned()
 
 
 def _features_of(batch: PointBatch) -> NDArray[np.floating] | SparseFeatures:

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....points import SHARDS, ShardPoints, SparseShardPoints
+from ....value_types import Ids
 from ..rounds import Round
 from .cluster_modules import Centroids, Rows, cluster_module, fixed, rows_of_shard
 from .kept_bounds import KeptBounds, ShardBounds
 from .point_samples import sample_of
 
+_AHEAD = 8.0  # moves like the last one before rows to watch are found anew: they get shorter by and by
 _CANDIDATE = 4  # numbers that tell of a far point: its square, the two halves of its id, its row
 
 
@@ -55,12 +57,18 @@ class ClusterWork:
             for points in self.shards.values()
         )
 
-    def assigned(self, shard: int) -> NDArray[np.int32]:
-        """The cluster of each visible point of a shard, in their order; -1 of one that no pass has met. After a method has ended, a copy."""
-        points, bounds = self.shards[shard], self.bounds.of_shard(shard)
-        bounds.make_room(len(points.born))
-        is_met = bounds.met[points.rows] == np.abs(points.born[points.rows])
-        return np.where(is_met, bounds.which[points.rows], np.int32(-1))
+    def assigned(self) -> tuple[Ids, NDArray[np.int64]]:
+        """The points that the last pass met, and the cluster of each, int64[n]: copies, a shard behind another."""
+        count = sum(map(len, self.shards.values()))
+        ids, clusters = np.empty(count, np.int64), np.empty(count, np.int64)
+        place = 0
+        for shard, points in self.shards.items():
+            bounds = self.bounds.of_shard(shard)
+            bounds.make_room(len(points.born))
+            place += self._kernel.list_assigned(
+                points.rows, points.id, points.born, bounds.met, bounds.which, ids[place:], clusters[place:]
+            )
+        return ids[:place], clusters[:place]
 
     def width(self, asked: Round) -> int:
         """How many numbers a shard answers with; see `add`."""
@@ -100,7 +108,7 @@ class ClusterWork:
             if asked.task == "sample":
                 self._take_sample(int(asked.numbers[0]))
         points = self.shards[shard]
-        if len(points) and asked.task != "sample":
+        if (len(points) and asked.task != "sample") or asked.task == "measure":  # of none left, all went
             getattr(self, f"_{asked.task}")(asked, points, total)
 
     def _of_sample(self, asked: Round) -> tuple[Round, ClusterWork | None]:
@@ -122,9 +130,10 @@ class ClusterWork:
         self._kernel.find_greatest(self._rows[points.shard], points.rows, points.weight, greatest)
         total[:-2] += greatest
         total[-2] += len(points)
-        total[-1] += self.bounds.of_shard(points.shard).keep_only(
-            points.rows, np.abs(points.born[points.rows])
-        )
+        bounds = self.bounds.of_shard(points.shard)
+        bounds.make_room(len(points.born))
+        before, kept = self._kernel.keep_met(points.rows, points.born, bounds.met)
+        total[-1] += before + len(points) - 2 * kept
 
     def _assign(self, asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
         """High and low sums, [k, d + 1] each, and how many points changed.
@@ -141,8 +150,12 @@ class ClusterWork:
         bounds.fall += others
         is_first, fine = asked.numbers
         size = len(total) // 2
+        if is_first:
+            rows, bounds.watched = points.rows, None
+        else:
+            rows = self._watched(points, bounds, float(moved.max()))
         total[-1] += self._kernel.assign(
-            self._rows[points.shard], points.rows, points.born, points.weight, centroids.rows, centroids.across, centroids.norms,
+            self._rows[points.shard], rows, points.born, points.weight, centroids.rows, centroids.across, centroids.norms,
             bounds.drift, bounds.fall, halves, centroids.wider, centroids.blur, centroids.reach, self._units, fine, int(is_first), bounds.met,
             bounds.which, bounds.upper, bounds.lower, total[:size], total[size:-1],
         )  # fmt: skip
@@ -150,6 +163,21 @@ class ClusterWork:
         if is_first:
             bounds.drift[:] = 0.0
             bounds.fall[:] = 0.0
+
+    def _watched(self, points: ShardPoints, bounds: ShardBounds, move: float) -> NDArray[np.int32]:
+        """The rows to look at where centroids went at most `move` now: those that may change in a while, found as seldom as that allows."""
+        known, most = self._centroids, float(max(bounds.drift.max(), bounds.fall.max()))
+        if bounds.watched is None or most > bounds.watched_to or known.reach > bounds.watched_reach:
+            bounds.watched_to, bounds.watched_reach = most + _AHEAD * move, 2.0 * known.reach
+            clusters = len(known.rows)
+            farthest, none = np.full(clusters, bounds.watched_to), np.zeros(clusters)
+            watched = np.empty(len(points), np.int32)
+            count = self._kernel.find_unsure(
+                points.rows, bounds.which, bounds.upper, bounds.lower, farthest, farthest, none, known.wider, known.blur,
+                bounds.watched_reach, watched,
+            )  # fmt: skip
+            bounds.watched = fixed(watched[:count].copy(), np.int32)
+        return bounds.watched
 
     def _moves_from(self, before: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         """How far each centroid went at most and any other one, and half the distances between them; the same for many shards."""

@@ -27,6 +27,9 @@ class ShardBounds:
     drift, fall : float64[k]
     centroids : float64[k, d] or None
         Those that the bounds are true of. Never written.
+    watched : int32[n] or None
+        The rows that alone may have to change while no drift and no fall is greater than `watched_to`, and no `reach` than
+        `watched_reach`: few, where centroids have come near to where they will be. Never written.
     """
 
     met: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -36,6 +39,9 @@ class ShardBounds:
     drift: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     fall: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     centroids: NDArray[np.float64] | None = None
+    watched: NDArray[np.int32] | None = None
+    watched_to: float = 0.0
+    watched_reach: float = 0.0
 
     def make_room(self, rows: int) -> None:
         """Have room for so many rows, of which none that is new was met."""
@@ -53,21 +59,12 @@ class ShardBounds:
         self.which[:] = -1
         self.drift, self.fall = np.zeros(clusters), np.zeros(clusters)
 
-    def keep_only(self, rows: NDArray[np.int32], births: NDArray[np.int64]) -> int:
-        """Let go of points that are none of those of these rows and births, int64[n]; returns how many those are, and how many of these were not met."""
-        self.make_room(int(rows.max(initial=-1)) + 1)
-        before = np.count_nonzero(self.met)
-        kept = np.where(self.met[rows] == births, births, 0)
-        self.met[:] = 0
-        self.met[rows] = kept
-        stay = np.count_nonzero(kept)
-        return int(before + len(rows) - 2 * stay)
-
     def copy(self) -> ShardBounds:
         """Return another one that is written by itself."""
         return ShardBounds(
             met=self.met.copy(), which=self.which.copy(), upper=self.upper.copy(), lower=self.lower.copy(), drift=self.drift.copy(),
-            fall=self.fall.copy(), centroids=self.centroids,
+            fall=self.fall.copy(), centroids=self.centroids, watched=self.watched, watched_to=self.watched_to,
+            watched_reach=self.watched_reach,
         )  # fmt: skip
 
 

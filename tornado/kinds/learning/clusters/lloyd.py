@@ -170,7 +170,8 @@ class Partition:
             "points": float(self.points),
         }
         parameters = {"centroids": self.centroids, "sizes": self._sums.weights}
-        return Finished(parameters, findings, self.is_settled)
+        # Squares of features beyond 1e150 are none: nothing is known of which centroid is the nearest.
+        return Finished(parameters, findings, self.is_settled and bool(np.isfinite(self.inertia).all()))
 
     def _fill(self, means: NDArray[np.float64], empty: NDArray[np.intp]) -> Asking:
         """Put clusters without weight to the points that are farthest from their centroids."""

@@ -31,8 +31,12 @@ def relabelled(
     >>> weights, intercept = relabelled(weights, intercept, (0, 1, 2), (1, 2))
     >>> weights.tolist(), intercept.tolist()
     ([-2.0], [-1.0])
+    >>> weights, intercept = relabelled(weights, intercept, (1, 2), (2, 3))
+    >>> weights.tolist(), intercept.tolist()
+    ([1.0], [0.5])
     """
-    if (weights.ndim == 1 and len(now) == 2) or (weights.ndim == 2 and tuple(before) == tuple(now)):
+    is_same = all(math.isnan(label) or label == now[place] for place, label in enumerate(before[: len(now)]))
+    if is_same and len(now) == (2 if weights.ndim == 1 else len(before)):
         return weights, intercept
     if weights.ndim == 1:
         rows = np.stack([-0.5 * weights, 0.5 * weights])

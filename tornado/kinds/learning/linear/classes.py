@@ -96,7 +96,7 @@ def _too_many(loss: object, found: list[float], most: int) -> InvalidArgument:
     if most == 2:
         return InvalidArgument(
             f"points have the labels {found[0]:g}, {found[1]:g} and {found[-1]:g}, but the loss {loss} is of two classes",
-            hint="Name the two: classes=(0, 1). Points of other labels are then refused.",
+            hint="Name the two: classes=(0, 1), or --classes 0,1. Points of other labels are then refused.",
         )
     return InvalidArgument(
         f"points have {len(found)} labels or more, from {found[0]:g} to {found[-1]:g}, but a model has at most {most} classes",

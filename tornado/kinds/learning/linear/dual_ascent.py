@@ -31,7 +31,7 @@ from ..rounds import Finished, Method, Round, Stopped
 from . import interior_point as interior
 from .held_duals import HeldDuals, add_duals
 from .linear_gap import PassTotals, gap_of
-from .linear_objective import LinearObjective, LinearWork, Vector, frozen
+from .linear_objective import LinearObjective, LinearWork, Vector, frozen, shrunk
 from .pass_kernel import DUALS, INFEASIBLE, LENGTHS, NUMBERS, TARGET_SQUARES
 from .visits import Visits
 
@@ -365,11 +365,10 @@ class _Ascent:
         found = yield from interior.interior_point(self.model, self.weight, self.tolerance, self._negligible)
         if found is None:
             return False
-        weights, intercept, gap = found
-        if gap.dual is None or gap.primal - gap.dual >= self.best.bound:
+        if found.primal - found.dual >= self.best.bound:
             return False
         yield Round(interior.KEEP)
-        self.best = _Best(weights, intercept, gap.primal, gap.dual)
+        self.best = _Best(*found)
         return True
 
     def _visit(self, task: str, mean_share: float) -> _Asking:
@@ -395,7 +394,7 @@ class _Ascent:
             if totals.numbers[INFEASIBLE] > 0.0:
                 yield from self._clear()
             mean = float(totals.of_sides(LENGTHS).sum()) / self.weight
-            self.penalty = self.model.l2 / mean if mean > 0.0 else self.model.l2
+            self.penalty = max(self.model.l2 / mean, 1e-300) if mean > 0.0 else self.model.l2
 
     def _clear(self) -> _Asking:
         yield Round("clear")
@@ -431,7 +430,7 @@ class _Ascent:
     def _weights_of(self, total: Vector) -> Vector:
         reached = total / self.weight
         if self.model.l1 > 0.0:
-            reached = np.sign(reached) * np.maximum(np.abs(reached) - self.model.l1, 0.0)
+            reached = shrunk(reached, self.model.l1)
         return np.asarray(reached / self.model.l2)
 
     def _prove(self) -> _Asking:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Generator, Mapping
 from functools import cache
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from .interior_kernel import (
     UPPER,
     WEIGHTS,
 )
-from .linear_gap import Gap, PassTotals, gap_of
+from .linear_gap import PassTotals, gap_of
 from .linear_objective import LinearObjective, Vector, features_of, frozen
 from .newton import solved
 
@@ -95,7 +95,16 @@ class InteriorWork:
         total[SHARDS] += products
 
 
-Steps = Generator[Round, Vector, tuple[Vector, float, Gap] | None]
+class Reached(NamedTuple):
+    """Weights, float64[d], and an intercept, their objective, and what dual variables prove that no objective is below."""
+
+    weights: Vector
+    intercept: float
+    primal: float
+    dual: float
+
+
+Steps = Generator[Round, Vector, Reached | None]
 
 
 def interior_point(model: LinearObjective, weight: float, tolerance: float, least: float) -> Steps:
@@ -112,14 +121,12 @@ def interior_point(model: LinearObjective, weight: float, tolerance: float, leas
 
     Returns
     -------
-    weights : float64[d]
-    intercept : float
-    gap : Gap
-        Which the dual variables of the last step prove; None: there was no step.
+    Reached or None
+        The least objective of all steps, and the greatest dual; None: there was no step.
     """
     size = model.features + model.intercept
     here, step, length = np.zeros(size), np.zeros(size), 0.0
-    found: tuple[Vector, float, Gap] | None = None
+    found: Reached | None = None
     best, in_vain = math.inf, 0
     for number in range(_MOST_STEPS):
         here = here + length * step
@@ -128,12 +135,13 @@ def interior_point(model: LinearObjective, weight: float, tolerance: float, leas
         if number:
             totals = PassTotals.of((yield Round(CERTIFY, arrays=place)), model)
             gap = gap_of(totals, place[0], float(place[1][0]), model)
-            if gap.bound is None:
+            if gap.dual is None:
                 return found
-            found = place[0], float(place[1][0]), gap
-            in_vain = 0 if gap.bound < 0.9 * best else in_vain + 1
-            best = min(best, gap.bound)
-            if gap.bound <= max(tolerance * gap.primal, least) or in_vain >= _MOST_IN_VAIN:
+            found = _better(found, Reached(place[0], float(place[1][0]), gap.primal, gap.dual))
+            bound = found.primal - found.dual
+            in_vain = 0 if bound < 0.9 * best else in_vain + 1
+            best = min(best, bound)
+            if bound <= max(tolerance * found.primal, least) or in_vain >= _MOST_IN_VAIN:
                 return found
         products, weights = total[PRODUCTS], total[WEIGHTS]
         matrix, sums = (
@@ -159,6 +167,14 @@ def interior_point(model: LinearObjective, weight: float, tolerance: float, leas
         if not (np.isfinite(step).all() and length > 0.0):
             return found
     return found
+
+
+def _better(known: Reached | None, new: Reached) -> Reached:
+    """Near the end of what roundings allow, steps may go up again."""
+    if known is None:
+        return new
+    least = known if known.primal < new.primal else new
+    return least._replace(dual=max(known.dual, new.dual))
 
 
 def warm_interior(model: LinearObjective, shards: Mapping[int, ShardPoints]) -> None:

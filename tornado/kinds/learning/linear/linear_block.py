@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgument
-from ....points import EvolvingPoints, PointDeltas, ShardPoints
+from ....points import SHARDS, EvolvingPoints, PointDeltas, ShardPoints
 from ..patience import Patience
 from ..program import Parameters
 from ..rounds import ShardWork
@@ -43,6 +43,7 @@ _HEAD: Final = (
     4  # the step that an answer is of, how many points came and went, the worker, how many labels follow
 )
 _DECAY: Final = 0.01
+_SPARSE_ROWS: Final = 16  # rows for each that is new, from which on sorting takes less time
 _STORED: Final = -1  # no worker
 _NO_CLASSES: Final = (math.nan, math.nan)
 _ANY_CLASSES: Final = (-1.0, 1.0)  # in place of those that are not known
@@ -307,6 +308,7 @@ class LinearShards:
         self._batch = batch
         self._seed = seed
         self._new: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []  # shards and rows
+        self._has_lost = False  # whether points went since the last step, so that rows may be there twice
         self.waiting = 0
         self.validation = Validation()
         self.duals: Mapping[int, HeldDuals] = {shard: HeldDuals() for shard in points.shards}
@@ -317,8 +319,10 @@ class LinearShards:
         came = deltas.sign > 0
         if came.any():
             self._new.append((deltas.shard[came], deltas.row[came]))
-        if self.dual_total is not None and not came.all():
-            self._take_out(deltas.shard[~came], deltas.row[~came], self.dual_total)
+        if not came.all():
+            self._has_lost = True
+            if self.dual_total is not None:
+                self._take_out(deltas.shard[~came], deltas.row[~came], self.dual_total)
         self.waiting += len(deltas)
         if self._labels is not None:
             self._count_labels(self._labels, deltas)
@@ -389,13 +393,26 @@ class LinearShards:
         return views
 
     def _new_rows(self) -> dict[int, NDArray[np.int32]]:
-        """The rows that have come since the last step, by shard."""
+        """The rows that have come since the last step, by shard: each once, also where its point went and another one came."""
         if not self._new:
             return {}
         shards = np.concatenate([shards for shards, _ in self._new])
         rows = np.concatenate([rows for _, rows in self._new])
         self._new.clear()
         order = np.argsort(shards.astype(np.int16), kind="stable")  # of numbers so short it is a radix sort
-        shards, rows = shards[order], rows[order]
-        numbers, first = np.unique(shards, return_index=True)
-        return dict(zip(numbers.tolist(), np.split(rows, first[1:]), strict=True))
+        stops = np.cumsum(np.bincount(shards, minlength=SHARDS))
+        parts = np.split(rows[order], stops[:-1])
+        may_repeat, self._has_lost = self._has_lost, False
+        return {
+            shard: _distinct(part) if may_repeat else part for shard, part in enumerate(parts) if len(part)
+        }
+
+
+def _distinct(rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Each row once, ascending. Where they are a good part of all, without sorting them."""
+    most = int(rows.max())
+    if most > _SPARSE_ROWS * len(rows):
+        return np.unique(rows)
+    is_there = np.zeros(most + 1, np.bool_)
+    is_there[rows] = True
+    return np.flatnonzero(is_there).astype(np.int32)

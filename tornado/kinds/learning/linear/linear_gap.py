@@ -22,11 +22,13 @@ from typing import Final
 import numpy as np
 
 from . import pass_kernel as names
-from .linear_objective import LinearObjective, PenalisedModel, Vector
+from .linear_objective import LinearObjective, PenalisedModel, Vector, shrunk
 from .own_loss import OwnLoss
 
 _ROUNDING: Final = 2.0**-53
 _NEGLIGIBLE: Final = 1e-12
+LEAST_WEIGHT: Final = 1e-280
+"""Of all points together: of less, sums are of numbers so small that their roundings are no share of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,25 @@ class PassTotals:
         return math.sqrt(self._of_both(names.LENGTHS))
 
 
+def nearest(reached: Vector, vector: Vector, model: PenalisedModel) -> tuple[Vector, Vector]:
+    """The w at which h(w) - v w is least, for v that is `reached`, and what l1 makes of a vector being elsewhere, by number; l2 is above 0."""
+    best = shrunk(reached, model.l1) / model.l2
+    # Where `best` is 0, v may take the place of its sign times l1.
+    slope = np.where(best != 0.0, np.sign(best) * model.l1, reached)
+    return best, bent(slope, vector, model)
+
+
+def bent(slope: Vector, vector: Vector, model: PenalisedModel) -> Vector:
+    """``l1 |w| - slope w`` by number, of slopes that are nowhere above l1."""
+    return np.maximum(0.0, model.l1 * np.abs(vector) - slope * vector)
+
+
+def share_within(reached: Vector, error: float, model: PenalisedModel) -> float:
+    """By how much dual variables are scaled so that no |v_j| is above l1, wherever within the error it is."""
+    largest = float(np.abs(reached).max(initial=0.0)) + error
+    return min(1.0, model.l1 / largest * (1.0 - 8.0 * _ROUNDING)) if largest > 0.0 else 1.0
+
+
 def is_near(gap: Gap, totals: PassTotals, tolerance: float) -> bool:
     """Whether ``bound <= tolerance * primal``, or below 1e-12 of the mean of y^2: where the optimum is 0 there is nothing to be relative to."""
     if gap.bound is None:
@@ -144,7 +165,7 @@ def _gap_of(totals: PassTotals, vector: Vector, intercept: float, model: LinearO
         return Gap(0.0, 0.0, 0.0)
     primal = objective_of(totals, vector, model)
     known = np.isfinite(totals.numbers).all() and np.isfinite(totals.sums).all() and math.isfinite(primal)
-    if not known or totals.numbers[names.INFEASIBLE] > 0.0:
+    if not known or totals.numbers[names.INFEASIBLE] > 0.0 or totals.weight < LEAST_WEIGHT:
         return Gap(primal, None, None)
     if model.l2 == 0.0 and model.l1 == 0.0:
         return Gap(primal, None, None)
@@ -189,8 +210,7 @@ class _Certificate:
         sums = self.totals.sums
         reached = (scales[0] * sums[0] + scales[1] * sums[1] if len(sums) > 1 else sums[0]) / self.weight
         if rescaled:
-            largest = float(np.abs(reached).max(initial=0.0)) + self.error
-            share = min(1.0, self.model.l1 / largest * (1.0 - 8.0 * _ROUNDING)) if largest > 0.0 else 1.0
+            share = share_within(reached, self.error, self.model)
             scales, reached = scales * share, reached * share
         losses, excess = self.totals.of_sides(names.LOSS), self.totals.of_sides(names.EXCESS)
         of_points = float((1.0 - scales) @ losses + scales @ excess) / self.weight
@@ -201,17 +221,13 @@ class _Certificate:
         """h(w) + h*(v) - v w, each feature without cancellation, and what an error of v makes of it; l2 is above 0."""
         l2, l1 = self.model.l2, self.model.l1
         vector = self.vector
-        best = np.sign(reached) * np.maximum(np.abs(reached) - l1, 0.0) / l2
-        apart = vector - best
-        # Where `best` is 0, v may take the place of its sign times l1.
-        slope = np.where(best != 0.0, np.sign(best) * l1, reached)
-        bent = np.maximum(0.0, l1 * np.abs(vector) - slope * vector)
-        distance = math.sqrt(squared(apart))
+        best, elsewhere = nearest(reached, vector, self.model)
+        distance = math.sqrt(squared(vector - best))
         error = self.error + 2.0 * _ROUNDING * (math.sqrt(squared(reached)) + l1 * math.sqrt(len(vector)))
         rounded = 4.0 * _ROUNDING * l1 * float(np.abs(vector).sum())
         return float(
             l2 / 2 * distance * distance * (1.0 + self._vector_unit)
-            + bent.sum()
+            + elsewhere.sum()
             + distance * error
             + error * error / (2.0 * l2)
             + rounded
@@ -220,9 +236,9 @@ class _Certificate:
     def _free(self, reached: Vector) -> float:
         """Likewise where h* is 0, as no |v_j| is above l1."""
         l2, l1, vector = self.model.l2, self.model.l1, self.vector
-        bent = np.maximum(0.0, l1 * np.abs(vector) - reached * vector)
+        elsewhere = bent(reached, vector, self.model)
         rounded = self._vector_unit * l1 * float(np.abs(vector).sum())
-        return float(bent.sum() + l2 / 2 * self.norm**2) + self.norm * self.error + rounded
+        return float(elsewhere.sum() + l2 / 2 * self.norm**2) + self.norm * self.error + rounded
 
     @property
     def _vector_unit(self) -> float:

@@ -155,6 +155,11 @@ def linear_module(loss: str | OwnLoss, sparse: bool) -> ModuleType:  # noqa: FBT
     return load_module(module_text(title, parts, {}, functions=loss.text))
 
 
+def shrunk(values: Vector, by: float | Vector) -> Vector:
+    """Values that many nearer to 0, and 0 where they are nearer than that: what a penalty of magnitudes makes of them."""
+    return np.asarray(np.sign(values) * np.maximum(np.abs(values) - by, 0.0))
+
+
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """A view that is contiguous and read-only, as kernels take what they read: else they would be compiled again for other kinds."""
     view = np.ascontiguousarray(array).view()

@@ -58,7 +58,7 @@ class LinearModel(LearningProgram):
 
     With the logistic loss points may be of more than two classes. Each class k, counted from 0 by ascending labels, has weights w_k and an
     intercept b_k then, and a loss is ln sum_k exp(x w_k + b_k) - (x w_y + b_y); of d features, values are the weights by k d and the number of their
-    feature, and the intercept by -1 - k. Without a method for it, l1 is 0.
+    feature, and the intercept by -1 - k.
 
     Attributes
     ----------
@@ -115,8 +115,6 @@ class LinearModel(LearningProgram):
     def _check_classes(self) -> None:
         if len(self.classes) > 2 and self.most_classes > 2:
             require_classes(sorted(self.classes))
-            if self.l1 > 0.0:
-                raise InvalidArgument(f"l1 is {self.l1}, but of more than two classes no method knows it")
         elif self.classes and len(self.classes) != 2:
             more = ", or more with the logistic loss" if self.most_classes == 2 else " or more"
             raise InvalidArgument(f"classes are {self.classes}, but there are two, or none named{more}")

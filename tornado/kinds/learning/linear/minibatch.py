@@ -20,7 +20,7 @@ from ....loops.part import Predicted
 from ....points import ShardPoints
 from ....records.point_batch import DensePointBatch, PointBatch, SparsePointBatch
 from . import batch_kernel as names
-from .linear_objective import LinearObjective, PenalisedModel, Vector, features_of, frozen
+from .linear_objective import LinearObjective, PenalisedModel, Vector, features_of, frozen, shrunk
 
 BATCH_NUMBERS: Final = names.BATCH_NUMBERS
 _LEAST_RATE: Final = 0.01  # of the first one
@@ -227,8 +227,7 @@ def stepped(
     moved = np.append(weights.ravel(), intercept) - rates * gradient
     found = moved[: weights.size]
     if model.l1 > 0.0:
-        shrunk = np.abs(found) - model.l1 * (rates if isinstance(rates, float) else rates[: weights.size])
-        found = np.sign(found) * np.maximum(shrunk, 0.0)
+        found = shrunk(found, model.l1 * (rates if isinstance(rates, float) else rates[: weights.size]))
     return found.reshape(weights.shape), moved[weights.size :]
 
 

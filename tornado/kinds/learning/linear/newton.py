@@ -107,6 +107,7 @@ class _Descent:
         self.curvature: Vector | None = None  # of losses alone
         self.is_cold = True  # whether nothing was sampled near the end
         self.is_fresh = False  # whether it was sampled where we are
+        self.is_at_rest = False  # whether no step is of use any more
         self.best: _Place
 
     def run(self, weights: Vector, intercept: float, hessian: Vector | None, most_rounds: int) -> Method:
@@ -131,6 +132,7 @@ class _Descent:
             step, slope = self._step(here)
             if self._is_tiny(slope, here):
                 if self.is_fresh or self.model.l1 > 0.0 or not self._certifies:
+                    self.is_at_rest = True
                     break
                 yield from self._sample(here)
                 continue
@@ -144,6 +146,7 @@ class _Descent:
             )
             if there is None:  # no step is of use
                 if self.is_fresh and self.share >= 1.0:
+                    self.is_at_rest = True
                     break
                 yield from self._sample(here)
                 continue
@@ -244,7 +247,9 @@ class _Descent:
         size = model.features + model.intercept
         hessian = np.zeros((size, size)) if self.curvature is None else self.curvature
         parameters = {"weights": vector, "intercept": np.array([intercept]), "hessian": hessian}
-        return Finished(parameters, findings, is_converged=self._is_done(here) or not self._certifies)
+        is_at_end = self.is_at_rest or not totals.weight > 0.0
+        is_converged = self._is_done(here) or (is_at_end and not self._certifies)
+        return Finished(parameters, findings, is_converged=is_converged)
 
 
 @cache

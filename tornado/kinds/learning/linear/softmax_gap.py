@@ -3,9 +3,12 @@
 The dual variables of a point of class y are the slopes t = p - e_y of its loss, of any probabilities p (Boehning 1992). With
 v_k = 1/W sum a_i t_ik x_i and r_k = 1/W sum a_i t_ik, Fenchel's and Young's inequalities give for p of the weights w themselves
 
-    P(w, b) - P* <= |l2 w + v|^2 / (2 l2) + r (b - b*).
+    P(w, b) - P* <= h(w) + h*(-v) + v w + r (b - b*),
 
-So r must vanish. The t of all points of a class y are scaled by some c_y from 0 to 1: their p are mixed with e_y then, and since the relative
+where h(w) = l2/2 |w|^2 + l1 |w|_1 is what is penalised: without l1 it begins as |l2 w + v|^2 / (2 l2). Where h* is infinite beyond
+|v_kj| <= l1, all t are scaled (Fercoq, Gramfort and Salmon 2015).
+
+And r must vanish. The t of all points of a class y are scaled by some c_y from 0 to 1: their p are mixed with e_y then, and since the relative
 entropy of a mixture is not above the mixture of the relative entropies, what that costs is at most (1 - c_y) times the losses of the class.
 With T_yk = sum a_i p_ik over the points of class y,
 
@@ -26,7 +29,7 @@ from typing import Final
 import numpy as np
 
 from . import softmax_kernel as names
-from .linear_gap import Gap, penalty_of, squared
+from .linear_gap import LEAST_WEIGHT, Gap, bent, nearest, penalty_of, share_within, squared
 from .linear_objective import Vector
 from .softmax_objective import SoftmaxObjective, SoftmaxTotals
 
@@ -113,19 +116,23 @@ class _Certificate:
         self.weight = float(self.shares.sum())
         self.primal = softmax_objective(totals, weights, model)
         self.given = np.ones(len(model.classes)) if scales is None else scales
+        self.norm = math.sqrt(squared(weights))
         rows = float(totals.numbers[names.SOFTMAX_ROWS])
         # One unit of each magnitude for each term of its sum, and some for what a term is made of.
         self.unit = 2.0 * _ROUNDING * (rows + len(model.classes) + 32.0)
         self.row_unit = 2.0 * _ROUNDING * (model.features + len(model.classes) + 32.0)
+        self.size_unit = 4.0 * _ROUNDING * (weights.size + 8.0)
 
     def gap(self) -> Gap:
         primal = self.primal
         if not self.weight > 0.0:
             return Gap(0.0, 0.0, 0.0)
         totals = (self.totals.by_class, self.totals.flows, self.totals.sums)
-        if not all(np.isfinite(one).all() for one in totals) or not math.isfinite(primal):
+        is_finite = all(np.isfinite(one).all() for one in totals) and math.isfinite(primal)
+        if not is_finite or self.weight < LEAST_WEIGHT:
             return Gap(primal, None, None)
-        if self.model.l2 == 0.0 or (self.model.intercept and not (self.shares > 0.0).all()):
+        is_penalised = self.model.l2 > 0.0 or self.model.l1 > 0.0
+        if not is_penalised or (self.model.intercept and not (self.shares > 0.0).all()):
             return Gap(primal, None, None)
         tried = [self.given]
         if self.model.intercept:
@@ -136,20 +143,46 @@ class _Certificate:
         return Gap(primal, primal - bound, bound)
 
     def _bound(self, scales: Vector, known: float) -> float:
-        of_points = float((1.0 - scales) @ self.losses) / self.weight
-        return of_points + self._of_weights(scales) + self._of_intercepts(scales, known) + self._slack()
+        """A bound of duals so scaled on each class, given another one; the better one of those that there are."""
+        reached, error = self._reached(scales)
+        found = []
+        if self.model.l2 > 0.0:
+            found.append(self._bound_of(scales, self._conjugate(reached, error), known))
+        if self.model.l1 > 0.0:
+            share = share_within(reached, error, self.model)
+            found.append(self._bound_of(scales * share, self._free(reached * share, error), known))
+        return min(found)
 
-    def _of_weights(self, scales: Vector) -> float:
-        """``|l2 w + v|^2 / (2 l2)``, where the sums are of other scales, if that is so."""
-        l2, weights = self.model.l2, self.weights
-        reached = self.totals.sums / self.weight
-        distance = math.sqrt(squared(l2 * weights + reached))
+    def _bound_of(self, scales: Vector, of_weights: float, known: float) -> float:
+        of_points = float((1.0 - scales) @ self.losses) / self.weight
+        return of_points + of_weights + self._of_intercepts(scales, known) + self._slack()
+
+    def _reached(self, scales: Vector) -> tuple[Vector, float]:
+        """-v, of the scales that the sums are of, and how far it may be from those of these scales and of no roundings."""
+        reached = -self.totals.sums / self.weight
         moved = np.zeros(len(scales)) if self.is_hope else np.abs(scales - self.given)
         apart = float(moved @ np.sqrt(self.slopes * self.lengths)) / self.weight
         rounded = (self.unit + self.row_unit) * float(np.sqrt(self.slopes * self.lengths).sum()) / self.weight
-        own = 8.0 * _ROUNDING * (l2 * math.sqrt(squared(weights)) + math.sqrt(squared(reached)))
-        size = 4.0 * _ROUNDING * (weights.size + 8.0)
-        return (distance * (1.0 + size) + apart * (1.0 + self.unit) + rounded + own) ** 2 / (2.0 * l2)
+        own = 8.0 * _ROUNDING * (self.model.l2 * self.norm + math.sqrt(squared(reached)))
+        return reached, apart * (1.0 + self.unit) + rounded + own
+
+    def _conjugate(self, reached: Vector, error: float) -> float:
+        """h(w) + h*(u) - u w of u that is `reached`, each weight without cancellation, and what its error makes of it; l2 is above 0."""
+        l2 = self.model.l2
+        best, elsewhere = nearest(reached, self.weights, self.model)
+        distance = l2 * math.sqrt(squared(self.weights - best)) * (1.0 + self.size_unit)
+        error += 4.0 * _ROUNDING * self.model.l1 * math.sqrt(self.weights.size)
+        return (distance + error) ** 2 / (2.0 * l2) + self._sum_of_corners(elsewhere)
+
+    def _free(self, reached: Vector, error: float) -> float:
+        """Likewise where h* is 0, as no |u_kj| is above l1."""
+        of_norm = self.model.l2 / 2 * self.norm**2 * (1.0 + self.size_unit) + self.norm * error
+        return of_norm + self._sum_of_corners(bent(reached, self.weights, self.model))
+
+    def _sum_of_corners(self, elsewhere: Vector) -> float:
+        if self.model.l1 == 0.0:
+            return 0.0
+        return float(elsewhere.sum()) + self.size_unit * self.model.l1 * float(np.abs(self.weights).sum())
 
     def _of_intercepts(self, scales: Vector, known: float) -> float:
         """``r (b - b*)``, of r that sum to 0."""
@@ -167,8 +200,11 @@ class _Certificate:
         A loss is at least s_j - s_y, for any j.
         """
         model, primal = self.model, self.primal
-        best = math.sqrt(2.0 * primal / model.l2)  # a bound of |w*|
-        best = min(best, math.sqrt(squared(self.weights)) + math.sqrt(2.0 * known / model.l2))
+        best = math.inf  # a bound of |w*|
+        if model.l2 > 0.0:
+            best = min(math.sqrt(2.0 * primal / model.l2), self.norm + math.sqrt(2.0 * known / model.l2))
+        if model.l1 > 0.0:
+            best = min(best, primal / model.l1)
         of_class = math.sqrt(2.0) * best * np.sqrt(self.lengths / self.shares)
         return float((of_class + primal * self.weight / self.shares).max()) * (1.0 + 2.0 * self.unit)
 
@@ -176,7 +212,7 @@ class _Certificate:
         """Roundings of sums over points, and of the scores that losses are taken at."""
         # By Cauchy and Schwarz; the slopes of a loss are at most sqrt(2) long.
         slopes = math.sqrt(2.0 * self.weight)
-        lengths, norm = math.sqrt(float(self.lengths.sum())), math.sqrt(squared(self.weights))
-        scores = lengths * norm + math.sqrt(self.weight) * math.sqrt(squared(self.intercepts))
-        rounded = 4.0 * _ROUNDING * (self.weights.size + 8.0) * self.primal
+        lengths = math.sqrt(float(self.lengths.sum()))
+        scores = lengths * self.norm + math.sqrt(self.weight) * math.sqrt(squared(self.intercepts))
+        rounded = self.size_unit * self.primal
         return self.unit * 2.0 * self.primal + rounded + self.row_unit * slopes * scores / self.weight

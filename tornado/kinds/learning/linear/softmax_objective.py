@@ -2,7 +2,7 @@
 
 With W the sum of the points' weights a_i, and a row w_k of weights and an intercept b_k for each class,
 
-    P = 1/W sum a_i (ln sum_k exp(x_i w_k + b_k) - (x_i w_y + b_y)) + l2/2 |w|^2
+    P = 1/W sum a_i (ln sum_k exp(x_i w_k + b_k) - (x_i w_y + b_y)) + l2/2 |w|^2 + l1 |w|_1
 
 over the points whose label is one of the classes. All others are passed over, and counted.
 """
@@ -43,7 +43,7 @@ class SoftmaxObjective:
     features : int
         d: how many a point has.
     l2, l1 : float
-        Penalties, 0 or more. There is no method that knows the second one.
+        Penalties, 0 or more.
     intercept : bool
         Whether there are b, which are not penalised; without, they are 0.
     classes : tuple of float

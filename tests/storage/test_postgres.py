@@ -1,0 +1,183 @@
+"""The store in a real PostgreSQL: losses that it outlives, owners, and errors that say what to do, without a password."""
+
+import signal
+import threading
+import time
+
+import psycopg2
+import pytest
+
+from tests.postgres_server import PASSWORD
+from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull, StoreLocked, StoreUnreachable
+from tornado.storage import open_store, postgres
+from tornado.storage.postgres import label_of
+
+SOON_S = 6.0
+
+
+def refused(kind, url):
+    """Open a store that cannot be; returns what is said, which has no password in it."""
+    begun = time.monotonic()
+    with pytest.raises(kind) as raised:
+        open_store(url)
+    assert time.monotonic() - begun < SOON_S
+    for secret in (PASSWORD, "wr0ng"):
+        assert secret not in f"{raised.value!r} {raised.value}"
+    return str(raised.value)
+
+
+def test_what_cannot_be_opened_says_why(postgres_server, postgres_url):
+    name = postgres_url.rpartition("/")[2]
+    assert "Look at the user and the password" in refused(
+        StoreLocked, postgres_server.url(name, password="wr0ng")
+    )
+    assert "createdb" in refused(StoreLocked, postgres_server.url("nowhere"))
+    refused(StoreUnreachable, postgres_server.url(name, port=9))
+    postgres_server.execute("CREATE ROLE guest LOGIN PASSWORD 'wr0ng'")
+    try:
+        told = refused(StoreLocked, postgres_server.url(name, user="guest", password="wr0ng"))
+        assert "permission denied" in told
+    finally:
+        postgres_server.execute("DROP ROLE guest")
+    for wrong in ("postgresql://", "postgresql://ann@host/", "postgresql://ann:wr0ng@host:port/loops"):
+        refused(InvalidArgument, wrong)
+
+
+def test_a_store_has_one_owner_and_a_label_without_its_password(postgres_url):
+    with open_store(postgres_url) as store:
+        assert store.url == label_of(postgres_url)
+        assert PASSWORD not in store.url
+        assert "another service" in refused(StoreLocked, postgres_url)
+        store.write("a", 1, {b"k": b"one"})
+    with open_store(postgres_url) as store:
+        assert store.read("a", b"k", 1) == b"one"
+
+
+def test_tables_of_a_newer_program_are_refused(postgres_server, postgres_url):
+    open_store(postgres_url).close()
+    name = postgres_url.rpartition("/")[2]
+    postgres_server.execute("UPDATE tornado_loops.facts SET value = '99' WHERE name = 'version'", name)
+    assert "version 99" in refused(StoreCorrupt, postgres_url)
+
+
+def test_a_page_that_is_not_what_was_written_is_no_answer(postgres_server, postgres_url):
+    with open_store(postgres_url) as store:
+        store.write("a", 1, {b"k": b"one"})
+        postgres_server.execute(
+            "UPDATE tornado_loops.entries SET page = 'two'", postgres_url.rpartition("/")[2]
+        )
+        with pytest.raises(StoreCorrupt, match="not what was written"):
+            store.read("a", b"k", 1)
+
+
+def test_connections_that_are_cut_are_made_again(postgres_server, postgres_url):
+    with open_store(postgres_url) as store:
+        for version in range(1, 6):
+            postgres_server.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tornado-loops'"
+            )
+            store.write("a", version, {b"k": b"%d" % version})
+            assert store.read("a", b"k", version) == b"%d" % version
+        assert store.versions("a") == [1, 2, 3, 4, 5]
+
+
+def test_who_was_cut_off_while_another_service_began_writes_no_more(postgres_server, postgres_url):
+    first = open_store(postgres_url)
+    first.write("a", 1, {b"k": b"first"})
+    postgres_server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tornado-loops'"
+    )
+    with open_store(postgres_url) as second:
+        second.write("a", 2, {b"k": b"second"})
+        with pytest.raises(StoreLocked):
+            first.write("a", 3, {b"k": b"first"})
+    with pytest.raises(StoreLocked, match="another service has taken"):
+        first.write("a", 3, {b"k": b"first"})
+    first.close()
+    with open_store(postgres_url) as third:
+        assert third.read("a", b"k", 5) == b"second"
+
+
+@pytest.mark.parametrize("took_place", [True, False])
+def test_a_commit_whose_end_nobody_heard_of_is_looked_up(took_place, postgres_url):
+    """The connection is lost behind or before the commit: what was written is there once."""
+    with open_store(postgres_url) as store:
+        store.write("a", 1, {b"k": b"one"})
+        database, real = store._database, store._database._writer
+        calls = []
+
+        class Cut:
+            def commit(self):
+                if took_place:
+                    real.commit()
+                real.close()
+                raise psycopg2.OperationalError("server closed the connection unexpectedly")
+
+            def __getattr__(self, name):
+                return getattr(real, name)
+
+        database._writer = Cut()
+        change = database.change
+
+        def counted(work, what, *, was_done=None):
+            def once(cursor):
+                calls.append(what)
+                return work(cursor)
+
+            return change(once, what, was_done=was_done)
+
+        database.change = counted
+        store.write("a", 2, {b"k": b"two"})
+        assert len(calls) == (1 if took_place else 2)
+        assert (store.read("a", b"k", 2), store.versions("a")) == (b"two", [1, 2])
+
+
+def test_a_server_that_is_away_for_a_while_loses_nothing_and_longer_is_an_error(
+    postgres_server, postgres_url, monkeypatch
+):
+    with open_store(postgres_url) as store:
+        store.write("a", 1, {b"k": b"one"})
+        postgres_server.stop(how=signal.SIGINT)
+        again = threading.Timer(1.0, postgres_server.start)
+        again.start()
+        store.write("a", 2, {b"k": b"two"})  # waits for it
+        again.join()
+        monkeypatch.setattr(postgres, "PATIENCE_S", 0.5)
+        postgres_server.stop(how=signal.SIGINT)
+        try:
+            with pytest.raises(StoreUnreachable) as raised:
+                store.write("a", 3, {b"k": b"three"})
+            assert PASSWORD not in str(raised.value)
+            with pytest.raises(StoreUnreachable):
+                store.read("a", b"k", 2)
+        finally:
+            postgres_server.start()
+        store.write("a", 3, {b"k": b"three"})
+        assert [store.read("a", b"k", version) for version in (1, 2, 3)] == [b"one", b"two", b"three"]
+
+
+def test_a_disk_that_is_full_leaves_what_was_stored(postgres_server, postgres_url):
+    name = postgres_url.rpartition("/")[2]
+    with open_store(postgres_url) as store:
+        store.write("a", 1, {b"k": b"one"})
+        postgres_server.execute(
+            "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file: No space"
+            " left on device' USING ERRCODE = '53100'; END $$; CREATE TRIGGER full_disk BEFORE INSERT ON tornado_loops.entries"
+            " EXECUTE FUNCTION full_disk()",
+            name,
+        )
+        with pytest.raises(StoreFull):
+            store.write("a", 2, {b"k": b"two"})
+        postgres_server.execute("DROP TRIGGER full_disk ON tornado_loops.entries", name)
+        assert (store.versions("a"), store.read("a", b"k", 2)) == ([1], b"one")
+        store.write("a", 2, {b"k": b"two"})
+
+
+def test_large_pages_and_many_of_them_come_in_batches(postgres_url):
+    pages = {b"p%04d" % number: bytes([number % 251]) * (number * 997 % 70_000) for number in range(600)}
+    pages[b"large"] = bytes(range(256)) * (1 << 17)
+    with open_store(postgres_url) as store:
+        store.write("a", 1, pages)
+        assert dict(store.scan("a", 1)) == pages
+        assert list(store.keys("a", 1, b"p05")) == sorted(key for key in pages if key.startswith(b"p05"))
+        assert isinstance(store.statistics().size_bytes, int)

@@ -1,0 +1,327 @@
+"""The doorway to PostgreSQL: connections that come back, one owner at a time, and what its errors mean.
+
+Two connections: one that writes, which holds the advisory lock by which a store has one owner, and one that reads, so that nobody
+waits for a long write. A connection that is lost is made again, with growing pauses, until `PATIENCE_S` is over; then the call is a
+`StoreUnreachable`, and the next one tries anew. Whoever takes the lock writes a token of its own, which every transaction looks at: so
+a service whose lock went with its connection writes nothing any more once another one has begun.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator
+from threading import Condition, RLock
+from typing import Any, Final, Protocol, TypeVar
+from urllib.parse import quote, unquote, urlsplit
+
+import psycopg2
+import psycopg2.errors
+import psycopg2.extensions
+from psycopg2.extensions import make_dsn
+
+from ..clock import SYSTEM_CLOCK, Clock, wait_until
+from ..errors import InvalidArgument, StoreCorrupt, StoreError, StoreFull, StoreLocked, StoreUnreachable
+from .versioned_store import closed_error
+
+PATIENCE_S: Final = 5.0
+"""How long a call tries to reach a server that is away."""
+SCHEMA: Final = "tornado_loops"
+VERSION: Final = 1
+"""Of the tables; a store of an older one is migrated when it is opened."""
+
+_LOCK: Final = 0x746F726E61646F  # the advisory lock of a store: one in each database
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+_OPTIONS: Final = {
+    "connect_timeout": 4,
+    "tcp_user_timeout": 4000,
+    "keepalives_idle": 10,
+    "application_name": "tornado-loops",
+}
+_TABLES: Final = f"""
+CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+SET LOCAL search_path TO {SCHEMA};
+CREATE TABLE IF NOT EXISTS facts (name text PRIMARY KEY, value text NOT NULL);
+CREATE TABLE IF NOT EXISTS loops (number serial PRIMARY KEY, name bytea UNIQUE NOT NULL, floor bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS versions (
+    loop int NOT NULL, version bigint NOT NULL, metadata bytea NOT NULL, written text NOT NULL, PRIMARY KEY (loop, version)
+);
+CREATE TABLE IF NOT EXISTS entries (loop int NOT NULL, key bytea NOT NULL, version bigint NOT NULL, checksum bigint, page bytea);
+ALTER TABLE entries ALTER COLUMN page SET STORAGE EXTERNAL;
+CREATE UNIQUE INDEX IF NOT EXISTS entries_newest_first ON entries (loop, key, version DESC);
+"""
+
+ResultT = TypeVar("ResultT")
+Cursor = psycopg2.extensions.cursor
+
+
+class _Leave(Protocol):
+    def __call__(self, *, is_lost: bool) -> None: ...
+
+
+class PostgresDatabase:
+    """A database that one store has for itself.
+
+    Parameters
+    ----------
+    url
+        ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``; what is left out is as libpq has it.
+
+    Raises
+    ------
+    InvalidArgument
+        The address is none.
+    StoreLocked
+        Another service has the store, or the server lets this user not in.
+    StoreUnreachable
+        No server answers.
+    StoreCorrupt
+        The tables are of a newer version of this program.
+    """
+
+    def __init__(self, url: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.url, self.label, self._clock = url, label_of(url), clock
+        self._token = secrets.token_hex(16)
+        self._writer: Any = None
+        self._reader: Any = None
+        self._is_closed = False
+        self._writing, self._reading = RLock(), RLock()
+        try:
+            with self._writing:
+                self._connected_writer(is_first=True)
+        except psycopg2.Error as error:
+            raise self._meant(error, "open") from error
+
+    def close(self) -> None:
+        """Give the store back. Closing twice is no mistake."""
+        self._is_closed = True
+        with self._writing, self._reading:
+            for connection in (self._writer, self._reader):
+                if connection is not None:
+                    connection.close()
+            self._writer = self._reader = None
+
+    def change(
+        self,
+        work: Callable[[Cursor], ResultT],
+        what: str,
+        *,
+        was_done: Callable[[Cursor], ResultT | None] | None = None,
+    ) -> ResultT:
+        """Do something in a transaction of its own, once.
+
+        Parameters
+        ----------
+        work
+            Is called again where the connection was lost before the end.
+        what
+            For messages.
+        was_done
+            Looks up whether a transaction took place whose end nobody heard of, and what it gave; where it is left out, `work` may be
+            done twice without harm.
+        """
+        is_unsure = False
+
+        def once() -> ResultT:
+            nonlocal is_unsure
+            connection = self._connected_writer()
+            with connection.cursor() as cursor:
+                self._require_ours(cursor)
+                found = was_done(cursor) if is_unsure and was_done is not None else None
+                result = work(cursor) if found is None else found
+            is_unsure = True
+            connection.commit()
+            return result
+
+        with self._writing:
+            return self._tried(once, what, self._leave_writer)
+
+    def read(self, work: Callable[[Cursor], ResultT], what: str) -> ResultT:
+        """Read something in a transaction of its own, that sees one state."""
+
+        def once() -> ResultT:
+            connection = self._connected_reader()
+            with connection.cursor() as cursor:
+                result = work(cursor)
+            connection.commit()
+            return result
+
+        with self._reading:
+            return self._tried(once, what, self._leave_reader)
+
+    def _tried(self, once: Callable[[], ResultT], what: str, leave: _Leave) -> ResultT:
+        """Call it until it is through. A connection that was lost is left; of any other the transaction is taken back."""
+        for is_last in _attempts(self._clock):
+            try:
+                return once()
+            except psycopg2.Error as error:
+                leave(is_lost=_is_loss(error))
+                if is_last or not _is_loss(error):
+                    raise self._meant(error, what) from error
+            except BaseException:
+                leave(is_lost=False)
+                raise
+        raise AssertionError
+
+    def _leave_writer(self, *, is_lost: bool) -> None:
+        self._writer = _left(self._writer, is_lost=is_lost)
+
+    def _leave_reader(self, *, is_lost: bool) -> None:
+        self._reader = _left(self._reader, is_lost=is_lost)
+
+    def _connected_reader(self) -> Any:
+        self._require_open()
+        if self._reader is None:
+            self._reader = self._connect()
+            self._reader.set_session(isolation_level="REPEATABLE READ", readonly=True)
+        return self._reader
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise closed_error(self.label)
+
+    def _connect(self) -> Any:
+        connection = psycopg2.connect(make_dsn(self.url, options=f"-c search_path={SCHEMA}", **_OPTIONS))
+        connection.set_client_encoding("UTF8")
+        return connection
+
+    def _connected_writer(self, *, is_first: bool = False) -> Any:
+        self._require_open()
+        if self._writer is None:
+            connection = self._connect()
+            try:
+                with connection.cursor() as cursor:
+                    self._take(cursor, is_first=is_first)
+                connection.commit()
+            except BaseException:
+                connection.close()
+                raise
+            self._writer = connection
+        return self._writer
+
+    def _take(self, cursor: Cursor, *, is_first: bool) -> None:
+        """Become the owner. After a loss only where nobody else has been it meanwhile."""
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,))
+        if not _one(cursor)[0]:
+            raise StoreLocked(
+                f"the store {self.label} is used by another service",
+                hint="End that one, or give this one a database of its own.",
+            )
+        if is_first:
+            cursor.execute(_TABLES)
+            self._require_version(cursor)
+            cursor.execute(
+                "INSERT INTO facts VALUES ('owner', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (self._token,),
+            )
+        else:
+            self._require_ours(cursor)
+
+    def _require_version(self, cursor: Cursor) -> None:
+        cursor.execute("INSERT INTO facts VALUES ('version', %s) ON CONFLICT DO NOTHING", (str(VERSION),))
+        cursor.execute("SELECT value FROM facts WHERE name = 'version'")
+        found = _one(cursor)[0]
+        if found != str(VERSION):
+            raise StoreCorrupt(
+                f"the store {self.label} has tables of version {found}, and this program reads version {VERSION}",
+                hint="Open it with the program that wrote it, or choose another database.",
+            )
+
+    def _require_ours(self, cursor: Cursor) -> None:
+        cursor.execute("SELECT value FROM facts WHERE name = 'owner' FOR SHARE")
+        if _one(cursor)[0] != self._token:
+            raise StoreLocked(
+                f"another service has taken the store {self.label} while this one was cut off from it",
+                hint="End one of the two; nothing more is written by this one.",
+            )
+
+    def _meant(self, error: psycopg2.Error, what: str) -> StoreError:
+        """What an error of the server is to whoever uses the store. Its text has no password in it, and is of one line here."""
+        said = " ".join(str(error).split()) or type(error).__name__
+        told = f"could not {what} in {self.label}: {said}"
+        match error:
+            case psycopg2.errors.DiskFull() | psycopg2.errors.OutOfMemory():
+                return StoreFull(told)
+            case psycopg2.errors.InsufficientPrivilege() | psycopg2.errors.ReadOnlySqlTransaction():
+                return StoreLocked(
+                    told,
+                    hint=f"Let the user create a schema and tables, or make the schema {SCHEMA} its own.",
+                )
+        if (
+            "password authentication failed" in said
+            or "no password supplied" in said
+            or "pg_hba.conf" in said
+        ):
+            return StoreLocked(told, hint="Look at the user and the password in the address.")
+        if "database" in said and "does not exist" in said:
+            return StoreLocked(told, hint="Make it: createdb NAME.")
+        if _is_loss(error):
+            return StoreUnreachable(told)
+        return StoreError(told)
+
+
+def label_of(url: str) -> str:
+    """An address without its password.
+
+    Examples
+    --------
+    >>> label_of("postgresql://ann:secret@db:5433/loops")
+    'postgresql://ann@db:5433/loops'
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise InvalidArgument("the address of a Postgres store cannot be read", hint=_VALID) from error
+    name = unquote(parts.path.lstrip("/"))
+    if parts.scheme not in {"postgresql", "postgres"} or not name or "/" in name:
+        raise InvalidArgument("the address of a Postgres store names no database", hint=_VALID)
+    user = f"{quote(unquote(parts.username))}@" if parts.username else ""
+    host = (parts.hostname or "") + (f":{port}" if port else "")
+    return f"postgresql://{user}{host}/{quote(name)}"
+
+
+_VALID: Final = "Use postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
+
+
+def _attempts(clock: Clock) -> Iterator[bool]:
+    """Whether it is the last attempt, with growing pauses between them."""
+    until_s, pause_s, never = clock.monotonic() + PATIENCE_S, _FIRST_PAUSE_S, Condition()
+    while True:
+        again_s = clock.monotonic() + pause_s
+        is_last = again_s >= until_s
+        yield is_last
+        if is_last:
+            return
+        with never:
+            wait_until(clock, never, lambda: False, again_s)
+        pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _is_loss(error: psycopg2.Error) -> bool:
+    """Whether a connection could not be made or was lost, and not refused for good."""
+    said = str(error)
+    if isinstance(error, psycopg2.InterfaceError):
+        return True
+    lasting = ("password", "pg_hba.conf", "does not exist", "permission denied", "disk")
+    is_refused = any(word in said for word in lasting) or isinstance(error, psycopg2.errors.DiskFull)
+    return isinstance(error, psycopg2.OperationalError) and not is_refused
+
+
+def _left(connection: Any, *, is_lost: bool) -> Any:
+    """The connection after a call that failed: none where it was lost."""
+    if connection is not None and not is_lost:
+        try:
+            connection.rollback()
+        except psycopg2.Error:
+            is_lost = True
+    if connection is not None and is_lost:
+        with contextlib.suppress(psycopg2.Error):
+            connection.close()
+    return None if is_lost else connection
+
+
+def _one(cursor: Cursor) -> tuple[Any, ...]:
+    row = cursor.fetchone()
+    assert row is not None
+    return row
