@@ -193,7 +193,8 @@ class Coordinator:
             return self._settle(pulls=True)
         is_ordered = self._least_gap(mass) > found
         is_at_rest = self._is_at_rest(reports)
-        is_over = is_at_rest and (self._tried_at_rest or math.isfinite(found))
+        # Of sums that have drifted more than roundings are left, and new ones may be had; `is_stuck` ends that.
+        is_over = is_at_rest and (self._tried_at_rest or (math.isfinite(found) and not has_drifted))
         is_over = is_over or self._is_diverged or not self._iterates
         if is_converged or is_ordered or self._ends or is_stuck or is_over:
             self._phase = Phase.FINISH
