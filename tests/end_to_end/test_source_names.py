@@ -5,7 +5,6 @@ import os
 import pytest
 
 from tests.end_to_end.running import run_here
-from tornado.intake.push_log import StorePushLog
 from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store
 

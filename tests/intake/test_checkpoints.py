@@ -13,7 +13,6 @@ from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.errors import InvalidArgument, NotSupported, QueueFull, StoreFull
 from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
-from tornado.intake.push_log import StorePushLog
 from tornado.loops import Master
 from tornado.query.metrics import Metrics
 from tornado.query.session import Session

@@ -11,7 +11,6 @@ from tornado.ingest.ndjson import parse_ndjson
 from tornado.ingest.quarantine import Quarantine
 from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
-from tornado.intake.push_log import StorePushLog
 from tornado.intake.stored_names import main_loops
 from tornado.query.query import QueryState
 from tornado.query.request import Mode, QueryRequest
@@ -246,7 +245,7 @@ def test_what_is_pushed_before_the_loop_is_restored_comes_after_what_an_earlier_
 
 def test_what_was_pushed_waits_for_the_files_that_are_read_again(fake, store, log):
     intake_of(start_roads(fake), log=log).insert("http", EdgeBatch.of([1], [2], None, REMOVE))
-    intake, anew = Pusher(log=StorePushLog(store)).intake("roads"), fake_loops.Master()
+    intake, anew = Pusher(store=store).intake("roads"), fake_loops.Master()
     assert intake.hold() == {"http": 1}
     loop = anew.start(fake_loops.Fastest(1), "roads")
     intake.begin(loop.stream)
@@ -298,7 +297,7 @@ def test_a_loop_to_which_nothing_was_pushed_has_nothing_to_wait_for(store, log):
 
 def started(store, *, source="Rome", ids="string"):
     """A session that goes on from a store; its loop is called towns."""
-    made = Session(fake_loops.Master(), pusher=Pusher(log=StorePushLog(store)))
+    made = Session(fake_loops.Master(), pusher=Pusher(store=store))
     return made, made.start(fake_loops.Fastest(source=source), "towns", ids=ids)
 
 

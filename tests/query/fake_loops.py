@@ -221,6 +221,8 @@ class MainLoop:
         self._edges = defaultdict(lambda: defaultdict(list))
         self._vertices = set()
         self._offsets = {}
+        self.before_logging = None
+        self.has_long_log = True
         self._stored = {}
         self._admitted = 0
         self._missing = 0
@@ -234,10 +236,7 @@ class MainLoop:
     def check(self, batch):
         return Checked(*self.program.check(batch))
 
-    def refuse_impossible(self, batch, source, checked):
-        return checked
-
-    def admit(self, batch, source, offset, timeout_s=None, *, checked=()):
+    def admit(self, batch, source, offset, timeout_s=None, *, checked=(), number=None):
         self.master.answers.wait()
         if self.master.lagging:
             raise QueueFull(f"loop {self.name!r} lags", retry_after_s=2)
@@ -271,12 +270,21 @@ class MainLoop:
         if not weights:
             del self._edges[src][dst]
 
-    def advance(self, source, offset):
+    def advance(self, source, offset, *, number=None):
         with self._lock:
             if self._offsets.get(source) != offset:
                 self._offsets[source] = offset
                 self.version += 1
             return self.version
+
+    def newest_batch(self, source):
+        return None  # it logs nothing
+
+    def has_logged(self, is_refused):
+        return False
+
+    def counts(self):
+        return self.version, self._admitted, self.offsets()
 
     def offsets(self):
         self.master.answers.wait()

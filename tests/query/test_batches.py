@@ -22,7 +22,6 @@ from tornado.ingest.quarantine import Quarantine
 from tornado.intake import batch_sources
 from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
-from tornado.intake.push_log import StorePushLog
 from tornado.intake.pushed_sources import SenderReport
 from tornado.intake.staging import BatchKey, Part, Staging
 from tornado.query.served_stream import ServedStream
@@ -213,10 +212,10 @@ def store(request, tmp_path):
 
 @pytest.mark.usefixtures("roads")
 def test_a_column_that_goes_missing_is_refused_after_a_restart_too(master, open_service, serve, store):
-    client = serve(open_service(master, pusher=Pusher(log=StorePushLog(store))))
+    client = serve(open_service(master, pusher=Pusher(store=store)))
     put(client, 0, "0.a", body([1], [8], op=["+"]))
     commit(client, 0, ("0.a", 1))
-    client = serve(open_service(master, pusher=Pusher(log=StorePushLog(store))))
+    client = serve(open_service(master, pusher=Pusher(store=store)))
     document = problem(put(client, 1, "0.a", body([1], [8])), 422, "invalid-argument")
     assert "lacks the column 'op', which batches before it had" in document["detail"]
     # More columns than before are none too few; from then on they are needed as well.

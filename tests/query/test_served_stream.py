@@ -13,7 +13,6 @@ from tests.query.test_batches import body
 from tests.query.test_http_loops import ARROW
 from tornado.errors import ConnectionLost, InvalidArgument, NameTaken, UnknownLoop
 from tornado.intake.push import Pusher
-from tornado.intake.push_log import StorePushLog
 from tornado.loops import Master
 from tornado.query.session import Session
 from tornado.records.edge_batch import EdgeBatch
@@ -33,7 +32,7 @@ def store():
 
 @pytest.fixture
 def session(store):
-    with Session(Master(store, 1), pusher=Pusher(log=StorePushLog(store))) as opened:
+    with Session(Master(store, 1), pusher=Pusher(store=store)) as opened:
         yield opened
 
 

@@ -13,7 +13,6 @@ from apps.widest_path import WidestPath
 from tests.query.conftest import eventually
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull, UnknownLoop
 from tornado.intake.push import Pusher
-from tornado.intake.push_log import StorePushLog
 from tornado.loops import Master
 from tornado.loops.new_loop import NewLoop
 from tornado.query import session as session_module
@@ -26,7 +25,7 @@ PATHS, HOPS = ShortestPaths(source=1), BreadthFirstSearch(source=1)
 
 def opened(store, workers=1):
     """What is left of a session that ended in any way is the store."""
-    return Session(Master(store, workers), pusher=Pusher(log=StorePushLog(store)))
+    return Session(Master(store, workers), pusher=Pusher(store=store))
 
 
 def values(loop, **question):

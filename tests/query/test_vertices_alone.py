@@ -10,7 +10,6 @@ from tests.query.test_http_queries import problem
 from tornado.errors import InvalidArgument
 from tornado.ingest.interner import Interner
 from tornado.ingest.ndjson import parse_vertices
-from tornado.intake.push_log import StorePushLog
 from tornado.query.ids import StringIds
 from tornado.query.service import QueryService
 from tornado.storage.memory import MemoryStore

@@ -68,8 +68,6 @@ class Placement:
         How often a snapshot is stored; None leaves it to the default where there can be any, and 0 is never.
     keep_snapshots : int
         How many snapshots are left in the store.
-    files_first : bool
-        Whether what was pushed to an earlier run waits for `Deployment.restore`.
     undirected : bool
         Whether each record is an edge in both directions.
     adopts : bool
@@ -89,7 +87,6 @@ class Placement:
     address: Address | None = None
     checkpoint_every_s: float | None = None
     keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
-    files_first: bool = False
     engine: str = "threads"
     spark_master: str | None = None
     undirected: bool = False
@@ -196,7 +193,6 @@ class Deployment:
             check_times=placement.check_times,
             beside=[NewLoop(other.program, other.name, other.delay_bound) for other in self._beside],
             new_stream=placement.stream_name,
-            files_first=placement.files_first,
             schema=placement.points,
         )
         self.loop = self._handle.loop
@@ -209,14 +205,9 @@ class Deployment:
                 loop.adoption.require()
                 loop.adoption.takes_all = True
         self.returned = [handle.loop for name, handle in session.loops.items() if name not in named]
-        # Last: what an earlier run had acknowledged is in the loop, or held, before anybody can push more.
         self.server = None
         if placement.address is not None:
             self.server = session.serve(placement.address.host, placement.address.port)
-
-    def restore(self) -> None:
-        """Admit what an earlier run had acknowledged, where that waits for files that are read first; once, however often called."""
-        self.served.intake.release()
 
     @property
     def is_gone_on_from(self) -> bool:
@@ -228,20 +219,14 @@ class Deployment:
         """Which store it is, as `open_store` takes it."""
         return self._store.url
 
-    def recognise(self, sources: Sequence[Source], topic: str | None) -> None:
+    def recognise(self, sources: Sequence[Source]) -> None:
         """Check that sources are what their names stand for, and files of which records are in those that were read.
-
-        Parameters
-        ----------
-        topic : str or None
-            A topic that is read beside them.
 
         Raises
         ------
         InvalidArgument
             When one is not: its offset would be that of another source.
         """
-        logged = self.served.intake.logged_sources()
         known = KnownFiles(self._store, self._placement.stream_name)
         offsets = self.loop.offsets()
         # Of those that are not named now.
@@ -264,12 +249,9 @@ class Deployment:
             if source.name not in offsets:
                 _refuse_renamed(source.name, read_before)
             if source.rewindable:
-                _refuse_taken(source.name, [one for one in logged if one == source.name])
                 known.recognise(source, offsets.get(source.name, 0))
             else:
-                known.refuse_pipe(source.name)
-        if topic is not None:
-            _refuse_taken(f"topic {topic}", [one for one in logged if one.rpartition(":")[0] == topic])
+                known.recognise_pipe(source.name)
 
     def checkpoint(self) -> int:
         """Write a snapshot of the loop, with what it counts on, and return its version."""
@@ -295,15 +277,6 @@ def _refuse_renamed(name: str, read_before: Mapping[str, int]) -> None:
                 f"{name} may be the file that was read as {other}, of which {offset:,} records are in already: they would be in twice",
                 hint="Name the same files as then, or give a new one a name that no other has; a symbolic link will do.",
             )
-
-
-def _refuse_taken(source: str, logged: Sequence[str]) -> None:
-    if logged:
-        raise InvalidArgument(
-            f"{source} cannot be read: the store has records that were pushed, or came through a pipe, as the source "
-            f"{logged[0]!r}, and their offset would be that of what is read",
-            hint="Give it another name, or name an empty store.",
-        )
 
 
 def _period(placement: Placement, store: VersionedStore, program: VertexProgram) -> float | None:

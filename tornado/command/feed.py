@@ -30,8 +30,6 @@ class Feed:
         Where rejected records go.
     check : callable
         What the program refuses.
-    logged : Admitting, optional
-        Where records of sources go that give them once; left out, likewise into `loop`.
     topic : KafkaIngester, optional
         What is read behind them; starts with `start_topic`.
     """
@@ -43,26 +41,12 @@ class Feed:
         quarantine: Quarantine,
         *,
         check: Check,
-        logged: Admitting | None = None,
         topic: KafkaIngester | None = None,
     ) -> None:
         self._topic = topic
-        self._ingesters = [
-            Ingester(loop if source.rewindable else logged or loop, source, quarantine, check=check)
-            for source in sources
-        ]
-        self._live = [
-            ingester
-            for ingester, source in zip(self._ingesters, sources, strict=True)
-            if not source.rewindable
-        ]
+        self._ingesters = [Ingester(loop, source, quarantine, check=check) for source in sources]
         self._waiting = list(reversed(self._ingesters))
         self._running: Ingester | None = None
-
-    @property
-    def files_are_read(self) -> bool:
-        """Whether nothing is being read, and what comes next, if anything, is no file but live; changes with `step` only."""
-        return self._running is None and (not self._waiting or self._waiting[-1] in self._live)
 
     def step(self) -> bool:
         """Take leave of the source that has ended, or start the next one; return whether there is more to come.

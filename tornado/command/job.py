@@ -88,7 +88,6 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         address=plan.address,
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
-        files_first=plan.has_files,
         adopts=plan.adopts,
         engine=plan.engine,
         spark_master=plan.spark_master,
@@ -135,7 +134,7 @@ class _Job:
         ]
         try:
             sources += open_points(plan, deployment.points, deployment.interner)
-            deployment.recognise(sources, None if plan.kafka is None else plan.kafka.topic)
+            deployment.recognise(sources)
         except BaseException:
             for source in sources:
                 source.close()
@@ -156,7 +155,6 @@ class _Job:
             deployment.loop,
             sources,
             deployment.quarantine,
-            logged=deployment.served.intake,
             check=check,
             topic=topic,
         )
@@ -212,24 +210,29 @@ class _Job:
         )
 
     def _announce_restored(self) -> None:
-        restored = self._loop.restored
-        if restored is None:
+        """Say where the run goes on: behind the newest snapshot and the log of the stream, or the log alone."""
+        stream, restored = self._loop.stream, self._loop.restored
+        version, _, reached = stream.counts()
+        if not version:
             return
-        snapshot = restored.snapshot
-        offsets = ", ".join(f"{source}: {offset:,}" for source, offset in sorted(snapshot.offsets.items()))
-        values = "" if restored.is_converged else f"; its values are of {restored.program} and computed anew"
         others = [
             loop for loop in (*self._deployment.loops, *self._deployment.returned) if loop is not self._loop
         ]
+        offsets = ", ".join(f"{source}: {offset:,}" for source, offset in sorted(reached.items()))
         anew = [loop.name for loop in others if loop.restored is None]
-        values += f"; begun anew on its graph: {', '.join(anew)}" if anew else ""
+        values = f"; begun anew on its graph: {', '.join(anew)}" if anew else ""
+        if restored is not None and not restored.is_converged:
+            values = f"; its values are of {restored.program} and computed anew{values}"
+        base = None if restored is None else restored.snapshot.version
         say_note(
-            f"goes on from the snapshot of version {snapshot.version} ({offsets or 'nothing read'}){values}",
+            f"goes on from version {version} ({offsets or 'nothing read'}), "
+            + ("its log" if base is None else f"behind the snapshot of version {base}")
+            + values,
             as_json=self._as_json,
             event="restored",
-            snapshot=snapshot_dict(NamedSnapshot.of(snapshot)),
-            program=restored.program,
-            converged=restored.is_converged,
+            snapshot={"version": version, "offsets": reached, "base": base},
+            program=None if restored is None else restored.program,
+            converged=restored is not None and restored.is_converged,
             loops=[
                 {"name": loop.name, "converged": loop.restored is not None and loop.restored.is_converged}
                 for loop in (self._loop, *others)
@@ -319,10 +322,6 @@ class _Job:
 
     def _step(self) -> bool:
         while True:
-            if self._feed.files_are_read:
-                # Not before: what was pushed to an earlier run may remove what the files bring. Not after what is live: it
-                # may have no end.
-                self._deployment.restore()
             try:
                 return self._feed.step()
             except TornadoError as error:

@@ -20,6 +20,7 @@ from .source import RecordFile
 
 HEAD_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
+_PIPE = json.dumps({"pipe": True}).encode()
 
 
 class KnownFiles:
@@ -52,6 +53,12 @@ class KnownFiles:
         """
         head = _head(source.path)
         known = self._entry(source.name) if offset else None
+        if known == _PIPE:
+            raise InvalidArgument(
+                f"{source.path} cannot be read: records came through a pipe as the source {source.name}, and their offset would be "
+                "that of the file",
+                hint="Give it another name, or name an empty store.",
+            )
         if known is not None:
             size_bytes, digest = _parsed(known, self._line)
             if _digest(head[:size_bytes]) != digest or len(head) < size_bytes:
@@ -61,16 +68,28 @@ class KnownFiles:
                 )
         entry = json.dumps({"size_bytes": len(head), "digest": _digest(head)}).encode()
         if entry != known:
-            version = max(self._store.versions(self._line), default=0)
-            self._store.write(self._line, version, {_key(source.name): entry})
+            self._write(source.name, entry)
 
-    def refuse_pipe(self, name: str) -> None:
-        """Raise `InvalidArgument` where the source of a pipe is a file of which an earlier run read: it has the file's offset."""
-        if self._entry(name) is not None:
+    def recognise_pipe(self, name: str) -> None:
+        """Remember that the source of this name is a pipe: a file of that name would have its offset.
+
+        Raises
+        ------
+        InvalidArgument
+            When it was a file.
+        """
+        known = self._entry(name)
+        if known is None:
+            self._write(name, _PIPE)
+        elif known != _PIPE:
             raise InvalidArgument(
                 f"{name} is a pipe, but was a file when it was read before",
                 hint="Give the pipe another name; an empty store begins anew.",
             )
+
+    def _write(self, name: str, entry: bytes) -> None:
+        version = max(self._store.versions(self._line), default=0)
+        self._store.write(self._line, version, {_key(name): entry})
 
     def _entry(self, name: str) -> bytes | None:
         versions = self._store.versions(self._line)

@@ -1,9 +1,12 @@
 """Checkpoints of a stream: a snapshot of all its loops with all it counts on, every so often, without stopping them.
 
-Source: Tornado (SIGMOD 2016), section 5.3. What makes a restart lose nothing is an order: names of vertices are durable before
-the snapshot that counts on them, the snapshot (with the offsets of all sources, in one write of the store) before older ones
-are forgotten, and those before the log of pushed edges lets go of what the oldest one left has. A crash between any two of
-these leaves more than is needed, never less.
+Source: Tornado (SIGMOD 2016), section 5.3. What is admitted is in the log of the stream already. So a checkpoint every so often has
+nothing to do but to write a snapshot, a new base, when the log behind the newest one has grown to a share of it: until then
+all that a restart has to go through stays bounded.
+
+What makes a restart lose nothing is an order: names of vertices are durable before the snapshot that counts on them, the snapshot
+(with the offsets of all sources, in one write of the store) before older ones are forgotten, and those before the log lets go of
+what the oldest one left has. A crash between any two of these leaves more than is needed, never less.
 
 A checkpoint that fails (a full disk) is counted and reported; the loops go on, and the next one tries again.
 """
@@ -34,9 +37,9 @@ class CheckpointStatistics:
     Attributes
     ----------
     stored, failed : int
-        How many were written, or found nothing new, and how many could not be, or could not forget older ones.
+        How many were written, or found nothing to write, and how many could not be, or could not forget older ones.
     version : int or None
-        Of the newest stored snapshot; after a restart the one that the stream began with.
+        Up to which the stream was durable then; after a restart the one that it began with.
     age_s : float or None
         Since the cut of the last one that succeeded here.
     duration_s : float or None
@@ -59,7 +62,7 @@ class Checkpoints:
     Parameters
     ----------
     intake : StreamIntake
-        Of the stream, which has begun: names are saved there, and its log is trimmed.
+        Of the stream, which has begun: names are saved there.
     version : int, optional
         Of the snapshot that the stream began with.
     keep : int, optional
@@ -139,9 +142,7 @@ class Checkpoints:
     def pass_refused(self, program: VertexProgram) -> None:
         """Write a snapshot if the log has a record behind the newest one that a program cannot take, which reads the stream by now.
 
-        Such a record is gone from the stream. A restart would give it to the program again, unless a snapshot has both. What is in
-        the log of pushes that are under way, and will be refused, would come again too, so these are waited for: when this
-        returns, the log has nothing that the program refuses, and never will.
+        Such a record is gone from the stream. A restart would give it to the program again, unless a snapshot has both.
 
         Raises
         ------
@@ -152,34 +153,23 @@ class Checkpoints:
 
         if not can_refuse(program):
             return
-        self._intake.await_pushes()
         with self._taking:  # nobody trims the log meanwhile
-            newest = max(self._stream.snapshots(), key=lambda snapshot: snapshot.version, default=None)
-            offsets = {} if newest is None else newest.offsets
-            is_needed = self._intake.has_logged(lambda batch: refused_by(program, batch)[0], after=offsets)
+            is_needed = self._stream.has_logged(lambda batch: refused_by(program, batch)[0])
         if is_needed:
             self.take()
 
-    def refuse_held(self, program: VertexProgram) -> None:
-        """Refuse a program that cannot take what the log has and the stream not yet (`StreamIntake.hold`): it was acknowledged.
+    def keep_up(self) -> None:
+        """Take one if the log has become long; otherwise what was admitted is durable as it is.
 
         Raises
         ------
-        InvalidArgument
-            When there is such a record.
+        StoreError
+            As `take`.
         """
-        from ..loops.vertex_program import refused_by
-
-        with self._taking:  # nobody trims the log meanwhile
-            is_refused = self._intake.is_held and self._intake.has_logged(
-                lambda batch: refused_by(program, batch)[0], after=self._intake.offsets()
-            )
-        if is_refused:
-            raise InvalidArgument(
-                f"{type(program).__name__} cannot be started on stream {self._intake.name!r} yet: it cannot take a record that was "
-                "pushed before the restart, which waits for the files that come before it",
-                hint="Start it when the files are read, and such records are removed.",
-            )
+        if self._stream.has_long_log:
+            self.take()
+        else:
+            self._book(self._stream.counts()[0], self._clock.monotonic(), written=False)
 
     def start(self, every_s: float) -> None:
         """Take one every so many seconds from now on, on a thread; one that takes longer delays the next."""
@@ -212,7 +202,7 @@ class Checkpoints:
         while not self._is_stopped_before(due_s):
             due_s = self._clock.monotonic() + every_s
             try:
-                self.take()
+                self.keep_up()
             except Exception as error:  # noqa: BLE001  counted and reported; the loops and the next checkpoint go on
                 self._report(error)
             else:
@@ -238,9 +228,7 @@ class Checkpoints:
 
     def _forget_older(self) -> None:
         keep = sys.maxsize if self._keep is None else self._keep
-        oldest = self._stream.trim_snapshots(keep=keep, in_use=self._in_use())
-        if oldest is not None:
-            self._intake.forget(oldest.offsets)
+        self._stream.trim_snapshots(keep=keep, in_use=self._in_use())
 
     def _report(self, error: Exception) -> None:
         reason = repr(error)
@@ -294,6 +282,6 @@ def checked_period(
         raise NotSupported(
             f"checkpoints every {every_s:g} s are asked for, but loop {loop!r} runs {described}, of which no snapshots "
             "are stored",
-            hint="Leave the checkpoints out; what is pushed is in the store's log all the same.",
+            hint="Leave the checkpoints out; what is admitted is in the store's log all the same.",
         )
     return float(every_s)

@@ -1,10 +1,10 @@
-"""What the intakes of a service share: the quarantine, the log that makes pushed records durable, and their patience."""
+"""What the intakes of a service share: the quarantine, the store, and their patience."""
 
 from __future__ import annotations
 
 from ..clock import SYSTEM_CLOCK, Clock
 from ..ingest.quarantine import Quarantine
-from .log_contract import PushLog
+from ..storage import VersionedStore
 from .stream_intake import StreamIntake
 
 
@@ -15,8 +15,8 @@ class Pusher:
     ----------
     quarantine : Quarantine, optional
         Where malformed records go; without one the latest are kept in memory.
-    log : PushLog, optional
-        Where records are made durable first.
+    store : VersionedStore, optional
+        A durable one, where names and the columns of numbered batches go; not ours to close.
     timeout_s : float
         How long an admission waits for a stream that lags.
     clock : Clock
@@ -27,12 +27,12 @@ class Pusher:
         self,
         *,
         quarantine: Quarantine | None = None,
-        log: PushLog | None = None,
+        store: VersionedStore | None = None,
         timeout_s: float = 30.0,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.quarantine = quarantine or Quarantine(None)
-        self._log = log
+        self._store = store
         self._timeout_s = timeout_s
         self._clock = clock
 
@@ -41,7 +41,7 @@ class Pusher:
         return StreamIntake(
             stream,
             quarantine=self.quarantine,
-            log=self._log,
+            store=self._store,
             timeout_s=self._timeout_s,
             is_undirected=is_undirected,
             checks_times=checks_times,

@@ -1,10 +1,8 @@
 """The intake of one stream: edges and points that are pushed (HTTP, `insert`, standard input), numbered and admitted in order.
 
 They are not read again at a restart, and a pushed source has no position of its own. So its offset is counted here: records
-accepted and quarantined since the stream began, going on from what the snapshot names that it began with. One lock per source
-keeps offsets in the order of admission. Where the store is durable a log takes the records first (`PushLog`), so that what was
-acknowledged outlives a crash. After one, files that are named again are read on first (`StreamIntake.hold`): a removal must
-find the edge that it removes.
+accepted and quarantined since the stream began. One lock per source keeps offsets in the order of admission. Where the store is
+durable the stream logs what it admits, before anybody sees it, so what is acknowledged here outlives a crash.
 
 A sender that must not be counted twice numbers its batches from 0 (`push_batch`): a number that is in already is passed over,
 and one that leaves a gap is refused.
@@ -12,10 +10,10 @@ and one that leaves a gap is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from threading import Event, Lock
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -32,13 +30,12 @@ from ..loop_views import RecordStreamView
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
-from ..value_types import Mask
+from ..storage import VersionedStore
 from .batch_columns import BatchColumns
 from .batch_sources import BatchSources
 from .described import describe
-from .log_contract import NameLog, PushLog
-from .logged import admit_again, has_refused
 from .pushed_sources import Pushed, PushedSources, SenderReport
+from .stored_names import StoredNames
 
 Batch = TypeVar("Batch", bound=RecordBatch)
 
@@ -61,8 +58,8 @@ class StreamIntake:
         Of the stream.
     quarantine : Quarantine
         Where malformed records go.
-    log : PushLog or None
-        Where records are made durable first.
+    store : VersionedStore or None
+        Where the names of vertices go, and the columns of numbered batches; None: nowhere. Not ours to close.
     timeout_s : float
         How long an admission waits for a stream that lags.
     is_undirected : bool
@@ -87,43 +84,39 @@ class StreamIntake:
         name: str,
         *,
         quarantine: Quarantine,
-        log: PushLog | None,
+        store: VersionedStore | None,
         timeout_s: float,
         clock: Clock,
         is_undirected: bool = False,
         checks_times: bool = False,
     ) -> None:
         self.name = name
-        self.columns = BatchColumns(None, name) if log is None else log.columns(name)
+        self.columns = BatchColumns(store, name)
         self.reports = PushedSources(clock=clock)
         self.checks_times = checks_times
-        self._names: NameLog | None = None if log is None else log.names(name)
+        self._names = None if store is None else StoredNames(store, name)
         self._interner: Interner | None = None
         self._quarantine = quarantine
-        self._log = log
         self._timeout_s = timeout_s
         self._is_undirected = is_undirected
         self._stream: RecordStreamView | None = None
         self._guard = Lock()
         # An entry is made when records of the source come in, never when somebody asks for a name.
         self._sources: dict[str, _Source] = {}
-        self._batch_sources = BatchSources(name, self.logged_sources)
-        self._restoring = Lock()
-        self._restored = Event()
-        self._is_held = False
+        self._batch_sources = BatchSources(name, self.offsets)
         self._has_ended = False
 
     # Beginning and end
 
     def names(self) -> Interner:
-        """Return the names of a stream with strings for ids: with a log as they were before the restart.
+        """Return the names of a stream with strings for ids: with a store as they were before the restart.
 
         To be called before the stream begins, and once.
 
         Raises
         ------
         InvalidArgument
-            When what the log has of this stream counts on numbers for ids.
+            When what the store has of this stream counts on numbers for ids.
         """
         self._interner = Interner() if self._names is None else self._names.load()
         return self._interner
@@ -138,26 +131,6 @@ class StreamIntake:
         if self._names is not None and self._interner is not None:
             self._names.save(self._interner)
 
-    def hold(self) -> dict[str, int]:
-        """Let what the log has wait for `release`, and refuse what is pushed until then.
-
-        For a stream whose files are read on: what was pushed may remove what they bring. To be called before it begins; one
-        without a log is not held.
-
-        Returns
-        -------
-        dict of str to int
-            Which sources wait, and the offset up to which each was acknowledged.
-        """
-        reached = {} if self._log is None else self._log.reached(self.name)
-        self._is_held = bool(reached)
-        return reached
-
-    @property
-    def is_held(self) -> bool:
-        """Whether what the log has waits for `release`."""
-        return self._is_held
-
     def begin(self, stream: RecordStreamView) -> None:
         """Take into this stream from now on, which has begun; a second call changes nothing.
 
@@ -170,37 +143,20 @@ class StreamIntake:
         if known is None:
             with self._guard:
                 known = self._stream = self._stream or stream
+            stream.before_logging = self.save_names
         if known is not stream:
             raise _closed(self.name)
 
-    def restore(self) -> int:
-        """Admit again what was pushed after the snapshot that the stream began with; return how many records.
-
-        To be called when the stream has begun. Whatever is pushed before that, or meanwhile, waits for it; a second call
-        does nothing, and neither does one for a stream that is held.
-        """
-        return 0 if self._is_held else self._restore()
-
-    def release(self) -> int:
-        """Restore a stream that was held, and take pushed records again; return how many were admitted."""
-        count = self._restore()
-        self._is_held = False
-        return count
-
     def end(self) -> None:
-        """Take nothing any more, into the log neither, which is that of whoever takes the name of the stream from now on.
+        """Take nothing any more: names are those of whoever takes the name of the stream from now on.
 
         The stream is closed already, so nobody who is in the middle of a push stays there for long: they are waited for.
         """
         self._has_ended = True
-        self.await_pushes()
-
-    def await_pushes(self) -> None:
-        """Wait for those who are in the middle of a push: what they took in is admitted then, or the log has it no more."""
         with self._guard:
             sources = list(self._sources.values())
-        for lock in (self._restoring, *(source.lock for source in sources)):
-            with lock:
+        for source in sources:
+            with source.lock:
                 pass
 
     # Taking in
@@ -211,14 +167,13 @@ class StreamIntake:
         Raises
         ------
         QueueFull
-            When the stream did not take them in time, or reads its files again; nothing was admitted, and the same body may
-            be sent again.
+            When the stream did not take them in time; nothing was admitted, and the same body may be sent again.
         BodyTooLarge
             When the records that a program refuses take too much; nothing was admitted or quarantined.
         """
         bad, reason, checked = self.check(parsed.batch)
         parsed = parsed.without(bad, reason, bounds=REJECTED)
-        with self.reports.noting(source), self._restored_source(source) as found:
+        with self.reports.noting(source), self._source(source) as found:
             before = self._offset(source, found)
             offset = before + parsed.records
             batch = self._as_stream_has_it(self.settled(parsed.batch, parsed.draft))
@@ -261,7 +216,7 @@ class StreamIntake:
             As `push`.
         """
         self._batch_sources.let_in(source)
-        with self.reports.noting(source), self._restored_source(source) as found:
+        with self.reports.noting(source), self._source(source) as found:
             before = self._offset(source, found)
             if self._is_repeated(source, found, number):
                 return Pushed(0, 0, {source: before}, None, is_repeated=True)
@@ -287,7 +242,7 @@ class StreamIntake:
         InvalidArgument
             When a program refuses an entry.
         QueueFull
-            When the stream lags for longer than the timeout, or reads its files again.
+            When the stream lags for longer than the timeout.
         """
         bad, reason, checked = self.check(batch)
         refused = np.flatnonzero(bad)
@@ -296,7 +251,7 @@ class StreamIntake:
                 f"entry {refused[0]} is {describe(batch, int(refused[0]), draft)}: {reason}",
                 hint="Mend that entry and repeat the call: none of it was taken.",
             )
-        with self.reports.noting(source), self._restored_source(source) as found:
+        with self.reports.noting(source), self._source(source) as found:
             offset = self._offset(source, found) + len(batch)
             admitted = self._as_stream_has_it(self.settled(batch, draft))
             version = self._admit(source, found, admitted, offset, checked=checked)
@@ -311,49 +266,12 @@ class StreamIntake:
         QueueFull
             As `insert`.
         """
-        with self.reports.noting(source), self._restored_source(source) as found:
+        with self.reports.noting(source), self._source(source) as found:
             offset = self._offset(source, found) + len(ids)
             batch = EdgeBatch.mentions(ids)
             version = self._admit(source, found, batch, offset)
             self._count(source, batch, 0, len(ids), offset)
             return version
-
-    def admit(
-        self,
-        batch: RecordBatch,
-        source: str,
-        offset: int,
-        timeout_s: float | None = None,
-        *,
-        checked: CheckedBy = (),
-    ) -> int:
-        """Log and admit a batch of a source that counts its records itself and gives them once; return the version.
-
-        So an ingester sees a stream here that pumps such a source (standard input, a named pipe): files are read again after
-        a restart, what a pipe gave is nowhere else. To be called when the stream is restored.
-
-        Parameters
-        ----------
-        offset : int
-            What the source has reached with the batch, rejected records included; the batch may be empty.
-        timeout_s : float, optional
-            How long to wait for a stream that lags.
-        checked
-            Who has looked at the records (`check`) and is not asked again.
-
-        Raises
-        ------
-        QueueFull
-            When it still does; nothing was admitted or logged.
-        """
-        with self._source(source) as found:
-            if len(batch) and not self.stream.wait_room(timeout_s):
-                raise QueueFull(f"stream {self.name!r} lags; nothing of this batch was admitted")
-            return self._admit(source, found, batch, offset, checked=checked)
-
-    def advance(self, source: str, offset: int) -> int:
-        """Move a source as `admit` has it to `offset` without a record, in the log too; return the version."""
-        return self.admit(EdgeBatch.empty(), source, offset)
 
     def check(self, batch: RecordBatch) -> Checked:
         """Which records some program on the stream cannot take, in each direction that the stream has of them, and why."""
@@ -438,23 +356,6 @@ class StreamIntake:
         """
         self._batch_sources.require_room(source, others)
 
-    def logged_sources(self) -> list[str]:
-        """Return the sources of which the log has, or had, records that the stream was given."""
-        return [] if self._log is None else self._log.sources(self.name)
-
-    def has_logged(self, is_refused: Callable[[RecordBatch], Mask], *, after: Mapping[str, int]) -> bool:
-        """Whether the log has a record that is refused, beyond these offsets of the sources; not while `forget` is called."""
-        return self._log is not None and has_refused(
-            self._log, self.name, is_refused, after=after, points=self.stream.points
-        )
-
-    def forget(self, offsets: Mapping[str, int]) -> None:
-        """Drop from the log what the oldest kept snapshot has, given its offset of each source."""
-        if self._log is None:
-            return
-        for source in self._log.sources(self.name):
-            self._log.forget(self.name, source, up_to=offsets.get(source, 0))
-
     @contextmanager
     def _source(self, source: str) -> Iterator[_Source]:
         """Hold the lock of a source, which is known from then on."""
@@ -467,17 +368,6 @@ class StreamIntake:
             yield found
 
     @contextmanager
-    def _restored_source(self, source: str) -> Iterator[_Source]:
-        if self._is_held:
-            raise QueueFull(
-                f"loop {self.name!r} reads its files again, and what was pushed before it was restarted comes after them",
-                hint="Send the same again later.",
-            )
-        self._restore()
-        with self._source(source) as found:
-            yield found
-
-    @contextmanager
     def _known_source(self, source: str) -> Iterator[_Source | None]:
         """Hold the lock of a source that is known; of another one nothing is kept."""
         found = self._sources.get(source)
@@ -486,27 +376,6 @@ class StreamIntake:
         else:
             with found.lock:
                 yield found
-
-    def _restore(self) -> int:
-        if self._log is None or self._restored.is_set():
-            return 0
-        with self._restoring:
-            if self._restored.is_set():
-                return 0
-            count = self._replay(self._log)
-            self._restored.set()
-            return count
-
-    def _replay(self, log: PushLog) -> int:
-        count = 0
-        for source in log.sources(self.name):
-            with self._source(source) as found:
-                before = self.offsets().get(source, 0)
-                for offset, batch in log.replay(self.name, source, after=before, points=self.stream.points):
-                    admit_again(self.stream, self.name, batch, source, offset)
-                    found.offset = offset
-                    count += len(batch)
-        return count
 
     def _admit(
         self,
@@ -519,26 +388,11 @@ class StreamIntake:
         number: int | None = None,
     ) -> int:
         if len(batch):
-            # Of a loop that began since it was checked the log shall never have what that refuses; see `Checkpoints.pass_refused`.
-            checked = self.stream.refuse_impossible(batch, source, checked)
-        self.save_names()
-        if number is None:
-            # The number is that of the newest entry of the log, so records without one carry it on.
-            number = self._number(source, found)
-        if self._log is not None:
-            self._log.append(self.name, source, offset, batch, number=number)
-        try:
-            version = (
-                self.stream.admit(batch, source, offset, timeout_s=self._timeout_s, checked=checked)
-                if len(batch)
-                else self.stream.advance(source, offset)
+            version = self.stream.admit(
+                batch, source, offset, timeout_s=self._timeout_s, checked=checked, number=number
             )
-        except BaseException:
-            if self._log is not None:
-                # `_number` was asked before the append, so the entry still says what was there then.
-                before = self._offset(source, found)
-                self._log.retract(self.name, source, before, number=found.number)
-            raise
+        else:
+            version = self.stream.advance(source, offset, number=number)
         found.offset = offset
         if number is not None:
             found.number = number
@@ -573,7 +427,7 @@ class StreamIntake:
     def _number(self, source: str, found: _Source | None) -> int | None:
         if found is not None and found.number is not None:
             return found.number
-        number = None if self._log is None else self._log.number(self.name, source)
+        number = self.stream.newest_batch(source)
         if found is not None:
             found.number = number
         return number

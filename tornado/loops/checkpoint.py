@@ -8,15 +8,17 @@ removed meanwhile, is left out and stops nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple, cast
 
 from ..certificate import has_no_answer
 from ..errors import InvalidArgument, TornadoError
 from .branch import Branch
 from .part import StorableView
+from .reading_loop import ReadingLoop
 from .statistics import BranchState
 from .stored_snapshot import LoopToStore
-from .stream import Checkpointed, ReadingLoop, RecordStream
+from .stream import Checkpointed, RecordStream
 
 
 class _Forked(NamedTuple):
@@ -111,7 +113,8 @@ def _forked(stream: RecordStream, loops: Sequence[ReadingLoop], *, instead_of: i
     """Fork all loops at one version, which is another than `instead_of`; those that are gone meanwhile are left out."""
     forked: list[_Forked] = []
     try:
-        with stream.order:
+        pause = nullcontext() if instead_of is None else stream.pause()
+        with pause, stream.order:
             if stream.counts()[0] == instead_of:
                 stream.begin_version()
             for loop in loops:

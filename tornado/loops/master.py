@@ -35,6 +35,7 @@ from .directions import stays_undirected
 from .engines import engine_of
 from .host import LoopHost, WorkerHost
 from .kind import kind_of_program
+from .log_replay import go_on
 from .main_loop import MainLoop
 from .new_loop import NewLoop, not_refused
 from .remote_host import RemoteHost
@@ -254,6 +255,7 @@ class Master:
                 loops = [loop for loop in loops if loop not in refused]
             late = [other for other in others if other.name not in are_early]
             loops += not_refused(late, partial(self._start_beside, stream))
+            go_on(stream)
         except BaseException:
             for loop in reversed(list(self._running.values())):
                 if loop.stream is stream:
@@ -307,10 +309,7 @@ class Master:
         snapshot = stored.snapshot
         if restored[loops[0].number].is_converged:
             stream.checkpointed = Checkpointed(snapshot.version, frozenset(restored))
-            stream.begin(snapshot.version, snapshot.offsets, has_edges=stored.has_edges)
-        else:
-            # Other values on the same graph are another version: what is stored stays what it is.
-            stream.begin(stream.numbers.take(), snapshot.offsets, has_edges=stored.has_edges)
+        stream.begin(snapshot.version, snapshot.offsets, has_edges=stored.has_edges)
         return {
             loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
         }

@@ -24,9 +24,10 @@ from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
 from .host import LoopHost, Place
 from .kind import kind_of_program
+from .reading_loop import ReadingLoop
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshot
-from .stream import ReadingLoop, RecordStream
+from .stream import RecordStream
 from .vertex_program import first_refused
 
 # Of the vertices of a stored fixed point, by name.

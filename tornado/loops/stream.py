@@ -10,9 +10,9 @@ ARCHITECTURE.md, Admission).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,11 +26,14 @@ from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
 from ..storage import VersionedStore
+from ..value_types import Mask
+from .admission_log import AdmissionLog, LogEntry
 from .admission_order import AdmissionOrder
-from .branch import Branch
+from .group_commit import Admission, GroupCommit
 from .host import Admit, Command, Fork, LoopHost
 from .journal import Journal
 from .point_shares import point_shares_of
+from .reading_loop import ReadingLoop
 from .share import Share
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshots
@@ -38,6 +41,7 @@ from .version_numbers import VersionNumbers
 from .vertex_program import VertexProgram, can_refuse, first_refused, refused_by
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
+_LONG_LOG_RECORDS = 1 << 20  # a second to go through again
 
 # `store_checkpoint`, which is written on streams, and so is handed to them.
 StoreCheckpoint = Callable[..., int]
@@ -52,77 +56,6 @@ class Checkpointed(NamedTuple):
 
 class ReverseListsGone(Exception):
     """Nobody hears along the reverse lists any more that a loop was to hear along; it can be begun again, with new ones."""
-
-
-class ReadingLoop(Protocol):
-    """A main loop that reads a stream."""
-
-    @property
-    def number(self) -> int:
-        """What the workers tell it apart by."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """What people tell it apart by."""
-        ...
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether all workers were told to make their parts of it."""
-        ...
-
-    @property
-    def hears_back(self) -> int:
-        """Which reverse lists it hears along, counted from 1; 0: along none."""
-        ...
-
-    @property
-    def app(self) -> str | None:
-        """The name of the app by which it was started on the running stream, where it was."""
-        ...
-
-    @property
-    def program(self) -> VertexProgram:
-        """What it runs."""
-        ...
-
-    @property
-    def error(self) -> BaseException | None:
-        """What made it fail."""
-        ...
-
-    def raise_failure(self) -> None:
-        """Raise what made it fail, if anything did."""
-        ...
-
-    def shares(self, batch: EdgeBatch) -> list[Share]:
-        """What each worker gets of a batch."""
-        ...
-
-    def edge_count(self) -> int:
-        """How many edges the graph has."""
-        ...
-
-    def branch_numbers(self) -> Collection[int]:
-        """The numbers of its branches that run."""
-        ...
-
-    def require_stored(self) -> None:
-        """Raise `NotSupported` where of its kind of programs nothing is stored."""
-        ...
-
-    def fork_to_store(self, *, reads_edges: bool) -> Branch:
-        """Fork with its own parameters, and with the edges or without; under the order."""
-        ...
-
-    def is_at_rest(self) -> bool:
-        """Whether its parts have applied everything that was posted and have converged on it."""
-        ...
-
-    def withdraw(self) -> None:
-        """Remove its parts from the workers."""
-        ...
 
 
 class RecordStream:
@@ -159,6 +92,10 @@ class RecordStream:
         Returns the versions of stored snapshots that are not to be forgotten then.
     checkpointing, checkpointed
         Held by who writes a snapshot; the newest one, where it has all that there is to store.
+    log
+        All that was admitted since the oldest snapshot kept; None: the store is gone with the process.
+    before_logging
+        Makes durable what the log counts on, which is the names behind ids; called before each write of it.
     """
 
     def __init__(
@@ -178,6 +115,8 @@ class RecordStream:
         self.partition = PartitionMap.even(len(hosts))
         self.stored = StoredSnapshots(store, name)
         self.numbers = VersionNumbers(store, name)
+        self.log = AdmissionLog(store, name) if store.durable else None
+        self.before_logging: Callable[[], object] = lambda: None
         self.order = order
         self.points: Points | None = None
         self.is_undirected = False
@@ -185,6 +124,7 @@ class RecordStream:
         self.is_both_ways = False
         self.beginning_reverse = threading.Lock()
         self._stands_still = False
+        self._group_commit = GroupCommit(engine.clock, self._sequence)
         self.is_whole = True
         self.on_full_journal: Callable[[], object] = lambda: None
         self.versions_in_use: Callable[[], Collection[int]] = tuple
@@ -224,12 +164,14 @@ class RecordStream:
 
     def join(self, loop: ReadingLoop) -> None:
         """Let a loop read it from now on, and refuse records that its program cannot take."""
-        self._loops[loop.number] = loop
+        with self._group_commit.pause():
+            self._loops[loop.number] = loop
 
     @contextmanager
     def expecting(self, program: VertexProgram) -> Iterator[None]:
         """Refuse records that a program cannot take while the context lasts; for a loop that is about to join."""
-        self._expected.append(program)
+        with self._group_commit.pause():
+            self._expected.append(program)
         try:
             yield
         finally:
@@ -289,7 +231,7 @@ class RecordStream:
         wait
             Waits for what the workers bring about, or raises where they are lost.
         """
-        with self.order:
+        with self._group_commit.pause():
             self._stands_still = True
         try:
             wait(lambda: self.backlog() == 0)
@@ -330,8 +272,9 @@ class RecordStream:
         timeout_s: float | None = None,
         *,
         checked: CheckedBy = (),
+        number: int | None = None,
     ) -> int:
-        """Admit a batch: every later fork of every loop has it.
+        """Admit a batch: every later fork of every loop has it, and where the store is durable, so is the batch.
 
         Parameters
         ----------
@@ -343,6 +286,8 @@ class RecordStream:
             How long to wait for loops that lag; None: as long as it takes.
         checked
             Who has looked at the records (`check`) and is not asked again.
+        number
+            Of the batch, where its sender numbers them.
 
         Returns
         -------
@@ -355,26 +300,20 @@ class RecordStream:
         InvalidArgument
             When a program cannot take a record; nothing was admitted.
         StoreError
-            When no number can be reserved for the version; nothing was admitted.
+            When no number can be reserved for the version, or it cannot be logged; nothing was admitted.
         """
         self.require_open()
         checked = self.refuse_impossible(batch, source, checked)
         until_s = after(self._engine.clock, timeout_s)
-        while (version := self._post(batch, source, offset, checked, until_s)) is None:
-            pass  # the stream was about to stand still
+        admission = Admission(LogEntry(0, source, offset, batch, number), checked)
+        while not admission.version:  # else the stream was about to stand still
+            self._submit(admission, until_s)
         if self._journal is not None and self._journal.is_full:
             self._journal.relieve(self._store_snapshot)
-        return version
+        return admission.version
 
-    def _post(
-        self,
-        batch: RecordBatch,
-        source: str,
-        offset: int,
-        checked: CheckedBy,
-        until_s: float | None,
-    ) -> int | None:
-        """Wait for room and put a batch into the sequence; its version, or None where it has to be tried again."""
+    def _submit(self, admission: Admission, until_s: float | None) -> None:
+        """Wait for room and let a batch take its turn in the sequence."""
         left_s = None if until_s is None else max(0.0, until_s - self._engine.clock.monotonic())
         if not self.wait_room(left_s):
             self.raise_failure()
@@ -382,41 +321,84 @@ class RecordStream:
             found = "stands still while a loop begins on it" if self._stands_still else lag
             raise QueueFull(f"stream {self.name} {found}; nothing of this batch was admitted")
         self.require_open()
-        is_both_ways, shares = self.is_both_ways, self.shares(batch)
+        admission.is_both_ways, admission.shares = self.is_both_ways, self.shares(admission.entry.batch)
         self.raise_failure()
         self.numbers.prepare()
         with self.order.until(until_s):
-            self.require_open()
-            if self._stands_still or is_both_ways != self.is_both_ways:
-                return None
-            self.refuse_impossible(batch, source, checked)  # by a loop that has joined since, if one has
-            version = self.numbers.take()
-            with self._counting:
-                self._version = version
-                self._offsets[source] = offset
-                self._admitted += len(batch)
-                self.had_edges = self.had_edges or has_edges(batch)
-            if self._journal is not None:
-                self._journal.add(version, shares)
-            self.post_shares(shares, version)
-        return version
+            pass  # loops that are being restored on other workers are waited for here, while nothing is logged
+        self._group_commit.submit(admission, until_s)
 
-    def advance(self, source: str, offset: int) -> int:
+    def advance(self, source: str, offset: int, *, number: int | None = None) -> int:
         """Records of a source were dealt with elsewhere (quarantined): move its offset, or fail as `admit` does.
 
         Returns
         -------
         The version that has the offset: a new one, unless the source stood there.
         """
+        if self._offsets.get(source) == offset and (number is None or self.log is None):
+            return self._version
         self.numbers.prepare()
+        admission = Admission(LogEntry(0, source, offset, EdgeBatch.empty(), number), ())
+        self._group_commit.submit(admission, None)
+        return admission.version
+
+    def _sequence(self, group: Sequence[Admission]) -> None:
+        """Number what came at one time, log it, and post it, unless it is refused; one caller at a time."""
+        ready = []
+        for one in group:
+            try:
+                if one.shares is not None:
+                    self.require_open()
+                    # By a loop that has joined since, if one has.
+                    self.refuse_impossible(one.entry.batch, one.entry.source, one.checked)
+            except Exception as error:  # noqa: BLE001  raised to whoever brought it
+                one.error = error
+            else:
+                if one.shares is None or not self._stands_still:
+                    ready.append(one)
+        if not ready:
+            return
+        for one in ready:
+            one.entry.version = self.numbers.take()
+        if self.log is not None:
+            self.before_logging()
+            self.log.append([one.entry for one in ready])
         with self.order:
-            if self._offsets.get(source) == offset:
-                return self._version
-            version = self.numbers.take()
-            with self._counting:
-                self._version = version
-                self._offsets[source] = offset
-            return version
+            for one in ready:
+                self._post(one)
+                one.version = one.entry.version
+
+    def _post(self, admission: Admission) -> None:
+        entry, shares = admission.entry, admission.shares
+        self._count({entry.source: entry.offset}, entry.version, entry.batch)
+        if shares is None or not self._loops:
+            return
+        if admission.is_both_ways != self.is_both_ways:
+            shares = self.shares(entry.batch)
+        self._journal_and_post(shares, entry.version)
+
+    def _count(self, offsets: Mapping[str, int], version: int, batch: RecordBatch) -> None:
+        with self._counting:
+            self._version = version
+            self._offsets |= offsets
+            self._admitted += len(batch)
+            self.had_edges = self.had_edges or has_edges(batch)
+
+    def _journal_and_post(self, shares: list[Share], version: int) -> None:
+        if self._journal is not None:
+            self._journal.add(version, shares)
+        self.post_shares(shares, version)
+
+    def admit_logged(self, batch: RecordBatch, offsets: Mapping[str, int], version: int) -> None:
+        """Admit again what the log has, under its version; loops that lag are waited for."""
+        while len(batch) and not self.wait_room():
+            pass
+        self.raise_failure()
+        shares = self.shares(batch) if len(batch) else None
+        with self.order:
+            self._count(offsets, version, batch)
+            if shares is not None:
+                self._journal_and_post(shares, version)
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
         """Wait until a batch is taken at once; False when the time is over."""
@@ -439,6 +421,27 @@ class RecordStream:
     def offsets(self) -> dict[str, int]:
         """How many records of each source are in or quarantined; waits for nobody."""
         return self.counts()[2]
+
+    def newest_batch(self, source: str) -> int | None:
+        """The number of the newest batch of a source, as the log has it; None without one."""
+        return None if self.log is None else self.log.number(source)
+
+    def has_logged(self, is_refused: Callable[[RecordBatch], Mask]) -> bool:
+        """Whether the log has a record behind the newest snapshot that is refused; not while snapshots are trimmed."""
+        if self.log is None:
+            return False
+        entries = self.log.replay(after=self.stored.newest_version() or 0, points=self.points)
+        return any(bool(is_refused(entry.batch).any()) for entry in entries)
+
+    @property
+    def has_long_log(self) -> bool:
+        """Whether so much stands behind the newest snapshot that another one is worth its while."""
+        if self.log is None:
+            return True
+        records, _ = self.stored.newest_sizes()
+        return self.log.records_after(self.stored.newest_version() or 0) > max(
+            _LONG_LOG_RECORDS, records // 2
+        )
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
@@ -482,6 +485,10 @@ class RecordStream:
                 raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
         return [*checked, *programs] if programs else checked
 
+    def pause(self) -> AbstractContextManager[None]:
+        """Admit nothing while the context lasts, beginning between two groups of admissions; to be entered before the order."""
+        return self._group_commit.pause()
+
     # Forks, under the order
 
     def snapshot_of_now(self, delay_bound: int | None) -> Snapshot:
@@ -508,7 +515,10 @@ class RecordStream:
 
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
         """Keep the newest stored snapshots and forget those before them; see `StoredSnapshots.forget`."""
-        return self.stored.forget(keep=keep, in_use=in_use)
+        oldest = self.stored.forget(keep=keep, in_use=in_use)
+        if oldest is not None and self.log is not None:
+            self.log.forget(oldest.version)
+        return oldest
 
     def begin(self, version: int, offsets: dict[str, int], *, has_edges: bool) -> None:
         """Set the version and the offsets to those of a snapshot that was loaded, and whether there are edges in it."""
@@ -518,7 +528,7 @@ class RecordStream:
             self.had_edges = has_edges
 
     def begin_version(self) -> None:
-        """Give the present prefix a new version, so that a snapshot of it can have other loops; under the order.
+        """Give the present prefix a new version, so that a snapshot of it can have other loops; under the order, in a pause.
 
         What is stored under the old one stays what it is.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from ..clock import Clock
 from ..ingest.ingester import IngesterStatistics
@@ -30,9 +30,6 @@ class ServedStream:
         What the stream is called.
     checkpoints : Checkpoints or None
         Those that a session takes of it.
-    awaited : mapping of str to int
-        What every exact question waits for: so many records of these sources were acknowledged before the restart, so they
-        are in every snapshot taken from now on.
     """
 
     def __init__(self, intake: StreamIntake, codec: IdCodec | None = None) -> None:
@@ -40,7 +37,6 @@ class ServedStream:
         self.intake = intake
         self.codec: IdCodec = IntIds() if codec is None else codec
         self.checkpoints: Checkpoints | None = None
-        self.awaited: Mapping[str, int] = {}
         self._watched: list[SourceStatistics] = [intake.reports.statistics]
 
     def checkpoints_by(self, clock: Clock) -> Checkpoints:

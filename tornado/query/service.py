@@ -410,11 +410,6 @@ class QueryService:
         request = replace(request, ends_with_order=may_end_with_order(loop.program, request))
         if request.mode is Mode.CERTIFIED:
             require_certifying(loop, parameters_inside(loop.program, request.parameters, codec))
-        awaited = self.served(loop).awaited.items()
-        if request.mode is not Mode.APPROXIMATE and request.at is None and awaited:
-            wanted = request.min_offsets or {}
-            least = {source: max(offset, wanted.get(source, 0)) for source, offset in awaited}
-            request = replace(request, min_offsets={**wanted, **least})
         query = Query(secrets.token_hex(8), request, deadline_s, clock=self.clock)
         if request.mode is Mode.APPROXIMATE:
             ending = self._approximate(loop, request)

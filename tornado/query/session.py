@@ -37,8 +37,8 @@ from ..config import (
 from ..errors import CallerError, ConnectionLost, InvalidArgument, NameTaken, UnknownLoop
 from ..ingest.quarantine import Quarantine
 from ..intake.checkpoints import Checkpoints, check_kept, checked_period
+from ..intake.older_log import take_over
 from ..intake.push import Pusher
-from ..intake.push_log import StorePushLog
 from ..records.point_schema import Points
 from ..storage.versioned_store import VersionedStore
 from .handles import LoopHandle
@@ -118,7 +118,6 @@ class Session:
         app: str | None = None,
         beside: Sequence[NewLoop] = (),
         new_stream: str | None = None,
-        files_first: bool = False,
         schema: Points | None = None,
     ) -> LoopHandle:
         """Start a main loop: on a stream of its own, or beside others on theirs.
@@ -160,10 +159,6 @@ class Session:
             Loops that begin with a stream of its own, each from its own values in the snapshot.
         new_stream : str, optional
             What a stream of its own is called; left out, as the loop is.
-        files_first : bool
-            Whether what was pushed before a restart waits until the files are read that come before it
-            (`StreamIntake.release`), and exact questions with it.
-
         schema : Points, optional
             What the points of a stream of its own are; left out, as the program says, and without it has none.
 
@@ -215,9 +210,7 @@ class Session:
             )
             keep_snapshots = DEFAULT_KEPT_SNAPSHOTS if keep_snapshots is None else keep_snapshots
         check_kept(keep_snapshots)
-        served = self._served(
-            stream, ids, undirected=undirected, check_times=check_times, files_first=files_first
-        )
+        served = self._served(stream, ids, undirected=undirected, check_times=check_times)
         self.service.add_stream(served)  # before its loops can be asked or fed
         try:
             program = _with_numbers(program, served.codec)
@@ -234,11 +227,11 @@ class Session:
             self.service.end_stream(served)
             raise
         served.intake.begin(loop.stream)
-        served.intake.restore()
+        take_over(self.master.store, stream, loop.stream)
         versions_in_use = partial(self.service.versions_in_use, stream)
         served.checkpoints = Checkpoints(
             served.intake,
-            version=None if loop.restored is None else int(loop.restored.snapshot.version),
+            version=loop.stream.counts()[0] or None,
             keep=keep_snapshots,
             in_use=versions_in_use,
             on_failure=on_checkpoint_failure,
@@ -310,7 +303,7 @@ class Session:
             self.service.end_stream(served)
 
     def _served(
-        self, stream: str, ids: str | IdCodec, *, undirected: bool, check_times: bool, files_first: bool
+        self, stream: str, ids: str | IdCodec, *, undirected: bool, check_times: bool
     ) -> ServedStream:
         """Put together what a stream has that is about to begin; of an earlier run, what is stored of that."""
         intake = self.service.pusher.intake(stream, is_undirected=undirected, checks_times=check_times)
@@ -322,10 +315,7 @@ class Session:
         else:
             intake.refuse_names()
             codec = IntIds()
-        served = ServedStream(intake, codec)
-        if files_first:
-            served.awaited = intake.hold()
-        return served
+        return ServedStream(intake, codec)
 
     def _start_beside(
         self, stream: str, program: Any, name: str, delay_bound: DelayBound, app: str | None
@@ -333,9 +323,6 @@ class Session:
         bound = _bound_of(program, delay_bound)
         started = None if app is None else StartedLoop.of(name, app, program, bound)
         program = _with_numbers(program, self.service.codec_of(stream))
-        for served in self.service.streams():
-            if served.name == stream and served.checkpoints is not None:
-                served.checkpoints.refuse_held(program)
         loop = self.master.start(program, name=name, delay_bound=bound, stream=stream, app=app)
         if started is not None:
             try:
@@ -506,7 +493,7 @@ def session_on(
         opened.callback(master.close)
         pusher = Pusher(
             quarantine=quarantine,
-            log=StorePushLog(store) if store.durable else None,
+            store=store if store.durable else None,
             timeout_s=settings.admission_timeout_s,
             clock=master.clock,
         )

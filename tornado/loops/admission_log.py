@@ -1,0 +1,218 @@
+"""All that was admitted to one stream, in the order of admission: a line of its own in the store, beside the snapshots.
+
+A snapshot is a base, and the log has what came behind it. So a start goes through exactly what was admitted, in that order and under
+the same versions, whatever it came from: a version names the same prefix before a crash and after it.
+
+Batches are written in groups, each as one version of the line `STREAM/log`, which a store has wholly or not at all: a group of
+which the end is torn was never written. Its page has the batches as they were encoded, one behind the other; its metadata says what
+they are, which group stands before it, and up to where every source is then. Pages have checksums: what is damaged is refused.
+
+A source whose batches are numbered (`number`) has the newest number in every later group. So the newest group tells a repeated
+batch, however much a base has let the log forget.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InvalidArgument, StoreCorrupt
+from ..records.edge_batch import EdgeBatch
+from ..records.point_batch import PointBatch
+from ..records.point_schema import Points
+from ..records.record_batch import RecordBatch
+from ..storage import VersionedStore
+
+_KEY = b"group"
+
+
+@dataclass(slots=True)
+class LogEntry:
+    """What made one version.
+
+    Attributes
+    ----------
+    version
+        Of the stream.
+    source, offset
+        Which source it is of, and what that has reached with it.
+    batch
+        Records; empty where the source has moved without one.
+    number
+        Of the batch, where its sender numbers them.
+    """
+
+    version: int
+    source: str
+    offset: int
+    batch: RecordBatch
+    number: int | None = None
+
+
+class AdmissionLog:
+    """See the module. One writer at a time; readers need not wait for it.
+
+    Parameters
+    ----------
+    store
+        Not ours to close.
+    stream
+        Its name.
+    """
+
+    def __init__(self, store: VersionedStore, stream: str) -> None:
+        self._store = store
+        self._line = log_line(stream)
+        self._stream = stream
+        versions = store.versions(self._line)
+        self._newest = versions[-1] if versions else -1
+        newest = self._metadata(self._newest) if versions else {}
+        self._offsets: dict[str, int] = newest.get("offsets", {})
+        self._numbers: dict[str, int] = newest.get("numbers", {})
+        self._lock = threading.Lock()  # of the sizes, which a writer and who forgets have at once
+        self._records = {version: int(self._metadata(version)["records"]) for version in versions}
+
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        """Every source that was ever in it, with the offset that it has reached."""
+        return self._offsets
+
+    def number(self, source: str) -> int | None:
+        """The number of the newest batch of a source, None where its sender numbers none."""
+        return self._numbers.get(source)
+
+    def append(self, entries: Sequence[LogEntry]) -> None:
+        """Make entries durable, all of them or none; their versions ascend.
+
+        Raises
+        ------
+        StoreError
+            When they cannot be written; the log is as it was.
+        """
+        offsets = self._offsets | {entry.source: entry.offset for entry in entries}
+        numbers = self._numbers | {
+            entry.source: entry.number for entry in entries if entry.number is not None
+        }
+        pages = [entry.batch.encode() for entry in entries]
+        page = pages[0] if len(pages) == 1 else b"".join(pages)
+        records = sum(len(entry.batch) for entry in entries)
+        metadata = {
+            "entries": [_written(entry, len(own)) for entry, own in zip(entries, pages, strict=True)],
+            "checksum": zlib.crc32(page),
+            "before": self._newest,
+            "records": records,
+            "offsets": offsets,
+            "numbers": numbers,
+        }
+        version = entries[-1].version
+        self._store.write(self._line, version, {_KEY: page}, metadata=json.dumps(metadata).encode())
+        with self._lock:
+            self._records[version] = records
+            self._newest, self._offsets, self._numbers = version, offsets, numbers
+
+    def records_after(self, version: int) -> int:
+        """How many records stand behind a version."""
+        with self._lock:
+            return sum(records for group, records in self._records.items() if group > version)
+
+    def replay(self, *, after: int, points: Points | None) -> Iterator[LogEntry]:
+        """Iterate over what made the versions behind one, in order; nothing may be forgotten meanwhile.
+
+        Parameters
+        ----------
+        points
+            What the points of the stream are declared to be; None: it has none.
+
+        Raises
+        ------
+        InvalidArgument
+            When there are points that are not so declared.
+        StoreCorrupt
+            When a group is damaged, or missing.
+        """
+        before: int | None = None
+        for version in self._store.versions(self._line):
+            metadata = self._metadata(version)
+            if before is not None and metadata["before"] != before:
+                raise self._corrupt(
+                    version, f"stands behind version {metadata['before']}, which is not there"
+                )
+            before = version
+            if version > after:
+                for entry in self._entries(version, metadata, points):
+                    if entry.version > after:
+                        yield entry
+
+    def forget(self, version: int) -> None:
+        """Let go of the groups that a base of this version makes needless; the newest one stays, and says where all sources are."""
+        with self._lock:
+            needless = [one for one in self._records if one <= version and one != self._newest]
+            kept = self._records.keys() - needless
+        if needless:
+            self._store.delete_before(self._line, min(kept))
+            with self._lock:
+                for one in needless:
+                    del self._records[one]
+
+    def _entries(self, version: int, metadata: dict[str, Any], points: Points | None) -> Iterator[LogEntry]:
+        page = self._store.read(self._line, _KEY, version)
+        if page is None or zlib.crc32(page) != metadata["checksum"]:
+            raise self._corrupt(version, "is not what was written" if page is not None else "has no page")
+        start = 0
+        for own, source, offset, number, layout, size_bytes in metadata["entries"]:
+            kind = _kind_of(layout, points, source, self._stream)
+            try:
+                batch = kind.decode(page[start : start + size_bytes])
+            except ValueError as error:
+                raise self._corrupt(version, f"has no batch of {kind.schema.kind}: {error}") from error
+            start += size_bytes
+            yield LogEntry(own, source, offset, batch, number)
+
+    def _metadata(self, version: int) -> dict[str, Any]:
+        text = self._store.metadata(self._line, version)
+        try:
+            content = json.loads(text or b"")
+            content["entries"], content["checksum"], content["before"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._corrupt(version, "does not say what is in it") from error
+        return dict(content)
+
+    def _corrupt(self, version: int, what: str) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"the log of stream {self._stream!r} is damaged: its group of version {version} {what}"
+        )
+
+
+def log_line(stream: str) -> str:
+    """The line of the store that has the log of a stream."""
+    return f"{stream}/log"
+
+
+def _written(entry: LogEntry, size_bytes: int) -> list[Any]:
+    layout = layout_of(entry.batch.points) if isinstance(entry.batch, PointBatch) else None
+    return [entry.version, entry.source, entry.offset, entry.number, layout, size_bytes]
+
+
+def layout_of(points: Points) -> list[Any]:
+    """What of a declaration says how a batch is written; names of features do not, and may be many."""
+    return [points.features, points.sparse, points.value_type.name]
+
+
+def _kind_of(layout: list[Any] | None, points: Points | None, source: str, stream: str) -> type[RecordBatch]:
+    """The class of batches that are written so: of points, or of edges where there is no layout."""
+    if layout is None:
+        return EdgeBatch
+    if points is None or layout_of(points) != layout:
+        try:
+            logged: Any = Points(*layout)
+        except (TypeError, InvalidArgument) as error:
+            raise StoreCorrupt(f"the log of stream {stream!r} has {layout!r} for points") from error
+        raise InvalidArgument(
+            f"{source!r} has sent {logged} to stream {stream!r} before it was restarted, and it has {points or 'no points'} now",
+            hint="Declare the points as they were, or name another stream or an empty store.",
+        )
+    return PointBatch.kind_of(points)

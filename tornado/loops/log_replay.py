@@ -1,0 +1,93 @@
+"""A stream goes on where its log ends: behind its base it goes through what was admitted, under the same versions.
+
+Nobody forks meanwhile, so what stands one behind the other in the log is admitted as one batch: a million pushes of one record
+each are no slower than one of a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ..errors import InvalidArgument, StoreCorrupt
+from ..records.record_batch import RecordBatch
+from .admission_log import AdmissionLog, LogEntry
+from .stream import RecordStream
+from .vertex_program import first_refused
+
+_MOST_RECORDS = 1 << 16  # of a batch; what the stream has room for at once
+
+
+class _Stretch(NamedTuple):
+    """What stands one behind the other, as one batch, with what its sources have reached and its last version."""
+
+    batch: RecordBatch
+    offsets: dict[str, int]
+    version: int
+
+
+def go_on(stream: RecordStream) -> None:
+    """Admit again what the log has behind the base that the stream began with.
+
+    Raises
+    ------
+    InvalidArgument
+        When a program cannot take a record, or points are not declared as they were.
+    StoreCorrupt
+        When the log cannot be read.
+    """
+    base, _, _ = stream.counts()
+    if stream.log is not None:
+        for stretch in _stretches(_entries(stream, stream.log, base)):
+            _require_possible(stream, stretch.batch)
+            stream.admit_logged(stretch.batch, stretch.offsets, stretch.version)
+    if base and stream.checkpointed is None and stream.counts()[0] == base:
+        # Other values on the same graph are another version: what is stored stays what it is.
+        with stream.pause(), stream.order:
+            stream.begin_version()
+
+
+def _entries(stream: RecordStream, log: AdmissionLog, base: int) -> Iterator[LogEntry]:
+    try:
+        yield from log.replay(after=base, points=stream.points)
+    except StoreCorrupt as error:
+        newest = stream.stored.newest_version()
+        held = (
+            "there is no snapshot"
+            if newest is None
+            else f"the newest snapshot, of version {newest}, is intact"
+        )
+        raise StoreCorrupt(
+            f"{error.message}; {held}",
+            hint="Begin with a backup of the store (`tornado backup`), or with an empty store.",
+        ) from error
+
+
+def _stretches(entries: Iterable[LogEntry]) -> Iterator[_Stretch]:
+    parts: list[LogEntry] = []
+    records = 0
+    for entry in entries:
+        if parts and (type(entry.batch) is not type(parts[0].batch) or records >= _MOST_RECORDS):
+            yield _joined(parts)
+            parts, records = [], 0
+        parts.append(entry)
+        records += len(entry.batch)
+    if parts:
+        yield _joined(parts)
+
+
+def _joined(parts: list[LogEntry]) -> _Stretch:
+    kind = type(parts[0].batch)
+    batch = parts[0].batch if len(parts) == 1 else kind.concat(entry.batch for entry in parts)
+    return _Stretch(batch, {entry.source: entry.offset for entry in parts}, parts[-1].version)
+
+
+def _require_possible(stream: RecordStream, batch: RecordBatch) -> None:
+    for loop in stream.running:
+        found = first_refused(loop.program, batch)
+        if found is not None:
+            raise InvalidArgument(
+                f"what was sent to stream {stream.name!r} before it was restarted has the record {found[1]}, which is nothing for "
+                f"{type(loop.program).__name__} of loop {loop.name!r}: {found[2]}",
+                hint="Start the stream without that program, remove such records, and start the program beside the others.",
+            )
