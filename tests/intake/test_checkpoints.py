@@ -10,10 +10,11 @@ from tests.loops.test_general_programs import Paths
 from tests.query import fake_loops
 from tests.query.conftest import eventually, intake_of, start_roads
 from tornado.clock import SYSTEM_CLOCK, ManualClock
-from tornado.errors import InvalidArgument, NotSupported, QueueFull, StoreFull
+from tornado.errors import InvalidArgument, NotSupported, StoreFull
 from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
-from tornado.loops import Master
+from tornado.loops import Master, stream
+from tornado.loops.admission_log import AdmissionLog
 from tornado.query.metrics import Metrics
 from tornado.query.session import Session
 from tornado.records.edge_batch import EdgeBatch
@@ -27,12 +28,13 @@ def store(tmp_path):
 
 
 def opened(store, workers=2, clock=SYSTEM_CLOCK):
-    log = StorePushLog(store) if store.durable else None
-    return Session(Master(store, workers, clock=clock), pusher=Pusher(log=log))
+    kept = store if store.durable else None
+    return Session(Master(store, workers, clock=clock), pusher=Pusher(store=kept))
 
 
 @pytest.mark.usefixtures("compiled_paths")
-def test_a_session_stores_snapshots_by_itself_and_the_next_one_goes_on_from_the_newest(store):
+def test_a_session_stores_snapshots_by_itself_and_the_next_one_goes_on_from_the_newest(store, monkeypatch):
+    monkeypatch.setattr(stream, "_LONG_LOG_RECORDS", 2)
     clock = ManualClock()
     with opened(store, clock=clock) as session:
         paths = session.start(ShortestPaths(source=1), checkpoint_every_s=60)
@@ -42,16 +44,17 @@ def test_a_session_stores_snapshots_by_itself_and_the_next_one_goes_on_from_the_
             eventually(lambda: paths.checkpoints().version == paths.statistics().version)
         eventually(lambda: len(paths.snapshots()) == 3)
         assert paths.checkpoints().stored == 29
-        assert paths.snapshots()[-1].instant == clock.now()
+        assert paths.snapshots()[-1].offsets["insert"] > 20
         oldest = paths.snapshots()[0].offsets["insert"]
         paths.insert([30], [31], [1.0])
     # Only now: nobody reads the log beside a session that forgets what is in its snapshots.
-    kept = [reached for reached, _ in StorePushLog(store).replay("shortest_paths", "insert", after=0)]
-    assert kept == list(range(oldest, 31))
+    kept = [entry.offset for entry in AdmissionLog(store, "shortest_paths").replay(after=0, points=None)]
+    assert kept == list(range(oldest + 1, 31))
     assert oldest > 1
     with opened(store, workers=1) as session:
         paths = session.start(ShortestPaths(source=1))
-        assert paths.checkpoints().version == paths.loop.restored.snapshot.version
+        assert paths.checkpoints().version == paths.statistics().version
+        assert paths.loop.restored.snapshot.offsets["insert"] < 30
         assert paths.offsets() == {"insert": 30}
         assert paths.query(vertices=[31]).values == {31: 15.5}
         assert paths.insert([31], [32]) == paths.statistics().version > paths.checkpoints().version
@@ -226,32 +229,31 @@ def test_metrics_say_how_checkpoints_go(fake):
         assert 'tornado_checkpoint_failures_total{stream="roads"} 0.0' in lines
 
 
-def test_what_a_pipe_gave_is_in_the_log_before_it_is_admitted(fake, store):
-    log = StorePushLog(store)
-    loop = start_roads(fake)
-    intake = intake_of(loop, log=log)
-    logged = []
-    admit = loop.admit
-
-    def seen(batch, source, offset, timeout_s=None, **options):
-        logged.append([reached for reached, _ in log.replay("roads", source, after=0)])
-        return admit(batch, source, offset, timeout_s, **options)
-
-    loop.admit = seen
-    intake.admit(EdgeBatch.of([4], [7]), "stdin", 1, timeout_s=1)
-    intake.advance("stdin", 3)
-    intake.admit(EdgeBatch.of([7], [8]), "stdin", 4, timeout_s=1)
-    assert logged == [[1], [1, 3, 4]]
-    fake.lagging = True
-    with pytest.raises(QueueFull, match="lags"):
-        intake.admit(EdgeBatch.of([7], [9]), "stdin", 5, timeout_s=0.01)
-    assert [reached for reached, _ in log.replay("roads", "stdin", after=0)] == [1, 3, 4]
-    again = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
-    assert intake_of(again, log=StorePushLog(store)).restore() == 2
-    assert again.offsets() == {"stdin": 4}
+@pytest.mark.usefixtures("compiled_paths")
+def test_what_is_admitted_is_durable_without_a_snapshot_and_one_is_written_when_the_log_is_long(
+    store, monkeypatch
+):
+    monkeypatch.setattr(stream, "_LONG_LOG_RECORDS", 10)
+    clock = ManualClock()
+    with opened(store, clock=clock) as session:
+        paths = session.start(ShortestPaths(source=1), checkpoint_every_s=1)
+        bases = []
+        for count in range(1, 101):
+            paths.insert([count], [count + 1], [0.5])
+            clock.advance(1)
+            eventually(lambda: paths.checkpoints().version == paths.statistics().version)
+            newest = paths.snapshots()[-1:]
+            if newest and newest[0].offsets["insert"] not in bases:
+                bases.append(newest[0].offsets["insert"])
+        assert paths.checkpoints().failed == 0
+    # When there are more than 10 records behind the newest one, and more than half of what that has.
+    assert bases == [11, 22, 34, 52, 79]
+    with opened(store) as session:
+        assert session.start(ShortestPaths(source=1)).query(vertices=[101]).values == {101: 50.0}
 
 
-def test_checkpoints_end_with_their_session_while_one_is_under_way(store):
+def test_checkpoints_end_with_their_session_while_one_is_under_way(store, monkeypatch):
+    monkeypatch.setattr(stream, "_LONG_LOG_RECORDS", 0)
     with opened(store) as session:
         paths = session.start(ShortestPaths(source=1), checkpoint_every_s=0.001)
         for vertex in range(50):

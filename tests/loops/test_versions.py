@@ -103,7 +103,6 @@ def test_a_start_without_new_input_keeps_the_version_of_its_snapshot(reopen, com
         loop = master.start(ShortestPaths(source=1), NAME)
         loop.admit(edge(2), "http", 1)
         version = loop.checkpoint()
-        loop.admit(edge(3), "http", 2)
     with Master(reopen()) as master:
         loop = master.start(ShortestPaths(source=1), NAME)
         assert named(loop) == (version, {"http": 1})

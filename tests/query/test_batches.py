@@ -4,13 +4,15 @@ import contextlib
 import io
 import os
 import tracemalloc
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from apps.sssp import ShortestPaths
 from tests.bombs import little_memory
-from tests.query import fake_loops
+from tests.kept_store import KeptStore
 from tests.query.conftest import intake_of, start_roads
 from tests.query.test_http_loops import ARROW, distance
 from tests.query.test_http_queries import problem
@@ -24,9 +26,12 @@ from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
 from tornado.intake.pushed_sources import SenderReport
 from tornado.intake.staging import BatchKey, Part, Staging
+from tornado.loops import Master
+from tornado.loops.admission_log import AdmissionLog
 from tornado.query.served_stream import ServedStream
+from tornado.query.session import Session
 from tornado.records.edge_batch import EdgeBatch
-from tornado.storage import MemoryStore, open_store
+from tornado.storage import open_store
 
 SOURCE = "spark:q"
 
@@ -206,16 +211,27 @@ def test_a_time_that_is_none_is_quarantined_where_the_stream_asks_for_it(master,
 
 @pytest.fixture(params=["memory", "lmdb"])
 def store(request, tmp_path):
-    with open_store("memory:" if request.param == "memory" else f"lmdb://{tmp_path}/store") as opened:
+    with KeptStore() if request.param == "memory" else open_store(f"lmdb://{tmp_path}/store") as opened:
         yield opened
 
 
-@pytest.mark.usefixtures("roads")
-def test_a_column_that_goes_missing_is_refused_after_a_restart_too(master, open_service, serve, store):
-    client = serve(open_service(master, pusher=Pusher(store=store)))
-    put(client, 0, "0.a", body([1], [8], op=["+"]))
-    commit(client, 0, ("0.a", 1))
-    client = serve(open_service(master, pusher=Pusher(store=store)))
+@contextmanager
+def served_again(store, serve):
+    """A client of a service that begins with what a store has."""
+    with Session(Master(store, 1), pusher=Pusher(store=store)) as session:
+        session.start(ShortestPaths(source=1), "roads")
+        yield serve(session.service)
+
+
+def test_a_column_that_goes_missing_is_refused_after_a_restart_too(serve, store):
+    with served_again(store, serve) as client:
+        put(client, 0, "0.a", body([1], [8], op=["+"]))
+        commit(client, 0, ("0.a", 1))
+    with served_again(store, serve) as client:
+        refuse_without_columns(client)
+
+
+def refuse_without_columns(client):
     document = problem(put(client, 1, "0.a", body([1], [8])), 422, "invalid-argument")
     assert "lacks the column 'op', which batches before it had" in document["detail"]
     # More columns than before are none too few; from then on they are needed as well.
@@ -283,10 +299,8 @@ def test_a_name_that_is_asked_for_or_refused_takes_no_memory(client, service):
 @pytest.mark.parametrize("senders", [250_000, in_soak(1_000_000)])
 def test_a_flood_of_names_stops_at_a_limit_and_those_that_are_known_go_on(fake, monkeypatch, senders):
     """Each sender has one batch; all that counts is on the service's side of HTTP."""
-    store = MemoryStore()
     monkeypatch.setattr(batch_sources, "MOST_BATCH_SOURCES", 50)
-    loop, log = start_roads(fake), StorePushLog(store)
-    intake = intake_of(loop, log=log)
+    intake = intake_of(start_roads(fake))
     staging = Staging(clock=SYSTEM_CLOCK)
     chunk = parse_arrow(body([1], [8]))
     refused = 0
@@ -305,10 +319,8 @@ def test_a_flood_of_names_stops_at_a_limit_and_those_that_are_known_go_on(fake, 
                 intake.report(key.source, SenderReport(rejected=1))
     assert refused == senders - 50
     assert entries([intake]) == {f"spark:{number}x" for number in range(50)}
-    assert len(log.sources("roads")) == 50
     assert staging.size_bytes == 0
-    # Known ones go on, after a restart too, and so does what has no name of a client's.
-    _, intake = restarted(store)
+    # Known ones go on, and so does what has no name of a client's.
     assert intake.push_batch("spark:7x", 1, EdgeBatch.of([1], [9])).accepted == 1
     assert intake.insert("http", EdgeBatch.of([1], [9]))
     with pytest.raises(InvalidArgument, match="of 50 that a loop may have"):
@@ -331,81 +343,79 @@ def test_parts_that_nobody_commits_count_against_the_limit_and_give_it_back(fake
     assert staging.size_bytes == 2 * 2000
 
 
-def restarted(store, *, at=0):
-    """A loop that begins with what a snapshot has, up to an offset, and with what the log has behind it."""
-    loop = fake_loops.Master().start(fake_loops.Fastest(1), "roads")
-    intake = intake_of(loop, log=StorePushLog(store))
-    if at:
-        loop.advance(SOURCE, at)
-    intake.restore()
-    return loop, intake
+@contextmanager
+def restarted(store):
+    """A loop that begins with what a store has, and its intake."""
+    with Master(store, 1) as master:
+        loop = master.start(ShortestPaths(source=1), "roads")
+        yield loop, intake_of(loop, store=store)
+
+
+def test_sources_of_batches_are_counted_after_a_restart_too(store, monkeypatch):
+    monkeypatch.setattr(batch_sources, "MOST_BATCH_SOURCES", 2)
+    for number in range(2):
+        with restarted(store) as (_, intake):
+            intake.push_batch(f"spark:q{number}", 0, EdgeBatch.of([1], [8]))
+    with restarted(store) as (_, intake):
+        with pytest.raises(InvalidArgument, match="of 2 that a loop may have"):
+            intake.push_batch("spark:new", 0, EdgeBatch.of([1], [9]))
+        assert intake.push_batch("spark:q1", 1, EdgeBatch.of([1], [9])).accepted == 1
 
 
 def test_a_batch_that_is_repeated_after_a_restart_is_in_once(store):
-    loop, intake = restarted(store)
-    intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8]))
-    intake.push_batch(SOURCE, 1, EdgeBatch.of([8, 8], [9, 9]))
-    intake.push_batch(SOURCE, 2, EdgeBatch.empty())
-    loop, intake = restarted(store)
-    assert loop.offsets() == {SOURCE: 3}
-    assert intake.newest_batch(SOURCE) == 2
-    assert intake.push_batch(SOURCE, 2, EdgeBatch.of([1], [9])).is_repeated
-    with pytest.raises(InvalidArgument, match="its batches up to 2"):
-        intake.push_batch(SOURCE, 4, EdgeBatch.empty())
-    assert intake.push_batch(SOURCE, 3, EdgeBatch.of([1], [10])).offsets == {SOURCE: 4}
+    with restarted(store) as (_, intake):
+        intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8]))
+        intake.push_batch(SOURCE, 1, EdgeBatch.of([8, 8], [9, 9]))
+        intake.push_batch(SOURCE, 2, EdgeBatch.empty())
+    with restarted(store) as (loop, intake):
+        assert loop.offsets() == {SOURCE: 3}
+        assert intake.newest_batch(SOURCE) == 2
+        assert intake.push_batch(SOURCE, 2, EdgeBatch.of([1], [9])).is_repeated
+        with pytest.raises(InvalidArgument, match="its batches up to 2"):
+            intake.push_batch(SOURCE, 4, EdgeBatch.empty())
+        assert intake.push_batch(SOURCE, 3, EdgeBatch.of([1], [10])).offsets == {SOURCE: 4}
 
 
 def test_records_without_a_number_leave_that_of_their_source(store):
-    loop, intake = restarted(store)
-    intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8]))
-    intake.insert(SOURCE, EdgeBatch.of([8], [9]))
-    for _ in range(2):
-        loop, intake = restarted(store)
+    with restarted(store) as (_, intake):
+        intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8]))
         intake.insert(SOURCE, EdgeBatch.of([8], [9]))
-        assert intake.newest_batch(SOURCE) == 0
-        assert intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8])).is_repeated
-    assert loop.offsets() == {SOURCE: 4}
-
-
-def test_the_number_outlives_what_a_snapshot_lets_the_log_forget(store):
-    _, intake = restarted(store)
-    for number in range(3):
-        intake.push_batch(SOURCE, number, EdgeBatch.of([1], [8]))
-    StorePushLog(store).forget("roads", SOURCE, up_to=3)
-    assert StorePushLog(store).number("roads", SOURCE) == 2
+    for count in (3, 4):
+        with restarted(store) as (loop, intake):
+            intake.insert(SOURCE, EdgeBatch.of([8], [9]))
+            assert intake.newest_batch(SOURCE) == 0
+            assert intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8])).is_repeated
+            assert loop.offsets() == {SOURCE: count}
 
 
 @pytest.mark.parametrize("after", [[], [3], [3, 4]], ids=["nothing", "an empty one", "one more"])
 def test_a_checkpoint_that_cuts_the_log_leaves_the_number_of_each_newest_batch(store, after):
-    _, intake = restarted(store)
-    for number in range(3):
-        intake.push_batch(SOURCE, number, EdgeBatch.of([1], [8]))
-    intake.push_batch("spark:empty", 0, EdgeBatch.empty())
-    Checkpoints(intake, keep=1, clock=SYSTEM_CLOCK).take()
-    for number in after:
-        intake.push_batch(SOURCE, number, EdgeBatch.of([1], [9]) if number > 3 else EdgeBatch.empty())
-    log = StorePushLog(store)
-    assert [offset for offset, _ in log.replay("roads", SOURCE, after=0)] == [3, *(max(3, n) for n in after)]
-    again, intake = restarted(store, at=3)
-    newest = 2 + len(after)
-    assert intake.newest_batch(SOURCE) == newest
-    assert intake.push_batch(SOURCE, newest, EdgeBatch.of([1], [9])).is_repeated
-    before = again.offsets()[SOURCE]
-    pushed = intake.push_batch(SOURCE, newest + 1, EdgeBatch.of([1], [10]))
-    assert pushed.offsets == {SOURCE: before + 1}
-    assert intake.newest_batch("spark:empty") == 0
+    with restarted(store) as (_, intake):
+        for number in range(3):
+            intake.push_batch(SOURCE, number, EdgeBatch.of([1], [8]))
+        intake.push_batch("spark:empty", 0, EdgeBatch.empty())
+        Checkpoints(intake, keep=1, clock=SYSTEM_CLOCK).take()
+        for number in after:
+            intake.push_batch(SOURCE, number, EdgeBatch.of([1], [9]) if number > 3 else EdgeBatch.empty())
+    assert len(list(AdmissionLog(store, "roads").replay(after=0, points=None))) == 1 + len(after)
+    with restarted(store) as (loop, intake):
+        newest = 2 + len(after)
+        assert intake.newest_batch(SOURCE) == newest
+        assert intake.push_batch(SOURCE, newest, EdgeBatch.of([1], [9])).is_repeated
+        before = loop.offsets()[SOURCE]
+        pushed = intake.push_batch(SOURCE, newest + 1, EdgeBatch.of([1], [10]))
+        assert pushed.offsets == {SOURCE: before + 1}
+        assert intake.newest_batch("spark:empty") == 0
 
 
-def test_a_batch_that_the_loop_refused_is_not_in_after_a_restart_and_may_come_again(store):
-    master = fake_loops.Master()
-    intake = intake_of(master.start(fake_loops.Fastest(1), "roads"), log=StorePushLog(store))
-    intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8]))
-    master.lagging = True
-    with pytest.raises(QueueFull):
-        intake.push_batch(SOURCE, 1, EdgeBatch.of([1], [9]))
-    again, intake = restarted(store)
-    assert (again.offsets(), intake.newest_batch(SOURCE)) == ({SOURCE: 1}, 0)
-    assert intake.push_batch(SOURCE, 1, EdgeBatch.of([1], [9])).offsets == {SOURCE: 2}
+def test_a_batch_that_was_refused_is_not_in_after_a_restart_and_may_come_again(store):
+    with restarted(store) as (_, intake):
+        intake.push_batch(SOURCE, 0, EdgeBatch.of([1], [8]))
+        with pytest.raises(InvalidArgument, match="negative"):
+            intake.push_batch(SOURCE, 1, EdgeBatch.of([1], [9], [-1.0]))
+    with restarted(store) as (loop, intake):
+        assert (loop.offsets(), intake.newest_batch(SOURCE)) == ({SOURCE: 1}, 0)
+        assert intake.push_batch(SOURCE, 1, EdgeBatch.of([1], [9])).offsets == {SOURCE: 2}
 
 
 def test_what_lies_too_long_makes_room_and_what_does_not_is_a_limit(fake):

@@ -97,7 +97,8 @@ def test_what_the_quarantine_let_go_of_is_counted(fake, open_service, serve, tmp
 
 def remove(master, service, name):
     """What a session does, but for what it has in the store."""
-    served = service.served(master.loops.pop(name))
+    served = service.served(master.loops[name])
+    del master.loops[name]
     service.forget_loop(name)
     service.end_stream(served)
 

@@ -8,15 +8,17 @@ import pytest
 import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
+from tests.kept_store import KeptStore
 from tests.query.conftest import intake_of, start_roads
 from tests.query.test_batches import body
 from tests.query.test_http_loops import ARROW
 from tornado.errors import ConnectionLost, InvalidArgument, NameTaken, UnknownLoop
 from tornado.intake.push import Pusher
+from tornado.intake.stored_names import StoredNames
 from tornado.loops import Master
+from tornado.loops.admission_log import AdmissionLog
 from tornado.query.session import Session
 from tornado.records.edge_batch import EdgeBatch
-from tornado.storage import MemoryStore
 
 BATCH = "/v1/loops/roads/batches/spark:q/0"
 
@@ -27,7 +29,7 @@ def served_names(session):
 
 @pytest.fixture
 def store():
-    return MemoryStore()
+    return KeptStore()
 
 
 @pytest.fixture
@@ -73,10 +75,8 @@ def test_what_is_held_of_a_stream_that_has_ended_feeds_no_later_one_of_its_name(
         first.insert([1] * 5, [9] * 5)
     again.insert([4], [5])
     # What it refused has not touched the log either, in which offsets never go back.
-    log = StorePushLog(store)
-    assert [(offset, len(batch)) for offset, batch in log.replay("roads", "insert", after=0)] == [
-        *[(1, 1), (3, 2), (4, 1)]
-    ]
+    entries = AdmissionLog(store, "roads").replay(after=0, points=None)
+    assert [(entry.offset, len(entry.batch)) for entry in entries] == [(1, 1), (3, 2), (4, 1)]
     assert again.query([5]).values == {5: 4.0}
 
 
@@ -101,35 +101,32 @@ def test_parts_that_were_brought_for_a_stream_that_has_ended_are_not_committed_t
 def test_an_answer_that_is_kept_has_its_names_whatever_its_loop_is_called(session, store):
     towns = session.stream("towns", ids="string").start(ShortestPaths(source="Rome"), "paths")
     interner = session.service.codec_of("towns").interner
-    # What a file names is in no log: until something counts on it, nobody makes it durable.
     towns.loop.admit(EdgeBatch.of(interner.intern(["Rome"]), interner.intern(["Oslo"])), "edges.csv", 1)
     query = towns.query()
     query.result(60)
     with httpx.Client(base_url=session.serve().url, timeout=60) as client:
         kept = client.post("/v1/loops/paths/readers/r", json={"query": query.id})
         assert kept.status_code == 200, kept.text
-    assert StorePushLog(store).names("towns").load().find(["Rome", "Oslo"]) == [0, 1]
+    assert StoredNames(store, "towns").load().find(["Rome", "Oslo"]) == [0, 1]
 
 
-def test_what_was_pushed_before_a_restart_waits_for_files_that_come_first_and_exact_questions_with_it(
-    tmp_path,
-):
+def test_what_was_pushed_in_the_middle_of_a_file_comes_back_in_its_place(tmp_path):
     url = f"lmdb://{tmp_path}/store"
     with tornado.open(url, workers=1) as session:
-        session.start(ShortestPaths(source=1), "roads").insert([1], [2])
-    with tornado.open(url, workers=1) as session:
-        roads = session.start(ShortestPaths(source=1), "roads", files_first=True)
-        served = session.service.served(roads.loop)
-        assert (served.awaited, roads.offsets()) == ({"insert": 1}, {})
-        waiting = roads.query([2])
-        roads.loop.admit(EdgeBatch.of([2], [3]), "edges.csv", 1)
-        assert not waiting._query.wait(0.05)
-        assert served.intake.release() == 1
-        assert waiting.result(60).values == {2: 1.0}
+        roads = session.start(ShortestPaths(source=1), "roads")
+        roads.loop.admit(EdgeBatch.of([1], [2]), "edges.csv", 1)
+        roads.remove([1], [2])
+        roads.loop.admit(EdgeBatch.of([1, 2], [2, 3]), "edges.csv", 3)
+        named = roads.query().snapshot.version
+    with tornado.open(url, workers=2) as session:
+        roads = session.start(ShortestPaths(source=1), "roads")
+        assert roads.offsets() == {"edges.csv": 3, "insert": 1}
+        answer = roads.query()
+        assert (answer.snapshot.version, answer.values) == (named, {1: 0.0, 2: 1.0, 3: 2.0})
 
 
 def test_whoever_ends_a_stream_waits_for_those_who_are_in_the_middle_of_a_push(fake, store):
-    intake, order = intake_of(start_roads(fake), log=StorePushLog(store)), []
+    intake, order = intake_of(start_roads(fake), store=store), []
 
     def push():
         intake.insert("http", EdgeBatch.of([1], [8]))

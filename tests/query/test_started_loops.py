@@ -1,6 +1,5 @@
 """Loops that were started on a stream by the name of an app are there again with it, and those that were removed are not."""
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import httpx
@@ -10,15 +9,15 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
-from tests.query.conftest import eventually
+from tests.kept_store import KeptStore
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull, UnknownLoop
 from tornado.intake.push import Pusher
 from tornado.loops import Master
+from tornado.loops.admission_log import AdmissionLog
 from tornado.loops.new_loop import NewLoop
 from tornado.query import session as session_module
 from tornado.query.session import Session
 from tornado.query.started_loops import StartedLoop, StartedLoops
-from tornado.storage import MemoryStore
 
 PATHS, HOPS = ShortestPaths(source=1), BreadthFirstSearch(source=1)
 
@@ -38,7 +37,7 @@ def is_at_rest(handle):
 
 
 def test_a_loop_that_was_started_over_http_is_there_again_until_it_is_removed_over_http():
-    store = MemoryStore()
+    store = KeptStore()
     body = {"program": "bfs", "stream": "roads", "name": "hops", "parameters": {"source": 1}}
     with opened(store) as session:
         session.start(PATHS, "roads").insert([1, 2], [2, 3], [5.0, 5.0])
@@ -75,7 +74,7 @@ def test_a_loop_that_was_started_over_http_is_there_again_until_it_is_removed_ov
 
 
 def test_from_python_a_loop_is_there_again_where_its_app_was_named_and_only_then():
-    store = MemoryStore()
+    store = KeptStore()
     with opened(store) as session:
         roads = session.start(PATHS, "roads")
         session.start(HOPS, "hops", stream="roads")
@@ -105,7 +104,7 @@ def test_from_python_a_loop_is_there_again_where_its_app_was_named_and_only_then
 
 @pytest.mark.parametrize("has_snapshot", [False, True])
 def test_a_loop_that_was_started_after_an_edge_that_it_cannot_take_had_gone_is_there_again(has_snapshot):
-    store = MemoryStore()
+    store = KeptStore()
     with opened(store) as session:
         roads = session.start(HOPS, "roads")
         roads.insert([1, 2], [2, 3], [5.0, 6.0])
@@ -124,7 +123,7 @@ def test_a_loop_that_was_started_after_an_edge_that_it_cannot_take_had_gone_is_t
 
 
 def test_a_program_that_cannot_take_what_was_pushed_before_a_restart_is_told_what_to_do():
-    store = MemoryStore()
+    store = KeptStore()
     with opened(store) as session:
         session.start(HOPS, "roads").insert([1, 2], [2, 3], [5.0, -1.0])
     with opened(store) as session, pytest.raises(InvalidArgument, match="before it was restarted") as refused:
@@ -133,36 +132,32 @@ def test_a_program_that_cannot_take_what_was_pushed_before_a_restart_is_told_wha
     assert "without that program" in refused.value.hint
 
 
-def test_a_start_is_remembered_when_the_log_has_nothing_more_that_the_loop_refuses(tmp_path, monkeypatch):
-    url, copied = f"lmdb://{tmp_path}/store", tmp_path / "copy"
-    append, starting = StorePushLog.append, []
-    with tornado.open(url, workers=1) as session, ThreadPoolExecutor(1) as pool:
+def test_a_loop_that_begins_while_something_is_logged_waits_for_it_and_refuses_what_is_in(monkeypatch):
+    store, starting = KeptStore(), []
+    append = AdmissionLog.append
+    with opened(store) as session, ThreadPoolExecutor(1) as pool:
         roads = session.start(HOPS, "roads")
         roads.insert([1], [2], [5.0])
 
-        def began_meanwhile(log, *arguments, **options):
-            append(log, *arguments, **options)
-            # What is pushed was looked at by the loops there were; another begins, and refuses it when it is admitted.
+        def began_meanwhile(log, entries):
+            # What is logged was looked at by the loops there were; another would refuse it.
             starting.append(pool.submit(session.start, PATHS, "paths", stream="roads", app="sssp"))
-            eventually(lambda: "paths" in session.master.loops)
-            wait(starting, timeout=1)
-            shutil.copytree(tmp_path / "store", copied)  # what a kill leaves
+            wait(starting, timeout=0.3)
+            append(log, entries)
 
         with monkeypatch.context() as patched:
-            patched.setattr(StorePushLog, "append", began_meanwhile)
-            with pytest.raises(InvalidArgument, match="negative"):
-                roads.insert([2], [3], [-1.0])
-        starting[0].result(60)
-        assert values(session.loop("paths")) == {1: 0.0, 2: 5.0}
-    with tornado.open(f"lmdb://{copied}", workers=1) as session:
-        assert values(session.start(HOPS, "roads"))[2] == 1.0
-    with tornado.open(url, workers=1) as session:
-        session.start(HOPS, "roads")
-        assert values(session.loop("paths")) == {1: 0.0, 2: 5.0}
+            patched.setattr(AdmissionLog, "append", began_meanwhile)
+            roads.insert([2], [3], [-1.0])
+        with pytest.raises(InvalidArgument, match="negative"):
+            starting[0].result(60)
+        assert values(roads) == {1: 0.0, 2: 1.0, 3: 2.0}
+    with opened(store) as session:
+        assert values(session.start(HOPS, "roads")) == {1: 0.0, 2: 1.0, 3: 2.0}
+        assert sorted(session.loops) == ["roads"]
 
 
 def test_what_a_loop_refuses_that_began_since_it_was_checked_never_comes_into_the_log(monkeypatch):
-    store, appended = MemoryStore(), []
+    store, appended = KeptStore(), []
     with opened(store) as session:
         roads = session.start(HOPS, "roads")
         intake = session.service.served(roads.loop).intake
@@ -174,32 +169,14 @@ def test_what_a_loop_refuses_that_began_since_it_was_checked_never_comes_into_th
             return noting(source)
 
         monkeypatch.setattr(intake.reports, "noting", began_meanwhile)
-        monkeypatch.setattr(StorePushLog, "append", lambda *_, **__: appended.append(True))
+        monkeypatch.setattr(AdmissionLog, "append", lambda *_, **__: appended.append(True))
         with pytest.raises(InvalidArgument, match="negative"):
             roads.insert([2], [3], [-1.0])
         assert appended == []
 
 
-def test_a_loop_that_refuses_what_waits_for_files_is_not_started_before_these_are_read():
-    store = MemoryStore()
-    with opened(store) as session:
-        session.start(HOPS, "roads").insert([1, 2], [2, 3], [5.0, -1.0])
-    with opened(store) as session:
-        roads = session.start(HOPS, "roads", files_first=True)
-        with pytest.raises(InvalidArgument, match="waits for the files that come before it"):
-            session.start(PATHS, "paths", stream="roads", app="sssp")
-        session.start(HOPS, "far", stream="roads", app="bfs")
-        assert session.service.served(roads.loop).intake.release() == 2
-        assert values(roads) == {1: 0.0, 2: 1.0, 3: 2.0}
-        roads.remove([2], [3])
-        session.start(PATHS, "paths", stream="roads", app="sssp")
-    with opened(store) as session:
-        session.start(HOPS, "roads")
-        assert values(session.loop("paths")) == {1: 0.0, 2: 5.0, 3: float("inf")}
-
-
 def test_a_loop_that_is_removed_before_it_is_remembered_is_not_there_again(monkeypatch):
-    store = MemoryStore()
+    store = KeptStore()
     with opened(store) as session:
         session.start(PATHS, "roads")
         start = Master.start
@@ -216,7 +193,7 @@ def test_a_loop_that_is_removed_before_it_is_remembered_is_not_there_again(monke
 
 
 def test_parameters_that_are_vertices_are_kept_by_their_names():
-    store = MemoryStore()
+    store = KeptStore()
     with opened(store) as session:
         towns = session.start(ShortestPaths(source="Rome"), "towns", ids="string")
         towns.insert(["Rome", "Pisa"], ["Pisa", "Nice"], [1.0, 2.0])
@@ -230,7 +207,7 @@ def test_parameters_that_are_vertices_are_kept_by_their_names():
 
 
 def test_a_name_that_the_program_gives_to_another_loop_is_that_loops():
-    store = MemoryStore()
+    store = KeptStore()
     with opened(store) as session:
         session.start(PATHS, "roads").insert([1], [2], [5.0])
         session.start(HOPS, "hops", stream="roads", app="bfs")
@@ -241,7 +218,7 @@ def test_a_name_that_the_program_gives_to_another_loop_is_that_loops():
 
 
 def test_an_app_that_is_gone_and_parameters_that_it_has_not_any_more_cost_only_their_loop(caplog):
-    store = MemoryStore()
+    store = KeptStore()
     with opened(store) as session:
         session.start(PATHS, "roads").insert([1], [2], [5.0])
         session.start(HOPS, "hops", stream="roads", app="bfs")
@@ -270,14 +247,14 @@ def test_an_app_that_is_gone_and_parameters_that_it_has_not_any_more_cost_only_t
     ],
 )
 def test_an_app_that_the_program_is_not_is_refused(arguments, said):
-    with opened(MemoryStore()) as session:
+    with opened(KeptStore()) as session:
         session.start(PATHS, "roads")
         with pytest.raises(InvalidArgument, match=said):
             session.start(HOPS, "hops", **arguments)
         assert sorted(session.loops) == ["roads"]
 
 
-class Full(MemoryStore):
+class Full(KeptStore):
     """Has no room for the line of loops where it is told so."""
 
     is_full = False
@@ -314,7 +291,7 @@ def test_what_cannot_be_remembered_is_neither_started_nor_removed():
     [(b'{"format": 2, "loops": []}', "roads/loops has format 2, this program reads 1"), (b"{", "none")],
 )
 def test_a_line_that_cannot_be_read_is_said_and_nothing_begins(page, said):
-    store = MemoryStore()
+    store = KeptStore()
     store.write("roads/loops", 0, {b"loops": page})
     with opened(store) as session:
         with pytest.raises(StoreCorrupt, match=said):

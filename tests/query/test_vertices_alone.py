@@ -4,15 +4,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from apps.sssp import ShortestPaths
+from tests.kept_store import KeptStore
 from tests.query import fake_loops
-from tests.query.conftest import intake_of, start_roads
 from tests.query.test_http_queries import problem
 from tornado.errors import InvalidArgument
 from tornado.ingest.interner import Interner
 from tornado.ingest.ndjson import parse_vertices
+from tornado.loops import Master
 from tornado.query.ids import StringIds
 from tornado.query.service import QueryService
-from tornado.storage.memory import MemoryStore
+from tornado.query.session import Session
 
 PATH = "/v1/loops/roads/vertices"
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -108,13 +110,13 @@ def test_names_are_interned(fake):
     service.close()
 
 
-def test_what_was_acknowledged_is_there_after_a_restart(fake):
-    store = MemoryStore()
-    intake = intake_of(start_roads(fake), log=StorePushLog(store))
-    assert intake.push("http", parse_vertices(b'{"id": 50}\nbad\n')).offsets == {"http": 2}
-    anew = fake_loops.Master()
-    loop = anew.start(fake_loops.Fastest(1), "roads")
-    assert intake_of(loop, log=StorePushLog(store)).restore() == 1
-    _, known = loop.approximation().lookup(np.array([50, 51]))
-    assert (known.tolist(), loop.offsets()) == ([True, False], {"http": 2})
-    anew.close()
+def test_what_was_acknowledged_is_there_after_a_restart():
+    store = KeptStore()
+    with Session(Master(store, 1)) as session:
+        roads = session.start(ShortestPaths(source=1), "roads")
+        intake = session.service.served(roads.loop).intake
+        assert intake.push("http", parse_vertices(b'{"id": 50}\nbad\n')).offsets == {"http": 2}
+    with Session(Master(store, 1)) as session:
+        roads = session.start(ShortestPaths(source=1), "roads")
+        assert roads.offsets() == {"http": 2}
+        assert roads.query().values == {50: float("inf")}

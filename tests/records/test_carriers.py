@@ -14,7 +14,7 @@ CARRIERS = [
     "ingest/parsed.py",
     "intake/batch_columns.py",
     "intake/checkpoints.py",
-    "intake/push_log.py",
+    "loops/admission_log.py",
     "intake/staging.py",
     "loops/journal.py",
     "loops/share.py",
