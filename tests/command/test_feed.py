@@ -1,4 +1,4 @@
-"""Sources one after another, and the moment between those that were there before and those that live."""
+"""Sources one after another, those that live among them."""
 
 import os
 
@@ -24,38 +24,33 @@ def files(tmp_path):
 
 
 def run(feed, loop):
-    """Read to the end; return what was in whenever all files were read."""
-    found = []
+    """Read to the end; return what is in then."""
     while True:
-        if feed.files_are_read:
-            found.append(loop.offsets())
         if not feed.step():
-            return found
+            return loop.offsets()
         feed.wait(20)
 
 
-def test_files_are_read_once_the_last_of_them_has_ended(loop, files):
+def test_files_are_read_one_after_another(loop, files):
     feed = Feed(loop, files, Quarantine(None), check=loop.program.check)
-    assert run(feed, loop) == [{"a.csv": 2, "b.csv": 2}]
+    assert run(feed, loop) == {"a.csv": 2, "b.csv": 2}
     assert (feed.records(), feed.sources_done()) == (4, 1.0)
 
 
-def test_files_are_read_before_what_is_live_begins(loop, files):
+def test_what_is_live_is_read_where_it_was_named(loop, files):
     inward, outward = os.pipe()
     try:
         os.write(outward, b"3,4\n")
         os.close(outward)
         sources = [files[0], StandardInputSource(inward), files[1]]
         feed = Feed(loop, sources, Quarantine(None), check=loop.program.check)
-        before, *_ = run(feed, loop)
-        assert before == {"a.csv": 2}
-        assert loop.offsets() == {"a.csv": 2, "stdin": 1, "b.csv": 2}
+        assert run(feed, loop) == {"a.csv": 2, "stdin": 1, "b.csv": 2}
     finally:
         os.close(inward)
 
 
 def test_without_sources_there_is_nothing_to_wait_for(loop):
-    assert run(Feed(loop, [], Quarantine(None), check=loop.program.check), loop) == [{}]
+    assert run(Feed(loop, [], Quarantine(None), check=loop.program.check), loop) == {}
 
 
 def test_a_file_that_breaks_is_raised_once_and_the_next_one_is_read(loop, files, tmp_path):
@@ -64,5 +59,5 @@ def test_a_file_that_breaks_is_raised_once_and_the_next_one_is_read(loop, files,
     feed = Feed(loop, sources, Quarantine(None), check=loop.program.check)
     with pytest.raises(RecordError, match="cut"):
         run(feed, loop)
-    assert run(feed, loop) == [{"a.csv": 2}]
+    assert run(feed, loop) == {"a.csv": 2}
     files[1].close()

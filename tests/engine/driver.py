@@ -13,7 +13,7 @@ def main(url, place):
     engine, _, spark = place.partition(":")
     records = stream()
     with tornado.open(url, 2, engine=engine, spark_master=spark or None) as session:
-        session.start(ShortestPaths(source=SOURCE), "streamed", checkpoint_every_s=0.2)
+        session.start(ShortestPaths(source=SOURCE), "streamed")
         loop = session.master.loops["streamed"]
         offset = loop.offsets().get("edges", 0)
         print(json.dumps({"pids": pids_of(session.master), "offset": offset}), flush=True)
@@ -21,6 +21,8 @@ def main(url, place):
             end = min(offset + 50, len(records))
             loop.admit(records.slice(offset, end), "edges", end)
             offset = end
+            if offset % 500 == 0:
+                loop.checkpoint()
             time.sleep(0.02)
             print(json.dumps({"offset": offset, "stored": len(loop.snapshots())}), flush=True)
         time.sleep(60)

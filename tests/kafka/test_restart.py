@@ -81,7 +81,7 @@ def test_a_session_that_is_killed_goes_on_from_its_snapshot_and_has_every_record
     assert sum(one["rejected"] for one in sources.values()) == 0
     assert sum(one["repeated"] for one in sources.values()) > 0
     # The offsets of all partitions are those of the edges that are stored with them.
-    assert len(stored) >= 4
+    assert len(stored) >= 2
     for snapshot, columns in stored:
         model = prefix_model(rows, name, snapshot.offsets).edges()
         assert edges_of([columns.sources, columns.targets, columns.weights]) == edges_of(
@@ -148,7 +148,7 @@ def test_a_file_what_was_pushed_and_a_topic_go_on_together_with_names_for_ids(br
             lambda: service.metric("tornado_checkpoint_version") == service.ask()["snapshot"]["version"]
         )
         service.signal(signal.SIGKILL)
-    # What comes now is in no snapshot: it has to come from the file, the log and the topic again.
+    # What comes now is in no snapshot, and in the log.
     with Service(tmp_path, *arguments, "--checkpoint-every", "off", source="v1") as service:
         assert service.restored["snapshot"]["offsets"]["http"] == 200
         service.wait_for("topic")
@@ -163,13 +163,14 @@ def test_a_file_what_was_pushed_and_a_topic_go_on_together_with_names_for_ids(br
     code, events = run(tmp_path, *arguments, "--until-end", "--output", tmp_path / "out.csv", source="v1")
     assert code == 0, events
     by_name = {event["event"]: event for event in events}
-    assert by_name["restored"]["snapshot"]["offsets"]["http"] == 200
-    assert by_name["input-ended"]["records"] == 100 + 250
+    assert by_name["restored"]["snapshot"]["offsets"]["http"] == 400
+    assert by_name["input-ended"]["records"] == 100 + 100
     assert by_name["result"]["snapshot"]["offsets"] == stops | {"http": 400, "roads.csv": 400}
-    # First what the snapshot has, then the rest of the file, of what was pushed, and of the topic.
+    # First what was in, in the order in which it came, then the rest of the file and of the topic.
     assert values_in(tmp_path / "out.csv") == expected(
         [filed.slice(0, 300), sent.slice(0, 150), pushed.slice(0, 200)],
-        [filed.slice(300, 400), pushed.slice(200, 400), sent.slice(150, 400)],
+        [pushed.slice(200, 400), sent.slice(150, 300)],
+        [filed.slice(300, 400), sent.slice(300, 400)],
     )
     # Once more, with nothing new: the result of the store is that of the input.
     code, events = run(tmp_path, *arguments, "--until-end", "--output", tmp_path / "again.csv", source="v1")

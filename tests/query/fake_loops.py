@@ -222,7 +222,7 @@ class MainLoop:
         self._vertices = set()
         self._offsets = {}
         self.before_logging = None
-        self.has_long_log = True
+        self.wants_snapshot = True
         self._stored = {}
         self._admitted = 0
         self._missing = 0

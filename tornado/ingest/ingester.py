@@ -24,6 +24,7 @@ from ..errors import InvalidArgument, QueueFull
 from ..records.checked import Check, Checked, CheckedBy
 from ..records.record_batch import RecordBatch
 from .parsed import ParsedRecords
+from .patience import until_stored
 from .quarantine import Quarantine
 from .source import Source
 
@@ -267,9 +268,7 @@ class Ingester:
             )
             written = {one.position for one in parsed.rejected}
             try:
-                if not len(parsed.batch):
-                    self._loop.advance(self._source.name, offset)
-                elif not self._admit(parsed.settled(), offset, checked):
+                if not self._is_in(parsed, offset, checked):
                     return
                 break
             except InvalidArgument:
@@ -293,8 +292,16 @@ class Ingester:
         found = Checked(*self._check(parsed.batch))
         return parsed.without(found.refused, found.reason), found.by
 
+    def _is_in(self, parsed: ParsedRecords[RecordBatch], offset: int, checked: CheckedBy) -> bool:
+        """Admit, however long the loop and its store take; False if stopped while waiting."""
+        name = self._source.name
+        if not len(parsed.batch):
+            done = until_stored(lambda: (self._loop.advance(name, offset),), name, self._stop)
+            return done is not None
+        batch = parsed.settled()
+        return bool(until_stored(lambda: self._admit(batch, offset, checked), name, self._stop))
+
     def _admit(self, batch: RecordBatch, offset: int, checked: CheckedBy) -> bool:
-        """Admit, however long the loop takes; False if stopped while waiting."""
         while True:
             try:
                 self._loop.admit(batch, self._source.name, offset, timeout_s=_POLL_S, checked=checked)

@@ -166,7 +166,7 @@ class Checkpoints:
         StoreError
             As `take`.
         """
-        if self._stream.has_long_log:
+        if self._stream.wants_snapshot:
             self.take()
         else:
             self._book(self._stream.counts()[0], self._clock.monotonic(), written=False)

@@ -14,8 +14,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
-import numpy as np
-
 from ..clock import after
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull
@@ -34,11 +32,12 @@ from .host import Admit, Command, Fork, LoopHost
 from .journal import Journal
 from .point_shares import point_shares_of
 from .reading_loop import ReadingLoop
+from .refusal import check_by, refuse_by
 from .share import Share
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshots
 from .version_numbers import VersionNumbers
-from .vertex_program import VertexProgram, can_refuse, first_refused, refused_by
+from .vertex_program import VertexProgram, can_refuse
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
 _LONG_LOG_RECORDS = 1 << 20  # a second to go through again
@@ -434,9 +433,12 @@ class RecordStream:
         return any(bool(is_refused(entry.batch).any()) for entry in entries)
 
     @property
-    def has_long_log(self) -> bool:
-        """Whether so much stands behind the newest snapshot that another one is worth its while."""
+    def wants_snapshot(self) -> bool:
+        """Whether so much stands behind the newest snapshot that another one is worth its while, or a loop is not in it."""
         if self.log is None:
+            return True
+        stored = () if self.checkpointed is None else self.checkpointed.loops
+        if self._version and any(loop.number not in stored for loop in self.running):
             return True
         records, _ = self.stored.newest_sizes()
         return self.log.records_after(self.stored.newest_version() or 0) > max(
@@ -451,13 +453,7 @@ class RecordStream:
 
     def check(self, batch: RecordBatch) -> Checked:
         """Which records some program on the stream cannot take, and why; `admit` is told who has looked."""
-        refused, reason = np.zeros(len(batch), np.bool_), ""
-        programs = self._programs()
-        for program in programs:
-            bad, why = refused_by(program, batch)
-            if bad.any():
-                refused, reason = refused | bad, reason or why
-        return Checked(refused, reason, tuple(programs))
+        return check_by(self._programs(), batch)
 
     def _programs(self) -> list[VertexProgram]:
         """Those that may refuse a record."""
@@ -477,13 +473,7 @@ class RecordStream:
                 f"stream {self.name} has {self.points or 'no points'}, and {source} sends {batch.points}",
                 hint="Send them to a stream with that schema.",
             )
-        programs = [program for program in self._programs() if program not in checked]
-        for program in programs:
-            found = first_refused(program, batch)
-            if found is not None:
-                first, record, reason = found
-                raise InvalidArgument(f"record {first} ({record}) of {source}: {reason}")
-        return [*checked, *programs] if programs else checked
+        return refuse_by(self._programs(), batch, source, checked)
 
     def pause(self) -> AbstractContextManager[None]:
         """Admit nothing while the context lasts, beginning between two groups of admissions; to be entered before the order."""

@@ -22,11 +22,13 @@ import numpy as np
 from ...clock import SYSTEM_CLOCK, Clock
 from ...errors import ConnectionLost, InvalidArgument, QueueFull, SourceLost, TornadoError
 from ...records.checked import Check, Checked, CheckedBy
+from ...records.edge_batch import EdgeBatch
 from ...records.point_schema import Points
 from ...records.record_batch import RecordBatch
 from ..ingester import Admitting, IngesterState, IngesterStatistics
 from ..interner import Interner
 from ..parsed import Rejection, settled
+from ..patience import until_stored
 from ..quarantine import Quarantine
 from .decoding import Chunk, Decoded, Decoder
 from .process import ClientProcess
@@ -329,7 +331,7 @@ class KafkaIngester:
                 if number in self._partitions:
                     self._partitions[number].end = end
         for number, position in moved:
-            self._loop.advance(source_name(self._settings.topic, number), position)
+            self._is_in(EdgeBatch.empty(), source_name(self._settings.topic, number), position, ())
         if share == 0 and not self._until_end:
             self._match_clients(frame)
 
@@ -377,11 +379,7 @@ class KafkaIngester:
             if len(repeats_at):
                 batch = batch.take(~np.isin(decoded.parsed.positions, repeats_at))
             try:
-                if not len(batch):
-                    self._loop.advance(name, decoded.next_offset)
-                elif not self._admit(
-                    settled(batch, decoded.parsed.draft), name, decoded.next_offset, checked
-                ):
+                if not self._is_in(settled(batch, decoded.parsed.draft), name, decoded.next_offset, checked):
                     return False
                 break
             except InvalidArgument:
@@ -407,6 +405,13 @@ class KafkaIngester:
             return decoded, ()
         found = Checked(*self._check(decoded.parsed.batch))
         return decoded.without(found.refused, found.reason), found.by
+
+    def _is_in(self, batch: RecordBatch, name: str, offset: int, checked: CheckedBy) -> bool:
+        """Admit, however long the loop and its store take; False if stopped while waiting."""
+        if not len(batch):
+            done = until_stored(lambda: (self._loop.advance(name, offset),), name, self._stop)
+            return done is not None
+        return bool(until_stored(lambda: self._admit(batch, name, offset, checked), name, self._stop))
 
     def _admit(self, batch: RecordBatch, name: str, offset: int, checked: CheckedBy) -> bool:
         while True:

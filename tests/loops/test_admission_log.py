@@ -1,0 +1,128 @@
+"""The log of a stream: what it has is what was admitted, in its order, or it is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.kept_store import KeptStore
+from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
+from tornado.loops.admission_log import AdmissionLog, LogEntry
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.point_batch import PointBatch
+from tornado.records.point_schema import Points
+
+LINE = "roads/log"
+POINTS = Points(features=2)
+
+
+def entry(version, source="http", *, number=None, records=1):
+    batch = EdgeBatch.of(np.arange(records), np.full(records, version))
+    return LogEntry(version, source, 10 * version, batch, number)
+
+
+def versions(log, after=0):
+    return [found.version for found in log.replay(after=after, points=None)]
+
+
+def written(*groups):
+    store = KeptStore()
+    log = AdmissionLog(store, "roads")
+    for group in groups:
+        log.append([entry(version) for version in group])
+    return store, log
+
+
+def test_entries_come_back_as_they_were_in_their_order():
+    store = KeptStore()
+    log = AdmissionLog(store, "roads")
+    entries = [entry(1, records=3), entry(2, "edges.csv", records=0), entry(5, "spark:q", number=7)]
+    log.append(entries[:2])
+    log.append(entries[2:])
+    for found in (log, AdmissionLog(store, "roads")):
+        again = list(found.replay(after=0, points=None))
+        assert [(one.version, one.source, one.offset, one.number) for one in again] == [
+            (1, "http", 10, None),
+            (2, "edges.csv", 20, None),
+            (5, "spark:q", 50, 7),
+        ]
+        assert all(one.batch.equals(other.batch) for one, other in zip(again, entries, strict=True))
+        assert found.offsets == {"http": 10, "edges.csv": 20, "spark:q": 50}
+        assert (found.number("spark:q"), found.number("http")) == (7, None)
+        assert (found.records_after(0), found.records_after(2)) == (4, 1)
+
+
+@pytest.mark.parametrize("after", range(8))
+def test_only_what_is_behind_a_version_comes_back_also_from_the_middle_of_a_group(after):
+    _, log = written([1, 2, 3], [4], [6, 7])
+    assert versions(log, after) == [version for version in (1, 2, 3, 4, 6, 7) if version > after]
+
+
+@pytest.mark.parametrize(("base", "left"), [(2, [1, 2, 3, 4, 6]), (3, [4, 6]), (5, [6]), (9, [6])])
+def test_a_base_lets_go_of_the_groups_before_it_and_never_of_the_newest(base, left):
+    store, log = written([1, 2, 3], [4], [6])
+    log.forget(base)
+    for found in (log, AdmissionLog(store, "roads")):
+        assert versions(found) == left
+        assert found.offsets == {"http": 60}
+    log.append([entry(8)])
+    assert versions(AdmissionLog(store, "roads")) == [*left, 8]
+
+
+def test_points_come_back_and_others_than_declared_are_refused():
+    batch = PointBatch.of(POINTS, ids=[1, 2], features=[[1.0, 2.0], [3.0, 4.0]], labels=[0.0, 1.0])
+    log = AdmissionLog(KeptStore(), "roads")
+    log.append([LogEntry(1, "insert", 2, batch)])
+    (found,) = log.replay(after=0, points=POINTS)
+    assert found.batch.equals(batch)
+    for points in (None, Points(features=3), Points(features=2, sparse=True)):
+        with pytest.raises(InvalidArgument, match=r"'insert' has sent Points.*before it was restarted"):
+            list(log.replay(after=0, points=points))
+
+
+def damaged(store, version, how):
+    page, text = store.read(LINE, b"group", version), store.metadata(LINE, version)
+    metadata = json.loads(text)
+    if how == "torn":
+        page = page[:-1]
+    elif how == "turned":
+        page = bytes([page[0] ^ 1]) + page[1:]
+    elif how == "gone":
+        store.write(LINE, version, {}, deletes=[b"group"], metadata=text)
+        return
+    elif how == "untold":
+        metadata = {}
+    store.write(LINE, version, {b"group": page}, metadata=json.dumps(metadata).encode())
+
+
+@pytest.mark.parametrize("how", ["torn", "turned", "gone", "untold"])
+def test_damage_is_refused_with_its_place(how):
+    store, _ = written([1], [2, 3])
+    damaged(store, 3, how)
+    with pytest.raises(StoreCorrupt, match="log of stream 'roads' is damaged: its group of version 3"):
+        list(AdmissionLog(store, "roads").replay(after=0, points=None))
+
+
+def test_a_group_that_is_missing_in_the_middle_is_refused():
+    store, _ = written([1], [2], [3])
+    copy = KeptStore()
+    for version in (1, 3):
+        page = {b"group": store.read(LINE, b"group", version)}
+        copy.write(LINE, version, page, metadata=store.metadata(LINE, version))
+    with pytest.raises(StoreCorrupt, match="version 3 stands behind version 2, which is not there"):
+        versions(AdmissionLog(copy, "roads"))
+
+
+def test_a_group_that_cannot_be_written_is_not_in(monkeypatch):
+    store, log = written([1])
+
+    def full(*_args, **_kwargs):
+        raise StoreFull("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "write", full)
+        with pytest.raises(StoreFull):
+            log.append([entry(2, "spark:q", number=0)])
+    assert (versions(log), log.number("spark:q"), log.offsets) == ([1], None, {"http": 10})
+    log.append([entry(3)])
+    assert versions(AdmissionLog(store, "roads")) == [1, 3]

@@ -1,0 +1,88 @@
+"""Admissions that come at one time are carried out together, once each, in their order."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from tests.query.conftest import eventually
+from tornado.clock import ManualClock
+from tornado.errors import QueueFull, StoreFull
+from tornado.loops.admission_log import LogEntry
+from tornado.loops.group_commit import Admission, GroupCommit
+from tornado.records.edge_batch import EdgeBatch
+
+WAIT_S = 20
+
+
+def admission(offset):
+    return Admission(LogEntry(0, "http", offset, EdgeBatch.empty()), ())
+
+
+class Carrier:
+    """Carries groups out, one when it is let."""
+
+    def __init__(self):
+        self.groups = []
+        self.began, self.goes_on = Event(), Event()
+        self.goes_on.set()
+        self.error = None
+
+    def __call__(self, group):
+        self.began.set()
+        assert self.goes_on.wait(WAIT_S)
+        if self.error is not None:
+            raise self.error
+        self.groups.append([one.entry.offset for one in group])
+        for one in group:
+            one.version = one.entry.offset
+
+
+@pytest.fixture
+def carrier():
+    return Carrier()
+
+
+@pytest.fixture
+def commit(carrier):
+    return GroupCommit(ManualClock(), carrier)
+
+
+def waiting(commit):
+    return len(commit._waiting)
+
+
+def test_what_comes_while_a_group_is_carried_out_is_the_next_one(commit, carrier):
+    carrier.goes_on.clear()
+    brought = [admission(offset) for offset in range(1, 9)]
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(commit.submit, brought[0], None)
+        assert carrier.began.wait(WAIT_S)
+        others = []
+        for count, one in enumerate(brought[1:], 1):
+            others.append(pool.submit(commit.submit, one, None))
+            eventually(lambda n=count: waiting(commit) == n)
+        carrier.goes_on.set()
+        for done in (first, *others):
+            done.result(WAIT_S)
+    assert carrier.groups == [[1], [2, 3, 4, 5, 6, 7, 8]]
+    assert [one.version for one in brought] == list(range(1, 9))
+
+
+def test_what_fails_fails_for_all_of_its_group_and_for_nobody_else(commit, carrier):
+    carrier.error = StoreFull("no room")
+    with pytest.raises(StoreFull):
+        commit.submit(admission(1), None)
+    carrier.error = None
+    commit.submit(admission(2), None)
+    assert carrier.groups == [[2]]
+
+
+def test_who_does_not_wait_so_long_is_not_carried_out(commit, carrier):
+    with ThreadPoolExecutor(2) as pool, commit.pause():
+        late = pool.submit(commit.submit, admission(1), 0.0)
+        with pytest.raises(QueueFull, match="still being logged"):
+            late.result(WAIT_S)
+        assert waiting(commit) == 0
+    commit.submit(admission(2), None)
+    assert carrier.groups == [[2]]
