@@ -49,7 +49,7 @@ def test_entries_come_back_as_they_were_in_their_order():
         assert all(one.batch.equals(other.batch) for one, other in zip(again, entries, strict=True))
         assert found.offsets == {"http": 10, "edges.csv": 20, "spark:q": 50}
         assert (found.number("spark:q"), found.number("http")) == (7, None)
-        assert (found.records_after(0), found.records_after(2)) == (4, 1)
+        assert (found.sizes_after(0), found.sizes_after(2)) == ((4, 100), (1, 25))
 
 
 @pytest.mark.parametrize("after", range(8))

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
+from tests.kept_store import KeptStore
+from tornado.graph import PartitionMap
 from tornado.loops import journal
+from tornado.loops.admission_log import AdmissionLog, LogEntry
+from tornado.loops.edge_shares import shares_of
+from tornado.loops.host import Fork
 from tornado.loops.journal import Journal
 from tornado.loops.share import Share
+from tornado.records.edge_batch import EdgeBatch
 from tornado.records.point_batch import PointBatch
 from tornado.records.point_schema import Points
 
@@ -25,3 +31,31 @@ def test_it_is_full_with_too_many_records_or_too_many_bytes(monkeypatch, records
     kept.forget(18)
     assert (kept.records, kept.size_bytes) == (10, batch.size_bytes)
     assert not kept.is_full
+
+
+def fork(number):
+    return Fork(0, number, (), False, None, lambda *_: None, lambda *_: None)
+
+
+def test_with_a_log_the_batches_come_from_there_and_forks_in_between():
+    log = AdmissionLog(KeptStore(), "roads")
+    journal = Journal(log)
+    for version in range(1, 8):
+        batch = EdgeBatch.of([version], [0])
+        log.append([LogEntry(version, "http", version, batch)])
+        journal.add(version, shares_of(batch, PartitionMap.even(2)))
+        if version in {3, 5, 6}:
+            journal.add(version, fork(version))
+    log.append([LogEntry(8, "http", 8, EdgeBatch.of([8], [0]))])  # about to be posted
+
+    def replayed():
+        return [
+            entry.number if isinstance(entry, Fork) else entry.src.tolist()
+            for _, entry in journal.replay(until=7, points=None)
+        ]
+
+    assert replayed() == [[1, 2, 3], 3, [4, 5], 5, [6], 6, [7]]
+    journal.forget(5)
+    assert journal.records == 3
+    # A fork at the version that is stored is put into the sequence again, before what comes behind it.
+    assert replayed() == [5, [6], 6, [7]]

@@ -16,9 +16,10 @@ from __future__ import annotations
 import json
 import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InvalidArgument, StoreCorrupt
 from ..records.edge_batch import EdgeBatch
@@ -28,6 +29,7 @@ from ..records.record_batch import RecordBatch
 from ..storage import VersionedStore
 
 _KEY = b"group"
+_MOST_RECORDS = 1 << 16  # of a stretch; what a stream has room for at once
 
 
 @dataclass(slots=True)
@@ -53,6 +55,14 @@ class LogEntry:
     number: int | None = None
 
 
+class Stretch(NamedTuple):
+    """Entries that stand one behind the other, as one batch, with what their sources have reached and the last version."""
+
+    batch: RecordBatch
+    offsets: dict[str, int]
+    version: int
+
+
 class AdmissionLog:
     """See the module. One writer at a time; readers need not wait for it.
 
@@ -74,7 +84,7 @@ class AdmissionLog:
         self._offsets: dict[str, int] = newest.get("offsets", {})
         self._numbers: dict[str, int] = newest.get("numbers", {})
         self._lock = threading.Lock()  # of the sizes, which a writer and who forgets have at once
-        self._records = {version: int(self._metadata(version)["records"]) for version in versions}
+        self._sizes = {version: _size_of(self._metadata(version)) for version in versions}
 
     @property
     def offsets(self) -> Mapping[str, int]:
@@ -111,13 +121,14 @@ class AdmissionLog:
         version = entries[-1].version
         self._store.write(self._line, version, {_KEY: page}, metadata=json.dumps(metadata).encode())
         with self._lock:
-            self._records[version] = records
+            self._sizes[version] = (records, len(page))
             self._newest, self._offsets, self._numbers = version, offsets, numbers
 
-    def records_after(self, version: int) -> int:
-        """How many records stand behind a version."""
+    def sizes_after(self, version: int) -> tuple[int, int]:
+        """How many records stand behind a version, and what they take in bytes; of a group in the middle of which it is, all."""
         with self._lock:
-            return sum(records for group, records in self._records.items() if group > version)
+            sizes = [size for group, size in self._sizes.items() if group > version]
+        return sum(records for records, _ in sizes), sum(size_bytes for _, size_bytes in sizes)
 
     def replay(self, *, after: int, points: Points | None) -> Iterator[LogEntry]:
         """Iterate over what made the versions behind one, in order; nothing may be forgotten meanwhile.
@@ -150,13 +161,13 @@ class AdmissionLog:
     def forget(self, version: int) -> None:
         """Let go of the groups that a base of this version makes needless; the newest one stays, and says where all sources are."""
         with self._lock:
-            needless = [one for one in self._records if one <= version and one != self._newest]
-            kept = self._records.keys() - needless
+            needless = [one for one in self._sizes if one <= version and one != self._newest]
+            kept = self._sizes.keys() - needless
         if needless:
             self._store.delete_before(self._line, min(kept))
             with self._lock:
                 for one in needless:
-                    del self._records[one]
+                    del self._sizes[one]
 
     def _entries(self, version: int, metadata: dict[str, Any], points: Points | None) -> Iterator[LogEntry]:
         page = self._store.read(self._line, _KEY, version)
@@ -187,9 +198,43 @@ class AdmissionLog:
         )
 
 
+def in_stretches(entries: Iterable[LogEntry], stops: Iterable[int] = ()) -> Iterator[Stretch]:
+    """Put entries that stand one behind the other together, as one batch of at most so many records and of one kind.
+
+    Parameters
+    ----------
+    stops
+        Versions, ascending, behind which another stretch begins.
+    """
+    parts: list[LogEntry] = []
+    records, left = 0, deque(stops)
+    for entry in entries:
+        is_behind = bool(left) and entry.version > left[0]
+        while left and entry.version > left[0]:
+            left.popleft()
+        is_other = bool(parts) and type(entry.batch) is not type(parts[0].batch)
+        if parts and (is_behind or is_other or records >= _MOST_RECORDS):
+            yield _joined(parts)
+            parts, records = [], 0
+        parts.append(entry)
+        records += len(entry.batch)
+    if parts:
+        yield _joined(parts)
+
+
+def _joined(parts: Sequence[LogEntry]) -> Stretch:
+    kind = type(parts[0].batch)
+    batch = parts[0].batch if len(parts) == 1 else kind.concat(entry.batch for entry in parts)
+    return Stretch(batch, {entry.source: entry.offset for entry in parts}, parts[-1].version)
+
+
 def log_line(stream: str) -> str:
     """The line of the store that has the log of a stream."""
     return f"{stream}/log"
+
+
+def _size_of(metadata: Mapping[str, Any]) -> tuple[int, int]:
+    return int(metadata["records"]), sum(entry[-1] for entry in metadata["entries"])
 
 
 def _written(entry: LogEntry, size_bytes: int) -> list[Any]:

@@ -1,7 +1,8 @@
 """What was put into a loop's sequence since its newest stored snapshot, for workers that take the place of lost ones.
 
-Batches and forks are kept in their order. So a restored loop goes through the same versions again, and a branch that was under
-way begins from the very cut that its answer names.
+Batches and forks come back in their order. So a restored loop goes through the same versions again, and a branch that was under
+way begins from the very cut that its answer names. Where the store is durable the log of the stream has the batches, and only forks
+are kept here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
 from ..errors import TornadoError
+from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
+from .admission_log import AdmissionLog, in_stretches
 from .host import Fork
 from .share import Share, batch_of
 
@@ -26,13 +29,20 @@ _FORKS_OVER = 64
 class Journal:
     """See the module. Used under the lock of the order.
 
+    Parameters
+    ----------
+    log
+        What has the batches; None: they are kept in memory.
+
     Attributes
     ----------
     records, size_bytes
         How many records are kept, and what they take: 33 bytes an edge, and of points what their features do.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, log: AdmissionLog | None = None) -> None:
+        self._log = log
+        self._base = 0  # the version up to which all is forgotten
         self.records = 0
         self.size_bytes = 0
         self._limit = _LIMIT_RECORDS
@@ -42,7 +52,8 @@ class Journal:
 
     def add(self, version: int, entry: list[Share] | Fork) -> None:
         """Keep a batch that made a version, as each worker's share, or a fork at a version."""
-        self._entries.append((version, entry))
+        if self._log is None or isinstance(entry, Fork):
+            self._entries.append((version, entry))
         self._forks += isinstance(entry, Fork)
         self._count(entry, 1)
 
@@ -59,6 +70,9 @@ class Journal:
             _, entry = entries.popleft()
             self._count(entry, -1)
             self._forks -= isinstance(entry, Fork)
+        self._base = version
+        if self._log is not None:
+            self.records, self.size_bytes = self._log.sizes_after(version)
 
     def share_again(self, shares_of: Callable[[RecordBatch], list[Share]]) -> None:
         """Share the batches that are kept out in another way, along both directions; those that are so already stay."""
@@ -69,9 +83,10 @@ class Journal:
             )
             for version, entry in self._entries
         )
-        self.records = self.size_bytes = 0
-        for _, entry in self._entries:
-            self._count(entry, 1)
+        if self._log is None:
+            self.records = self.size_bytes = 0
+            for _, entry in self._entries:
+                self._count(entry, 1)
 
     def drop_forks(self, running: Collection[int]) -> None:
         """Forget forks that are over, when there are many of them."""
@@ -109,8 +124,29 @@ class Journal:
 
         threading.Thread(target=run, name="journal", daemon=True).start()
 
-    def __iter__(self) -> Iterator[tuple[int, list[Share] | Fork]]:
-        return iter(self._entries)
+    def replay(
+        self, *, until: int, points: Points | None
+    ) -> Iterator[tuple[int, list[Share] | RecordBatch | Fork]]:
+        """Iterate over what led to a version, and the forks, each with its version.
+
+        Parameters
+        ----------
+        until
+            The version of the stream: the log may have what is about to be posted.
+        points
+            What its points are declared to be.
+        """
+        if self._log is None:
+            yield from list(self._entries)
+            return
+        forks = deque((version, fork) for version, fork in self._entries if isinstance(fork, Fork))
+        logged = self._log.replay(after=self._base, points=points)
+        behind = (entry for entry in logged if entry.version <= until)
+        for stretch in in_stretches(behind, [version for version, _ in forks]):
+            while forks and forks[0][0] < stretch.version:
+                yield forks.popleft()
+            yield stretch.version, stretch.batch
+        yield from forks
 
 
 def _records(entry: list[Share] | Fork) -> int:

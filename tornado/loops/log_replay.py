@@ -6,24 +6,13 @@ each are no slower than one of a million.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from ..errors import InvalidArgument, StoreCorrupt
 from ..records.record_batch import RecordBatch
-from .admission_log import AdmissionLog, LogEntry
+from .admission_log import AdmissionLog, LogEntry, in_stretches
 from .stream import RecordStream
 from .vertex_program import first_refused
-
-_MOST_RECORDS = 1 << 16  # of a batch; what the stream has room for at once
-
-
-class _Stretch(NamedTuple):
-    """What stands one behind the other, as one batch, with what its sources have reached and its last version."""
-
-    batch: RecordBatch
-    offsets: dict[str, int]
-    version: int
 
 
 def go_on(stream: RecordStream) -> None:
@@ -38,7 +27,7 @@ def go_on(stream: RecordStream) -> None:
     """
     base, _, _ = stream.counts()
     if stream.log is not None:
-        for stretch in _stretches(_entries(stream, stream.log, base)):
+        for stretch in in_stretches(_entries(stream, stream.log, base)):
             _require_possible(stream, stretch.batch)
             stream.admit_logged(stretch.batch, stretch.offsets, stretch.version)
     if base and stream.checkpointed is None and stream.counts()[0] == base:
@@ -61,25 +50,6 @@ def _entries(stream: RecordStream, log: AdmissionLog, base: int) -> Iterator[Log
             f"{error.message}; {held}",
             hint="Begin with a backup of the store (`tornado backup`), or with an empty store.",
         ) from error
-
-
-def _stretches(entries: Iterable[LogEntry]) -> Iterator[_Stretch]:
-    parts: list[LogEntry] = []
-    records = 0
-    for entry in entries:
-        if parts and (type(entry.batch) is not type(parts[0].batch) or records >= _MOST_RECORDS):
-            yield _joined(parts)
-            parts, records = [], 0
-        parts.append(entry)
-        records += len(entry.batch)
-    if parts:
-        yield _joined(parts)
-
-
-def _joined(parts: list[LogEntry]) -> _Stretch:
-    kind = type(parts[0].batch)
-    batch = parts[0].batch if len(parts) == 1 else kind.concat(entry.batch for entry in parts)
-    return _Stretch(batch, {entry.source: entry.offset for entry in parts}, parts[-1].version)
 
 
 def _require_possible(stream: RecordStream, batch: RecordBatch) -> None:

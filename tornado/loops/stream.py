@@ -139,7 +139,7 @@ class RecordStream:
         self._offsets: dict[str, int] = {}
         self._admitted = 0
         self.had_edges = False  # whether any ever came
-        self._journal = Journal() if isinstance(engine, ClusterEngine) else None
+        self._journal = Journal(self.log) if isinstance(engine, ClusterEngine) else None
         self.checkpointing = threading.Lock()
         self.checkpointed: Checkpointed | None = None
         self._expected: list[VertexProgram] = []
@@ -440,10 +440,9 @@ class RecordStream:
         stored = () if self.checkpointed is None else self.checkpointed.loops
         if self._version and any(loop.number not in stored for loop in self.running):
             return True
-        records, _ = self.stored.newest_sizes()
-        return self.log.records_after(self.stored.newest_version() or 0) > max(
-            _LONG_LOG_RECORDS, records // 2
-        )
+        stored_records, _ = self.stored.newest_sizes()
+        records, _ = self.log.sizes_after(self.stored.newest_version() or 0)
+        return records > max(_LONG_LOG_RECORDS, stored_records // 2)
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
@@ -580,11 +579,13 @@ class RecordStream:
     def replay(self) -> Iterator[Fork]:
         """Post the batches of the journal again, and yield its forks when it is their turn; under the order."""
         assert self._journal is not None
-        for version, entry in list(self._journal):
+        for version, entry in self._journal.replay(until=self._version, points=self.points):
             if isinstance(entry, Fork):
                 yield entry
-            else:
+            elif isinstance(entry, list):
                 self.post_shares(entry, version)
+            elif len(entry):
+                self.post_shares(self.shares(entry), version)
 
     def forget_replayed(self, version: int) -> None:
         """Forget, in the journal, what led to a version that was loaded; under the order."""
