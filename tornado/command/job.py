@@ -442,7 +442,6 @@ class _Job:
         self._checkpoint()
 
     def _stay(self, reporter: Reporter) -> None:
-        self._checkpoint()
         shown_s = time.monotonic()
         stage = "serving" if self._plan.serves else "reading"
         shown = self._reading(stage)

@@ -55,7 +55,7 @@ class LogEntry:
     number: int | None = None
 
 
-class Stretch(NamedTuple):
+class LoggedStretch(NamedTuple):
     """Entries that stand one behind the other, as one batch, with what their sources have reached and the last version."""
 
     batch: RecordBatch
@@ -198,7 +198,7 @@ class AdmissionLog:
         )
 
 
-def in_stretches(entries: Iterable[LogEntry], stops: Iterable[int] = ()) -> Iterator[Stretch]:
+def in_stretches(entries: Iterable[LogEntry], stops: Iterable[int] = ()) -> Iterator[LoggedStretch]:
     """Put entries that stand one behind the other together, as one batch of at most so many records and of one kind.
 
     Parameters
@@ -222,10 +222,10 @@ def in_stretches(entries: Iterable[LogEntry], stops: Iterable[int] = ()) -> Iter
         yield _joined(parts)
 
 
-def _joined(parts: Sequence[LogEntry]) -> Stretch:
+def _joined(parts: Sequence[LogEntry]) -> LoggedStretch:
     kind = type(parts[0].batch)
     batch = parts[0].batch if len(parts) == 1 else kind.concat(entry.batch for entry in parts)
-    return Stretch(batch, {entry.source: entry.offset for entry in parts}, parts[-1].version)
+    return LoggedStretch(batch, {entry.source: entry.offset for entry in parts}, parts[-1].version)
 
 
 def log_line(stream: str) -> str:
