@@ -40,7 +40,7 @@ from .version_numbers import VersionNumbers
 from .vertex_program import VertexProgram, can_refuse
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
-_LONG_LOG_RECORDS = 1 << 20  # a second to go through again
+_LONG_LOG_RECORDS = 1 << 22  # some seconds to go through again
 
 # `store_checkpoint`, which is written on streams, and so is handed to them.
 StoreCheckpoint = Callable[..., int]
