@@ -16,7 +16,7 @@ def test_the_same_seed_gives_the_same_runs(tornado_process):
     document = json.loads(first.out)
     assert (document["seed"], document["runs"]) == (11, 20)
     assert document["commits"] > 40
-    assert set(document["kinds"]) == {"counting", "loops", "shortest paths"}
+    assert set(document["kinds"]) == {"counting", "loops", "recoveries", "shortest paths"}
     assert tornado_process("sim", "--seed", "11", "--runs", "20", "--json").out == first.out
 
 

@@ -1,4 +1,4 @@
-"""`tornado sim`: seeded random schedules of the protocol and of whole loops, each judged by its laws and its right answer.
+"""`tornado sim`: seeded random schedules of the protocol, of whole loops and of crashes, each judged by its laws and its right answer.
 
 Run k of `--seed N` has the seed N + k, and everything about it follows from that number: the graph, its changes, the workers,
 the delay bound, the schedule. So a failure is repeated by `tornado sim --seed THAT --runs 1`.
@@ -28,7 +28,7 @@ _REPORT_PERIOD_S = 2.0
 @click.option("--runs", type=click.IntRange(min=1), default=100, show_default=True, help="How many runs.")
 @json_option
 def sim_command(*, seed: int, runs: int, as_json: bool) -> int:
-    """Simulate RUNS random runs of the protocol and of the loops; exits with 1 at the first that breaks a law, and names its seed."""
+    """Simulate RUNS random runs of the protocol, of the loops and of crashes; exits with 1 at the first that breaks a law, and names its seed."""
     commits = prepares = 0
     kinds: Counter[str] = Counter()
     with Interruption() as interruption:
@@ -36,7 +36,7 @@ def sim_command(*, seed: int, runs: int, as_json: bool) -> int:
         for number in range(seed, seed + runs):
             interruption.check()
             try:
-                outcomes = [simulate_protocol(number), simulate_loops(number)]
+                outcomes = [simulate_protocol(number), simulate_loops(number), simulate_crashes(number)]
             except Exception as error:
                 again = f"tornado sim --seed {number} --runs 1"
                 raise InternalError(
@@ -67,6 +67,14 @@ def simulate_loops(seed: int) -> tuple[str, int, int]:
 
     run = simulate(seed)
     return "loops", run.updates, run.prepares
+
+
+def simulate_crashes(seed: int) -> tuple[str, int, int]:
+    """Simulate a stream on a store that fails, in a process that dies; see `simulate_protocol` for what it returns and raises."""
+    from ..recovery_simulation import simulate_recovery
+
+    simulate_recovery(seed)
+    return "recoveries", 0, 0
 
 
 def simulate_protocol(seed: int) -> tuple[str, int, int]:
