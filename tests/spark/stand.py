@@ -155,10 +155,10 @@ class Stand:
         assert prefix == self.recording.ends[-1]
 
     def check_once(self):
-        """Every record was admitted once: by this service, or before the snapshot that it began with."""
+        """Every record was admitted once: by this service, its log included, or before the snapshot that it began with."""
         written = self.recording.ends[-1]
-        restored = self.service.restored
-        loaded = restored["snapshot"]["offsets"].get(self.driver.source, 0) if restored else 0
+        base = (self.service.restored or {}).get("base")
+        loaded = base["offsets"].get(self.driver.source, 0) if base else 0
         statistics = self.service.client.get("/v1/loops/sssp").json()
         assert statistics["admitted"] == written - loaded
         assert statistics["edges"] == len(self.recording.history.at(written))

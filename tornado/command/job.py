@@ -223,14 +223,15 @@ class _Job:
         values = f"; begun anew on its graph: {', '.join(anew)}" if anew else ""
         if restored is not None and not restored.is_converged:
             values = f"; its values are of {restored.program} and computed anew{values}"
-        base = None if restored is None else restored.snapshot.version
+        base = None if restored is None else restored.snapshot
         say_note(
             f"goes on from version {version} ({offsets or 'nothing read'}), "
-            + ("its log" if base is None else f"behind the snapshot of version {base}")
+            + ("its log" if base is None else f"behind the snapshot of version {base.version}")
             + values,
             as_json=self._as_json,
             event="restored",
-            snapshot={"version": version, "offsets": reached, "base": base},
+            snapshot={"version": version, "offsets": reached},
+            base=None if base is None else {"version": base.version, "offsets": base.offsets},
             program=None if restored is None else restored.program,
             converged=restored is not None and restored.is_converged,
             loops=[
