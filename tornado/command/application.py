@@ -31,6 +31,7 @@ _COMMANDS = {
     "stop": ("loops", "Remove a loop from a running service."),
     "cancel": ("listing", "Cancel a query of a running service."),
     "check": ("check", "Verify a result in a file against the files of its graph or points."),
+    "backup": ("backup", "Copy a store to another place while a service runs on it."),
     "doctor": ("doctor", "Check this machine and environment, and say what to do."),
     "bench": ("tools", "Run the benchmarks of a checkout."),
     "sim": ("sim", "Run seeded simulations of the protocol and the loops."),

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
 import lmdb
 
@@ -156,7 +156,7 @@ class LmdbFolder:
                 with self._open().begin(buffers=True) as inner:
                     yield Transaction(inner, self._tables)
             except lmdb.Error as error:
-                raise self._translated(error, doing) from error
+                raise _translated(error, doing, self.path) from error
 
     def change(self, step: Callable[[Transaction], _T], doing: str, *, size_bytes: int = 0) -> _T:
         """Run `step` in a transaction that takes effect when it returns, and not at all when it raises.
@@ -168,7 +168,7 @@ class LmdbFolder:
                 self._grow_map(size_bytes, doing)
             while True:
                 try:
-                    with self._gate.shared(), self._open().begin(write=True, buffers=True) as inner:
+                    with self._gate.shared(), self._open_to_write().begin(write=True, buffers=True) as inner:
                         return step(Transaction(inner, self._tables))
                 except lmdb.MapFullError:
                     self._grow_map(0, doing)
@@ -176,9 +176,9 @@ class LmdbFolder:
                     # Writing the root failed, and LMDB refuses everything from now on. A fresh environment reads from the
                     # file the root that counts: the old one, as this transaction never ended.
                     self._reopen()
-                    raise self._translated(error, doing) from error
+                    raise _translated(error, doing, self.path) from error
                 except lmdb.Error as error:
-                    raise self._translated(error, doing) from error
+                    raise _translated(error, doing, self.path) from error
 
     def used_size_bytes(self) -> int:
         """Return how much of the file was ever used; pages that were freed are used again, the file never shrinks."""
@@ -198,6 +198,12 @@ class LmdbFolder:
             raise closed_error(self.url)
         return self._environment
 
+    def _open_to_write(self) -> lmdb.Environment:
+        """The folder, where nobody counts as a reader who was killed: pages that he saw would never be used again."""
+        environment = self._open()
+        environment.reader_check()
+        return environment
+
     def _open_environment(self, map_size_bytes: int) -> tuple[lmdb.Environment, _Tables]:
         doing = "open the store"
         try:
@@ -205,13 +211,13 @@ class LmdbFolder:
                 str(self.path), map_size=map_size_bytes, max_dbs=len(Table), max_readers=_MAX_READERS
             )
         except lmdb.Error as error:
-            raise self._translated(error, doing) from error
+            raise _translated(error, doing, self.path) from error
         try:
             self._cover_map(environment)
             return environment, _make_tables(environment)
         except lmdb.Error as error:
             environment.close()
-            raise self._translated(error, doing) from error
+            raise _translated(error, doing, self.path) from error
         except OSError as error:
             environment.close()
             raise folder_error(self.path, error) from error
@@ -256,23 +262,85 @@ class LmdbFolder:
                 self._owner.release()
                 raise
 
-    def _translated(self, error: lmdb.Error, doing: str) -> StoreError | InternalError:
-        """Return our error for one of LMDB's."""
-        message = f"cannot {doing} in {self.path}: {error}"
-        code = getattr(error, "code", 0)
-        if isinstance(error, lmdb.DiskError) or code in _NO_ROOM:
-            return StoreFull(
-                message, hint="The disk is full or failing: free some space. Nothing stored earlier is lost."
-            )
-        if isinstance(error, _NOT_OURS) or code in _NO_PERMISSION:
-            return StoreLocked(
-                message, hint="Make the folder and the files in it writable for this user, or choose another."
-            )
-        if isinstance(error, _DAMAGE):
-            return StoreCorrupt(message)
-        if isinstance(error, _MISUSE):
-            return InternalError(message)
-        return StoreError(message, hint="Check the disk and the memory limits of this machine.")
+
+@contextmanager
+def looking_into(folder: Path, doing: str) -> Iterator[tuple[Transaction, Callable[[BinaryIO], None]]]:
+    """Look at one state of a folder that another process may own, and disturb nobody.
+
+    Parameters
+    ----------
+    folder : Path
+        Has the files of LMDB.
+    doing : str
+        Says in errors what for.
+
+    Yields
+    ------
+    A transaction to read in, and what copies all tables into an empty file, as they are when it is called, without free pages.
+
+    Raises
+    ------
+    StoreCorrupt
+        The files are none of LMDB's, or the tables are not ours.
+    StoreError
+        It cannot be read, or this process has it open already.
+    """
+    try:
+        environment, inner = _opened_to_look(folder)
+        with environment, inner:
+            tables = {table: environment.open_db(table.value, txn=inner, create=False) for table in Table}
+
+            def copy_to(file: BinaryIO) -> None:
+                try:
+                    environment.copyfd(file.fileno(), compact=True)
+                except lmdb.Error as error:
+                    raise _translated(error, "write the copy of a store", Path(file.name).parent) from error
+
+            yield Transaction(inner, tables), copy_to
+    except lmdb.NotFoundError as error:
+        raise StoreCorrupt(f"the store in {folder} has not the tables of one: {error}") from error
+    except lmdb.Error as error:
+        raise _translated(error, doing, folder) from error
+
+
+def _opened_to_look(folder: Path) -> tuple[lmdb.Environment, lmdb.Transaction[memoryview]]:
+    while True:
+        # Its lock file is that of the owner, which so knows which pages are still read.
+        environment = lmdb.open(str(folder), readonly=True, max_dbs=len(Table), max_readers=_MAX_READERS)
+        try:
+            _lengthen(folder / DATA_FILE_NAME, _used_size_bytes(environment))
+            return environment, environment.begin(buffers=True)
+        except lmdb.MapResizedError:
+            environment.close()  # the owner has just made it larger
+        except BaseException:
+            environment.close()
+            raise
+
+
+def _lengthen(path: Path, size_bytes: int) -> None:
+    """As `LmdbFolder._cover_map`, while the owner may be writing: in no case does it become shorter."""
+    if path.stat().st_size < size_bytes:
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), size_bytes - 1, 1)
+
+
+def _translated(error: lmdb.Error, doing: str, folder: Path) -> StoreError | InternalError:
+    """Return our error for one of LMDB's."""
+    message = f"cannot {doing} in {folder}: {error}"
+    code = getattr(error, "code", 0)
+    if isinstance(error, lmdb.DiskError) or code in _NO_ROOM:
+        return StoreFull(
+            message, hint="The disk is full or failing: free some space. Nothing stored earlier is lost."
+        )
+    if isinstance(error, _NOT_OURS) or code in _NO_PERMISSION:
+        return StoreLocked(
+            message, hint="Make the folder and the files in it writable for this user, or choose another."
+        )
+    if isinstance(error, _DAMAGE):
+        return StoreCorrupt(message)
+    if isinstance(error, _MISUSE):
+        return InternalError(message)
+    return StoreError(message, hint="Check the disk and the memory limits of this machine.")
 
 
 def _make_tables(environment: lmdb.Environment) -> _Tables:

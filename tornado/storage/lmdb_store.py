@@ -86,16 +86,14 @@ class LmdbStore:
         )
 
         def put_version(transaction: Transaction) -> None:
-            record = _make_record(transaction, name)
+            record = make_record(transaction, name)
             newest = _newest(transaction, record.number)
             versioned_store.check_order(loop, version, newest)
             for key, page in changes.items():
                 at = layout.entry(record.number, key, version)
                 if version == newest:
                     _erase(transaction, at)
-                transaction.put(Table.ENTRIES, at, layout.header(page))
-                for place, chunk in enumerate(layout.chunks(page) if page else ()):
-                    transaction.put(Table.CHUNKS, layout.chunk_key(at, place), chunk)
+                put_entry(transaction, at, page)
             transaction.put(Table.VERSIONS, layout.version_key(record.number, version), metadata)
 
         self._folder.change(put_version, f"write version {version} of loop {loop!r}", size_bytes=size_bytes)
@@ -112,7 +110,7 @@ class LmdbStore:
             if found is None or not layout.same_key(found[0], sought):
                 return None
             header = layout.parse_header(found[1])
-            return None if header is None else self._page(transaction, found[0], header)
+            return None if header is None else stored_page(transaction, found[0], header, self.url)
 
     def scan(self, loop: str, version: int, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """See `VersionedStore.scan`."""
@@ -205,29 +203,11 @@ class LmdbStore:
 
     def _check_format(self) -> None:
         with self._folder.reading("read the format of the store") as transaction:
-            stored = transaction.get(Table.FACTS, _FORMAT_KEY)
-            found = None if stored is None else bytes(stored)
-        if found is None:
+            is_new = not has_format(transaction, self.url)
+        if is_new:
             self._folder.change(
                 lambda transaction: transaction.put(Table.FACTS, _FORMAT_KEY, _FORMAT), "begin a store"
             )
-        elif found != _FORMAT:
-            raise StoreCorrupt(
-                f"the store {self.url} has the format {found!r}, this program reads {_FORMAT!r}",
-                hint="Open it with the program that wrote it, or choose another folder.",
-            )
-
-    def _page(self, transaction: Transaction, at: bytes, header: Header) -> bytes:
-        chunks = (
-            transaction.get(Table.CHUNKS, layout.chunk_key(at, place)) for place in range(header.chunks)
-        )
-        page = b"".join(chunk for chunk in chunks if chunk is not None)
-        if len(page) != header.size_bytes or zlib.crc32(page) != header.checksum:
-            raise StoreCorrupt(
-                f"the page of key {layout.entry_key(at)!r} at version {layout.entry_version(at)} in {self.url} is not "
-                f"what was written ({len(page)} of {header.size_bytes} bytes)"
-            )
-        return page
 
     def _batches(
         self, loop: str, version: int, prefix: bytes, *, pages: bool
@@ -263,19 +243,46 @@ class LmdbStore:
                 continue
             header = layout.parse_header(raw)
             if header is not None:
-                page = self._page(transaction, at, header) if pages else b""
+                page = stored_page(transaction, at, header, self.url) if pages else b""
                 batch.append((layout.entry_key(at), page))
                 size_bytes += len(page)
             found = transaction.at_or_after(Table.ENTRIES, layout.beyond_key(at))
         return batch, None
 
 
-def _record(transaction: Transaction, name: bytes) -> LoopRecord | None:
-    raw = transaction.get(Table.LOOPS, name)
-    return None if raw is None else LoopRecord.unpack(raw)
+def has_format(transaction: Transaction, url: str) -> bool:
+    """Return whether a store was begun there; one of another format is `StoreCorrupt`."""
+    stored = transaction.get(Table.FACTS, _FORMAT_KEY)
+    found = None if stored is None else bytes(stored)
+    if found not in (None, _FORMAT):
+        raise StoreCorrupt(
+            f"the store {url} has the format {found!r}, this program reads {_FORMAT!r}",
+            hint="Open it with the program that wrote it, or choose another folder.",
+        )
+    return found is not None
 
 
-def _make_record(transaction: Transaction, name: bytes) -> LoopRecord:
+def stored_page(transaction: Transaction, at: bytes, header: Header, url: str) -> bytes:
+    """Return the page of an entry; one that is not what was written is `StoreCorrupt`."""
+    chunks = (transaction.get(Table.CHUNKS, layout.chunk_key(at, place)) for place in range(header.chunks))
+    page = b"".join(chunk for chunk in chunks if chunk is not None)
+    if len(page) != header.size_bytes or zlib.crc32(page) != header.checksum:
+        raise StoreCorrupt(
+            f"the page of key {layout.entry_key(at)!r} at version {layout.entry_version(at)} in {url} is not "
+            f"what was written ({len(page)} of {header.size_bytes} bytes)"
+        )
+    return page
+
+
+def put_entry(transaction: Transaction, at: bytes, page: memoryview | None) -> None:
+    """Store a page, or that its key ends, where nothing is."""
+    transaction.put(Table.ENTRIES, at, layout.header(page))
+    for place, chunk in enumerate(layout.chunks(page) if page else ()):
+        transaction.put(Table.CHUNKS, layout.chunk_key(at, place), chunk)
+
+
+def make_record(transaction: Transaction, name: bytes) -> LoopRecord:
+    """Return the record of a loop, which is made where it is missing."""
     record = _record(transaction, name)
     if record is None:
         number = int.from_bytes(transaction.get(Table.FACTS, _NEXT_LOOP_KEY) or b"")
@@ -283,6 +290,11 @@ def _make_record(transaction: Transaction, name: bytes) -> LoopRecord:
         record = LoopRecord(number, 0)
         transaction.put(Table.LOOPS, name, record.pack())
     return record
+
+
+def _record(transaction: Transaction, name: bytes) -> LoopRecord | None:
+    raw = transaction.get(Table.LOOPS, name)
+    return None if raw is None else LoopRecord.unpack(raw)
 
 
 def _remembered(transaction: Transaction, loop: str, version: int) -> LoopRecord | None:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote
 
 from ..config import data_dir
@@ -46,24 +47,49 @@ def open_store(url: str) -> VersionedStore:
     ...     store.durable
     False
     """
-    scheme, colon, rest = url.partition(":")
-    match scheme.lower() if colon else "":
-        case "memory" if rest in ("", "//"):
+    match scheme_of(url):
+        case "memory":
             return MemoryStore()
         case "lmdb":
             # Here, as a run in memory need not load what it does not use.
             from .lmdb_store import LmdbStore
 
-            return LmdbStore(_folder(url, rest))
-        case "postgresql" | "postgres":
+            return LmdbStore(lmdb_folder(url))
+        case "postgresql":
             from .postgres_store import PostgresStore
 
             return PostgresStore(url)
+
+
+def scheme_of(url: str) -> Literal["memory", "lmdb", "postgresql"]:
+    """Return which kind of store an address means.
+
+    Raises
+    ------
+    InvalidArgument
+        None.
+    """
+    scheme, colon, rest = url.partition(":")
+    match scheme.lower() if colon else "":
+        case "memory" if rest in ("", "//"):
+            return "memory"
+        case "lmdb":
+            return "lmdb"
+        case "postgresql" | "postgres":
+            return "postgresql"
         case _:
             raise InvalidArgument(f"store {url!r} is not known", hint=f"Use {_VALID}.")
 
 
-def _folder(url: str, rest: str) -> Path:
+def lmdb_folder(url: str) -> Path:
+    """Return the folder of an address ``lmdb:…``.
+
+    Raises
+    ------
+    InvalidArgument
+        It names none, or no absolute one.
+    """
+    rest = url.partition(":")[2]
     if not rest:
         return data_dir() / STORE_FOLDER_NAME
     if not unquote(rest).strip("/"):

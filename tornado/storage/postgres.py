@@ -90,7 +90,7 @@ class PostgresDatabase:
             with self._writing:
                 self._connected_writer(is_first=True)
         except psycopg2.Error as error:
-            raise self._meant(error, "open") from error
+            raise meant(error, "open", self.label) from error
 
     def close(self) -> None:
         """Give the store back. Closing twice is no mistake."""
@@ -155,9 +155,9 @@ class PostgresDatabase:
             try:
                 return once()
             except psycopg2.Error as error:
-                leave(is_lost=_is_loss(error))
-                if is_last or not _is_loss(error):
-                    raise self._meant(error, what) from error
+                leave(is_lost=is_loss(error))
+                if is_last or not is_loss(error):
+                    raise meant(error, what, self.label) from error
             except BaseException:
                 leave(is_lost=False)
                 raise
@@ -181,9 +181,7 @@ class PostgresDatabase:
             raise closed_error(self.label)
 
     def _connect(self) -> Any:
-        connection = psycopg2.connect(make_dsn(self.url, options=f"-c search_path={SCHEMA}", **_OPTIONS))
-        connection.set_client_encoding("UTF8")
-        return connection
+        return connected(self.url)
 
     def _connected_writer(self, *, is_first: bool = False) -> Any:
         self._require_open()
@@ -209,23 +207,14 @@ class PostgresDatabase:
             )
         if is_first:
             cursor.execute(_TABLES)
-            self._require_version(cursor)
+            cursor.execute("INSERT INTO facts VALUES ('version', %s) ON CONFLICT DO NOTHING", (str(VERSION),))
+            require_version(cursor, self.label)
             cursor.execute(
                 "INSERT INTO facts VALUES ('owner', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
                 (self._token,),
             )
         else:
             self._require_ours(cursor)
-
-    def _require_version(self, cursor: Cursor) -> None:
-        cursor.execute("INSERT INTO facts VALUES ('version', %s) ON CONFLICT DO NOTHING", (str(VERSION),))
-        cursor.execute("SELECT value FROM facts WHERE name = 'version'")
-        found = _one(cursor)[0]
-        if found != str(VERSION):
-            raise StoreCorrupt(
-                f"the store {self.label} has tables of version {found}, and this program reads version {VERSION}",
-                hint="Open it with the program that wrote it, or choose another database.",
-            )
 
     def _require_ours(self, cursor: Cursor) -> None:
         cursor.execute("SELECT value FROM facts WHERE name = 'owner' FOR SHARE")
@@ -235,29 +224,44 @@ class PostgresDatabase:
                 hint="End one of the two; nothing more is written by this one.",
             )
 
-    def _meant(self, error: psycopg2.Error, what: str) -> StoreError:
-        """What an error of the server is to whoever uses the store. Its text has no password in it, and is of one line here."""
-        said = " ".join(str(error).split()) or type(error).__name__
-        told = f"could not {what} in {self.label}: {said}"
-        match error:
-            case psycopg2.errors.DiskFull() | psycopg2.errors.OutOfMemory():
-                return StoreFull(told)
-            case psycopg2.errors.InsufficientPrivilege() | psycopg2.errors.ReadOnlySqlTransaction():
-                return StoreLocked(
-                    told,
-                    hint=f"Let the user create a schema and tables, or make the schema {SCHEMA} its own.",
-                )
-        if (
-            "password authentication failed" in said
-            or "no password supplied" in said
-            or "pg_hba.conf" in said
-        ):
-            return StoreLocked(told, hint="Look at the user and the password in the address.")
-        if "database" in said and "does not exist" in said:
-            return StoreLocked(told, hint="Make it: createdb NAME.")
-        if _is_loss(error):
-            return StoreUnreachable(told)
-        return StoreError(told)
+
+def connected(url: str) -> Any:
+    """Return a new connection that sees the tables of a store; what goes wrong is psycopg2's, see `meant`."""
+    connection = psycopg2.connect(make_dsn(url, options=f"-c search_path={SCHEMA}", **_OPTIONS))
+    connection.set_client_encoding("UTF8")
+    return connection
+
+
+def require_version(cursor: Cursor, label: str) -> None:
+    """Refuse tables of another version of this program."""
+    cursor.execute("SELECT value FROM facts WHERE name = 'version'")
+    found = _one(cursor)[0]
+    if found != str(VERSION):
+        raise StoreCorrupt(
+            f"the store {label} has tables of version {found}, and this program reads version {VERSION}",
+            hint="Open it with the program that wrote it, or choose another database.",
+        )
+
+
+def meant(error: psycopg2.Error, what: str, label: str) -> StoreError:
+    """What an error of the server is to whoever uses the store. Its text has no password in it, and is of one line here."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    told = f"could not {what} in {label}: {said}"
+    match error:
+        case psycopg2.errors.DiskFull() | psycopg2.errors.OutOfMemory():
+            return StoreFull(told)
+        case psycopg2.errors.InsufficientPrivilege() | psycopg2.errors.ReadOnlySqlTransaction():
+            return StoreLocked(
+                told,
+                hint=f"Let the user create a schema and tables, or make the schema {SCHEMA} its own.",
+            )
+    if "password authentication failed" in said or "no password supplied" in said or "pg_hba.conf" in said:
+        return StoreLocked(told, hint="Look at the user and the password in the address.")
+    if "database" in said and "does not exist" in said:
+        return StoreLocked(told, hint="Make it: createdb NAME.")
+    if is_loss(error):
+        return StoreUnreachable(told)
+    return StoreError(told)
 
 
 def label_of(url: str) -> str:
@@ -298,7 +302,7 @@ def _attempts(clock: Clock) -> Iterator[bool]:
         pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
 
 
-def _is_loss(error: psycopg2.Error) -> bool:
+def is_loss(error: psycopg2.Error) -> bool:
     """Whether a connection could not be made or was lost, and not refused for good."""
     said = str(error)
     if isinstance(error, psycopg2.InterfaceError):

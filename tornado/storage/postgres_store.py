@@ -7,23 +7,23 @@ first, and by transactions. A page that is not what was written is `StoreCorrupt
 from __future__ import annotations
 
 import io
+import itertools
 import secrets
 import struct
 import zlib
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ..errors import StoreCorrupt
 from . import versioned_store
 from .postgres import SCHEMA, Cursor, PostgresDatabase
-from .versioned_store import SCAN_BATCH_KEYS, SCAN_BATCH_SIZE_BYTES, Changes, StoreStatistics
+from .versioned_store import SCAN_BATCH_KEYS, SCAN_BATCH_SIZE_BYTES, StoreStatistics
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_ENTRY = "COPY entries (loop, key, version, checksum, page) FROM STDIN WITH (FORMAT binary)"
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">II", 0, 0)
 _COPY_END = struct.pack(">h", -1)
 _NULL = struct.pack(">i", -1)
@@ -76,7 +76,7 @@ class PostgresStore:
                     "DELETE FROM entries WHERE loop = %s AND version = %s AND key = ANY(%s)",
                     (number, version, [*changes]),
                 )
-            cursor.copy_expert(_ENTRY, _CopyRows(number, version, changes))
+            put_entries(cursor, number, ((key, version, page) for key, page in changes.items()))
             cursor.execute(
                 "INSERT INTO versions VALUES (%s, %s, %s, %s) ON CONFLICT (loop, version) DO UPDATE"
                 " SET metadata = excluded.metadata, written = excluded.written",
@@ -106,7 +106,10 @@ class PostgresStore:
                 (number, key, version),
             )
             rows = cursor.fetchall()
-            return self._page(key, *rows[0]) if rows else None
+            if not rows:
+                return None
+            ((at, checksum, page),) = rows
+            return checked_page(key, at, checksum, page, self.url)
 
         return self._database.read(found, f"read key {key!r} of loop {loop!r}")
 
@@ -214,15 +217,6 @@ class PostgresStore:
     ) -> None:
         self.close()
 
-    def _page(self, key: bytes, version: int, checksum: int | None, page: memoryview | None) -> bytes | None:
-        if page is None:
-            return None
-        if checksum != zlib.crc32(page):
-            raise StoreCorrupt(
-                f"the page of key {key!r} at version {version} in {self.url} is not what was written"
-            )
-        return bytes(page)
-
     def _batches(
         self, loop: str, version: int, prefix: bytes, *, pages: bool
     ) -> Iterator[list[tuple[bytes, bytes]]]:
@@ -284,17 +278,17 @@ class PostgresStore:
         batch = []
         for raw, at, checksum, page in cursor.fetchall():
             key = bytes(raw)
-            read = self._page(key, at, checksum, page)
+            read = checked_page(key, at, checksum, page, self.url)
             if read is not None:
                 batch.append((key, read))
         return batch, after
 
 
-class _CopyRows(io.RawIOBase):
-    """What changes, as rows of COPY in its binary format: pages are read from where they are."""
+class CopyRows(io.RawIOBase):
+    """Rows of COPY in its binary format, of which parts are made as they are read."""
 
-    def __init__(self, number: int, version: int, changes: Changes) -> None:
-        self._parts = self._rows(number, version, changes)
+    def __init__(self, rows: Iterator[bytes | memoryview]) -> None:
+        self._parts = itertools.chain([_COPY_HEAD], rows, [_COPY_END])
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
@@ -310,18 +304,39 @@ class _CopyRows(io.RawIOBase):
         taken, self._left = self._left[:size], self._left[size:]
         return bytes(taken)
 
-    @staticmethod
-    def _rows(number: int, version: int, changes: Changes) -> Iterator[bytes | memoryview]:
-        yield _COPY_HEAD
-        for key, page in changes.items():
-            head = _ROW_HEAD.pack(5, 4, number, len(key)) + key + _ROW_MIDDLE.pack(8, version)
-            if page is None:
-                yield head + _NULL + _NULL
-            else:
-                yield head + _ROW_MIDDLE.pack(8, zlib.crc32(page)) + struct.pack(">i", page.nbytes)
-                if page.nbytes:
-                    yield page
-        yield _COPY_END
+
+def put_entries(
+    cursor: Cursor, number: int, entries: Iterable[tuple[bytes, int, bytes | memoryview | None]]
+) -> None:
+    """Store pages of a loop, (key, version, page), where nothing is: pages are read from where they are."""
+    cursor.copy_expert(
+        "COPY entries (loop, key, version, checksum, page) FROM STDIN WITH (FORMAT binary)",
+        CopyRows(_entry_rows(number, entries)),
+    )
+
+
+def _entry_rows(
+    number: int, entries: Iterable[tuple[bytes, int, bytes | memoryview | None]]
+) -> Iterator[bytes | memoryview]:
+    for key, version, page in entries:
+        head = _ROW_HEAD.pack(5, 4, number, len(key)) + key + _ROW_MIDDLE.pack(8, version)
+        if page is None:
+            yield head + _NULL + _NULL
+        else:
+            yield head + _ROW_MIDDLE.pack(8, zlib.crc32(page)) + struct.pack(">i", len(page))
+            if page:
+                yield page
+
+
+def checked_page(
+    key: bytes, version: int, checksum: int | None, page: memoryview | None, label: str
+) -> bytes | None:
+    """Return a page that is what was written, or raise `StoreCorrupt`."""
+    if page is None:
+        return None
+    if checksum != zlib.crc32(page):
+        raise StoreCorrupt(f"the page of key {key!r} at version {version} in {label} is not what was written")
+    return bytes(page)
 
 
 def _number(cursor: Cursor, name: bytes) -> tuple[int, int] | None:
