@@ -252,6 +252,20 @@ def test_what_is_admitted_is_durable_without_a_snapshot_and_one_is_written_when_
         assert session.start(ShortestPaths(source=1)).query(vertices=[101]).values == {101: 50.0}
 
 
+@pytest.mark.usefixtures("compiled_paths")
+def test_a_log_of_many_small_groups_is_long_too(store, monkeypatch):
+    monkeypatch.setattr(stream, "_LONG_LOG_GROUPS", 5)
+    with opened(store) as session:
+        paths = session.start(ShortestPaths(source=1))
+        paths.insert([1], [2])
+        paths.checkpoint()
+        wanted = []
+        for count in range(1, 8):
+            paths.insert([count + 1], [count + 2])
+            wanted.append(paths.loop.stream.wants_snapshot)
+        assert wanted == [False] * 5 + [True] * 2
+
+
 def test_checkpoints_end_with_their_session_while_one_is_under_way(store, monkeypatch):
     monkeypatch.setattr(stream, "_LONG_LOG_RECORDS", 0)
     with opened(store) as session:

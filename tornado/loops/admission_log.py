@@ -95,6 +95,11 @@ class AdmissionLog:
         """The number of the newest batch of a source, None where its sender numbers none."""
         return self._numbers.get(source)
 
+    def groups_after(self, version: int) -> int:
+        """How many groups stand behind a version: each takes its time, however little is in it."""
+        with self._lock:
+            return sum(group > version for group in self._sizes)
+
     def append(self, entries: Sequence[LogEntry]) -> None:
         """Make entries durable, all of them or none; their versions ascend.
 

@@ -41,6 +41,7 @@ from .vertex_program import VertexProgram, can_refuse
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
 _LONG_LOG_RECORDS = 1 << 22  # some seconds to go through again
+_LONG_LOG_GROUPS = 1 << 16  # likewise
 
 # `store_checkpoint`, which is written on streams, and so is handed to them.
 StoreCheckpoint = Callable[..., int]
@@ -434,15 +435,16 @@ class RecordStream:
 
     @property
     def wants_snapshot(self) -> bool:
-        """Whether so much stands behind the newest snapshot that another one is worth its while, or a loop is not in it."""
+        """Whether much stands behind the newest snapshot, so that another one is worth its while, or a loop is not in it."""
         if self.log is None:
             return True
         stored = () if self.checkpointed is None else self.checkpointed.loops
         if self._version and any(loop.number not in stored for loop in self.running):
             return True
         stored_records, _ = self.stored.newest_sizes()
-        records, _ = self.log.sizes_after(self.stored.newest_version() or 0)
-        return records > max(_LONG_LOG_RECORDS, stored_records // 2)
+        newest = self.stored.newest_version() or 0
+        is_long = self.log.sizes_after(newest)[0] > max(_LONG_LOG_RECORDS, stored_records // 2)
+        return is_long or self.log.groups_after(newest) > _LONG_LOG_GROUPS
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
