@@ -76,6 +76,7 @@ def test_a_driver_that_is_killed_leaves_no_worker_and_a_store_to_go_on_from(plac
         loop = master.start(ShortestPaths(source=SOURCE), "streamed", 64)
         offset = loop.offsets()["edges"]
         assert 0 < offset <= said["offset"] + 50
+        assert loop.wait_idle(60)  # with what the log has behind the snapshot
         judge(loop.approximation(), records, offset)
         loop.admit(records.slice(offset, len(records)), "edges", len(records))
         branch = loop.fork()
