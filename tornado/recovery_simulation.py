@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -279,9 +279,8 @@ class _Recovery:
         self.under_way = _UnderWay(batch, NUMBERED, offset)
         self.take(lambda: self.intake.push_batch(NUMBERED, number, batch).version)
 
-    def take(self, admit: object) -> None:
+    def take(self, admit: Callable[[], int | None]) -> None:
         """Admit what is under way; a store that fails refuses it whole."""
-        assert callable(admit)
         under_way = self.under_way
         assert under_way is not None
         try:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ingest.ingester import Admitting, Ingester, IngesterState, IngesterStatistics
+from ..ingest.admitting import Admitting
+from ..ingest.ingester import Ingester, IngesterState, IngesterStatistics
 from ..ingest.kafka.ingester import KafkaIngester
 from ..ingest.quarantine import Quarantine
 from ..ingest.source import Source

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from ..ingest.ingester import Admitting
+from ..ingest.admitting import Admitting
 from ..records.edge_batch import EdgeBatch
 
 _ADMISSION_S = 30.0

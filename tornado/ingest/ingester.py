@@ -17,46 +17,19 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
 from ..clock import SYSTEM_CLOCK, Clock
-from ..errors import InvalidArgument, QueueFull
+from ..errors import InvalidArgument
 from ..records.checked import Check, Checked, CheckedBy
 from ..records.record_batch import RecordBatch
+from .admitting import Admitting, admit_patiently
 from .parsed import ParsedRecords
-from .patience import until_stored
 from .quarantine import Quarantine
 from .source import Source
 
 _RATE_WINDOW_S: Final = 5.0
 _POLL_S: Final = 0.1
-
-
-class Admitting(Protocol):
-    """What an ingester needs of a loop."""
-
-    def admit(
-        self,
-        batch: RecordBatch,
-        source: str,
-        offset: int,
-        timeout_s: float | None = None,
-        *,
-        checked: CheckedBy = (),
-    ) -> object:
-        """Admit a batch after which `source` stands at `offset`; QueueFull, and nothing admitted, after `timeout_s`.
-
-        Those who have looked at its records, `checked`, are not asked again.
-        """
-        ...
-
-    def advance(self, source: str, offset: int) -> object:
-        """Move `source` to `offset` without a record."""
-        ...
-
-    def offsets(self) -> dict[str, int]:
-        """Up to where each source is in."""
-        ...
 
 
 class IngesterState(Enum):
@@ -268,7 +241,14 @@ class Ingester:
             )
             written = {one.position for one in parsed.rejected}
             try:
-                if not self._is_in(parsed, offset, checked):
+                if not admit_patiently(
+                    self._loop,
+                    parsed.settled(),
+                    self._source.name,
+                    offset,
+                    checked=checked,
+                    stopped=self._stop,
+                ):
                     return
                 break
             except InvalidArgument:
@@ -291,25 +271,6 @@ class Ingester:
             return parsed, ()
         found = Checked(*self._check(parsed.batch))
         return parsed.without(found.refused, found.reason), found.by
-
-    def _is_in(self, parsed: ParsedRecords[RecordBatch], offset: int, checked: CheckedBy) -> bool:
-        """Admit, however long the loop and its store take; False if stopped while waiting."""
-        name = self._source.name
-        if not len(parsed.batch):
-            done = until_stored(lambda: (self._loop.advance(name, offset),), name, self._stop)
-            return done is not None
-        batch = parsed.settled()
-        return bool(until_stored(lambda: self._admit(batch, offset, checked), name, self._stop))
-
-    def _admit(self, batch: RecordBatch, offset: int, checked: CheckedBy) -> bool:
-        while True:
-            try:
-                self._loop.admit(batch, self._source.name, offset, timeout_s=_POLL_S, checked=checked)
-            except QueueFull:
-                if self._stop.is_set():
-                    return False
-                continue
-            return True
 
     def _end(self, state: IngesterState, error: Exception | None = None) -> None:
         # The reader may wait for room in the queue.

@@ -76,15 +76,17 @@ class AdmissionLog:
 
     def __init__(self, store: VersionedStore, stream: str) -> None:
         self._store = store
-        self._line = log_line(stream)
+        self._line = f"{stream}/log"
         self._stream = stream
-        versions = store.versions(self._line)
-        self._newest = versions[-1] if versions else -1
-        newest = self._metadata(self._newest) if versions else {}
-        self._offsets: dict[str, int] = newest.get("offsets", {})
-        self._numbers: dict[str, int] = newest.get("numbers", {})
         self._lock = threading.Lock()  # of the sizes, which a writer and who forgets have at once
-        self._sizes = {version: _size_of(self._metadata(version)) for version in versions}
+        self._newest = -1
+        self._offsets: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._sizes: dict[int, tuple[int, int]] = {}
+        for version in store.versions(self._line):
+            metadata = self._metadata(version)
+            self._newest, self._sizes[version] = version, _size_of(metadata)
+            self._offsets, self._numbers = metadata["offsets"], metadata["numbers"]
 
     @property
     def offsets(self) -> Mapping[str, int]:
@@ -233,21 +235,16 @@ def _joined(parts: Sequence[LogEntry]) -> LoggedStretch:
     return LoggedStretch(batch, {entry.source: entry.offset for entry in parts}, parts[-1].version)
 
 
-def log_line(stream: str) -> str:
-    """The line of the store that has the log of a stream."""
-    return f"{stream}/log"
-
-
 def _size_of(metadata: Mapping[str, Any]) -> tuple[int, int]:
     return int(metadata["records"]), sum(entry[-1] for entry in metadata["entries"])
 
 
 def _written(entry: LogEntry, size_bytes: int) -> list[Any]:
-    layout = layout_of(entry.batch.points) if isinstance(entry.batch, PointBatch) else None
+    layout = _layout_of(entry.batch.points) if isinstance(entry.batch, PointBatch) else None
     return [entry.version, entry.source, entry.offset, entry.number, layout, size_bytes]
 
 
-def layout_of(points: Points) -> list[Any]:
+def _layout_of(points: Points) -> list[Any]:
     """What of a declaration says how a batch is written; names of features do not, and may be many."""
     return [points.features, points.sparse, points.value_type.name]
 
@@ -256,7 +253,7 @@ def _kind_of(layout: list[Any] | None, points: Points | None, source: str, strea
     """The class of batches that are written so: of points, or of edges where there is no layout."""
     if layout is None:
         return EdgeBatch
-    if points is None or layout_of(points) != layout:
+    if points is None or _layout_of(points) != layout:
         try:
             logged: Any = Points(*layout)
         except (TypeError, InvalidArgument) as error:

@@ -141,10 +141,9 @@ class MainLoop:
         timeout_s: float | None = None,
         *,
         checked: CheckedBy = (),
-        number: int | None = None,
     ) -> int:
         """Admit a batch to the stream; see `RecordStream.admit`."""
-        return self.stream.admit(batch, source, offset, timeout_s, checked=checked, number=number)
+        return self.stream.admit(batch, source, offset, timeout_s, checked=checked)
 
     def check(self, batch: RecordBatch) -> Checked:
         """Which records a program on the stream cannot take, and why; see `RecordStream.check`."""

@@ -441,10 +441,10 @@ class RecordStream:
         stored = () if self.checkpointed is None else self.checkpointed.loops
         if self._version and any(loop.number not in stored for loop in self.running):
             return True
-        stored_records, _ = self.stored.newest_sizes()
-        newest = self.stored.newest_version() or 0
-        is_long = self.log.sizes_after(newest)[0] > max(_LONG_LOG_RECORDS, stored_records // 2)
-        return is_long or self.log.groups_after(newest) > _LONG_LOG_GROUPS
+        newest = self.stored.newest()
+        base, base_records = (0, 0) if newest is None else (newest.snapshot.version, newest.records)
+        is_long = self.log.sizes_after(base)[0] > max(_LONG_LOG_RECORDS, base_records // 2)
+        return is_long or self.log.groups_after(base) > _LONG_LOG_GROUPS
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""

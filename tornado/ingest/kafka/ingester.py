@@ -20,15 +20,15 @@ from typing import Final
 import numpy as np
 
 from ...clock import SYSTEM_CLOCK, Clock
-from ...errors import ConnectionLost, InvalidArgument, QueueFull, SourceLost, TornadoError
+from ...errors import ConnectionLost, InvalidArgument, SourceLost, TornadoError
 from ...records.checked import Check, Checked, CheckedBy
 from ...records.edge_batch import EdgeBatch
 from ...records.point_schema import Points
 from ...records.record_batch import RecordBatch
-from ..ingester import Admitting, IngesterState, IngesterStatistics
+from ..admitting import Admitting, admit_patiently
+from ..ingester import IngesterState, IngesterStatistics
 from ..interner import Interner
 from ..parsed import Rejection, settled
-from ..patience import until_stored
 from ..quarantine import Quarantine
 from .decoding import Chunk, Decoded, Decoder
 from .process import ClientProcess
@@ -408,20 +408,7 @@ class KafkaIngester:
 
     def _is_in(self, batch: RecordBatch, name: str, offset: int, checked: CheckedBy) -> bool:
         """Admit, however long the loop and its store take; False if stopped while waiting."""
-        if not len(batch):
-            done = until_stored(lambda: (self._loop.advance(name, offset),), name, self._stop)
-            return done is not None
-        return bool(until_stored(lambda: self._admit(batch, name, offset, checked), name, self._stop))
-
-    def _admit(self, batch: RecordBatch, name: str, offset: int, checked: CheckedBy) -> bool:
-        while True:
-            try:
-                self._loop.admit(batch, name, offset, timeout_s=_POLL_S, checked=checked)
-            except QueueFull:
-                if self._stop.is_set():
-                    return False
-                continue
-            return True
+        return admit_patiently(self._loop, batch, name, offset, checked=checked, stopped=self._stop)
 
     def _is_at_end(self, share: int) -> bool:
         with self._lock:
