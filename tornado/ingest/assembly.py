@@ -6,7 +6,7 @@ digits and times are read in bulk, string ids are interned in order of appearanc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Self
@@ -56,7 +56,7 @@ class Lines:
     quarantine says must not depend on that.
     """
 
-    block: bytes
+    block: bytes | memoryview
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
     positions: NDArray[np.int64]
@@ -68,7 +68,7 @@ class Lines:
     def raw(self, index: int) -> bytes:
         """The line's bytes, at most one more than `limit` of them."""
         start = int(self.starts[index])
-        return self.block[start : min(int(self.stops[index]), start + self.limit + 1)]
+        return bytes(self.block[start : min(int(self.stops[index]), start + self.limit + 1)])
 
     def text_at(self, position: int) -> bytes:
         """The text of the record at a position."""
@@ -124,10 +124,11 @@ def assemble(
     positions = lines.positions
     if len(rejected) > before:
         src, dst, weight, op, positions = src[keep], dst[keep], weight[keep], op[keep], positions[keep]
-    if interner is not None:
-        src, dst = _intern(lines.block + names, columns.spans[keep], interner)
     spans = columns.spans[keep]
-    keys = texts_at(lines.block + names, spans[:, 6], spans[:, 7]) if keyed else None
+    block = with_texts(lines.block, [names])
+    if interner is not None:
+        src, dst = _intern(block, spans, interner)
+    keys = texts_at(block, spans[:, 6], spans[:, 7]) if keyed else None
     last = int(lines.positions[-1]) if len(lines) else 0
     batch = EdgeBatch(src, dst, weight, op)
     parsed = ParsedBatch(
@@ -235,7 +236,7 @@ def _resolve(
     return b"".join(names)
 
 
-def _read_slow_weights(block: bytes, columns: KernelColumns) -> None:
+def _read_slow_weights(block: bytes | memoryview, columns: KernelColumns) -> None:
     """Read the weights the kernel could not round, all at once; `weight` holds their signs until then."""
     slow = np.flatnonzero(columns.status == SLOW_WEIGHT)
     if len(slow):
@@ -256,7 +257,7 @@ def _read_times(
     low, high = columns.spans[good, 8], columns.spans[good, 9]
     if np.array_equal(low, high):
         return None
-    block = lines.block + names
+    block = with_texts(lines.block, [names])
     found = parse_times(texts_at(block, low, high))
     for which, reason in ((found.malformed, MALFORMED), (found.beyond, BEYOND)):
         bad = np.flatnonzero(which)
@@ -267,7 +268,7 @@ def _read_times(
         with DESCRIBING:
             for at in bad.tolist():
                 index = int(good[at])
-                text = shown(block[low[at] : high[at]])
+                text = shown(bytes(block[low[at] : high[at]]))
                 rejected.add(
                     int(lines.positions[index]), lines.raw(index)[: lines.limit], f"{reason}: {text}"
                 )
@@ -277,14 +278,21 @@ def _read_times(
 
 
 def _intern(
-    block: bytes, spans: NDArray[np.int64], interner: Names
+    block: bytes | memoryview, spans: NDArray[np.int64], interner: Names
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     # Source and destination in turn: that is the order in which a reader of the lines would meet the names.
     ids = interner.intern(texts_at(block, spans[:, 0:4:2].ravel(), spans[:, 1:4:2].ravel()))
     return ids[0::2].copy(), ids[1::2].copy()
 
 
-def texts_at(block: bytes, low: NDArray[np.int64], high: NDArray[np.int64]) -> pa.LargeStringArray:
+def with_texts(block: bytes | memoryview, texts: Sequence[bytes]) -> bytes | memoryview:
+    """A block, and further texts behind it; mostly there are none, and it is no copy then."""
+    return b"".join((block, *texts)) if any(texts) else block
+
+
+def texts_at(
+    block: bytes | memoryview, low: NDArray[np.int64], high: NDArray[np.int64]
+) -> pa.LargeStringArray:
     """The texts between some places of a block, which must be UTF-8."""
     offsets, packed = gather(
         np.frombuffer(block, np.uint8), np.ascontiguousarray(low), np.ascontiguousarray(high)

@@ -72,16 +72,19 @@ class LiveReader:
         return b"".join(parts)
 
 
-def pieces_of_lines(body: bytes, size_bytes: int) -> Iterator[bytes]:
+def pieces_of_lines(body: bytes, size_bytes: int) -> Iterator[memoryview]:
     r"""Cut a body into pieces of whole lines, about as large as is wanted; one at least, and larger ones where a line is.
+
+    They are views: copies would be the whole body once more, as what is parsed keeps its text.
 
     Examples
     --------
-    >>> list(pieces_of_lines(b"ab\nc\nlonger\nd", 4))
+    >>> [bytes(piece) for piece in pieces_of_lines(b"ab\nc\nlonger\nd", 4)]
     [b'ab\nc\n', b'longer\n', b'd']
     """
+    whole = memoryview(body)
     if len(body) <= size_bytes:
-        yield body
+        yield whole
         return
     start = 0
     while start < len(body):
@@ -89,7 +92,7 @@ def pieces_of_lines(body: bytes, size_bytes: int) -> Iterator[bytes]:
             body.rfind(b"\n", start, start + size_bytes + 1) + 1 or body.find(b"\n", start + size_bytes) + 1
         )
         stop = stop or len(body)
-        yield body[start:stop]
+        yield whole[start:stop]
         start = stop
 
 

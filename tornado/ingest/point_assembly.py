@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import RecordError
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
-from .assembly import Lines, texts_at
+from .assembly import Lines, texts_at, with_texts
 from .interner import Names
 from .parsed import DESCRIBING, ParsedPoints, Rejections, drafted
 from .point_ids import ids_at, names_at
@@ -148,7 +148,7 @@ def assemble_points(
     if len(rejected) > before:
         batch, has_id, spans = batch.take(keep), has_id[keep], spans[keep]
         positions, places = positions[keep], places[keep]
-    _fill_ids(batch, has_id, spans, places, [lines.block, *texts], source, interner)
+    _fill_ids(batch, has_id, spans, places, with_texts(lines.block, texts), source, interner)
     return ParsedPoints(
         batch,
         len(lines),
@@ -202,7 +202,7 @@ def _fill_ids(
     has_id: NDArray[np.bool_],
     spans: NDArray[np.int64],
     places: NDArray[np.int64],
-    blocks: list[bytes],
+    block: bytes | memoryview,
     source: str | None,
     interner: Names | None,
 ) -> None:
@@ -215,7 +215,7 @@ def _fill_ids(
             ids[nameless] = ids_at(source, places[nameless])
         return
     low, high = np.where(has_id, spans[:, 0], 0), np.where(has_id, spans[:, 1], 0)
-    texts = texts_at(b"".join(blocks), low, high)
+    texts = texts_at(block, low, high)
     if nameless.any():
         assert source is not None
         texts = pc.if_else(pa.array(has_id), texts, names_at(source, places))

@@ -26,8 +26,7 @@ from .http_requests import (
     HttpLimits,
     JsonResponse,
     content_type,
-    put_together,
-    read_parts,
+    read_body,
     refuse_unknown_parameters,
 )
 from .ids import IdCodec, StringIds
@@ -134,7 +133,7 @@ class Pushes:
         refuse_unknown_parameters(request, ["ids"])
         limits = self._limits
         with self._bodies.permit() as permit:
-            parts = await read_parts(
+            body = await read_body(
                 request,
                 accepted=list(accepted),
                 limit_bytes=limits.edges_body_bytes,
@@ -143,7 +142,7 @@ class Pushes:
             served = self._service.served(loop)
             pushed = await permit.run(
                 self._bulkheads.admissions,
-                lambda: served.intake.push(SOURCE, parse(served.codec, put_together(parts))),
+                lambda: served.intake.push(SOURCE, parse(served.codec, body)),
             )
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},

@@ -26,9 +26,7 @@ from .http_requests import (
     Bodies,
     HttpLimits,
     JsonResponse,
-    put_together,
     read_body,
-    read_parts,
     refuse_unknown_parameters,
 )
 from .ids import INT64_MAX, IdCodec, StringIds
@@ -153,7 +151,7 @@ def batch_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkheads
         check_batch_source(source)
         served = stream_read_by(name)
         with bodies.permit() as permit:
-            parts = await read_parts(
+            body = await read_body(
                 request,
                 accepted=[ARROW],
                 limit_bytes=limits.edges_body_bytes,
@@ -162,7 +160,7 @@ def batch_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkheads
             key = BatchKey(served.intake, source, number)
             waits = await permit.run(
                 bulkheads.admissions,
-                lambda: _stage(staging, served.codec, key, part, chunk, put_together(parts)),
+                lambda: _stage(staging, served.codec, key, part, chunk, body),
             )
         return JsonResponse({"repeated": not waits}, status_code=202)
 
