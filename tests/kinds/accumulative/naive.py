@@ -45,9 +45,8 @@ class NaiveLoop:
         self.degree[source] += 1
         self.weight[source] += weight
         if first:
-            self.share[source] = self.target(source) / self.weight[source]
-        else:
-            self.consider(source)
+            self.share[source] = 1.0 / self.weight[source]  # its base
+        self.consider(source)
         self.hear(target, weight * self.share[source])
 
     def remove(self, source, target, weight):

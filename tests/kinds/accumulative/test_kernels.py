@@ -128,6 +128,18 @@ def test_announcing_comes_to_the_direct_solve_within_what_the_totals_say(weighte
     assert loop.bound() <= (1e-8 if weighted else 1e-9)
 
 
+def test_edges_that_come_at_one_time_count_once_each_however_they_follow_each_other():
+    """Each vertex had announced all that it had heard over its first edge, and so eight times as much over eight, 200 times."""
+    loop, vertices, degree = Loop(), 200, 8
+    source = np.repeat(np.arange(vertices), degree)
+    loop.apply(
+        EdgeBatch.of(source, source + np.tile(np.arange(1, degree + 1), vertices), np.ones(len(source)))
+    )
+    assert loop.state.totals[names.MASS] <= 2 * len(source)
+    loop.announce_all(1e-12)
+    assert distance(loop.values(), loop.expected()) <= loop.bound() + TRUTH <= 1e-9
+
+
 def test_what_weighs_little_is_there_again_when_what_weighs_much_is_gone():
     loop = Loop()
     loop.apply(EdgeBatch.of([1, 1, 2, 3], [2, 3, 1, 1], [1e12, 1e-6, 1.0, 1.0]))

@@ -228,7 +228,9 @@ def tell_owners(graph, loop):
 def touch_producer(graph, loop, parameters, row, change, edges):
     """The out-edges of a vertex of this worker weigh more or less: c stays, x and r take it up, and nobody is told now.
 
-    With the first out-edge the vertex begins to announce what it is worth; with the last one it stops.
+    With the first out-edge the vertex announces its base, and what it has heard waits: announced over that edge alone, it would count
+    as much again for each that follows, and grow so with every vertex on the way of edges that come at one time. With the last one
+    it stops.
     """
     totals = loop.totals
     if loop.degree[row] == 0:
@@ -237,7 +239,12 @@ def touch_producer(graph, loop, parameters, row, change, edges):
         loop.counters[DEGREES] += edges
         add_weight(loop, row, change)
         loop.degree[row] = edges
-        set_share(loop, row, share_of(loop, parameters, row, own_target(loop, row)))
+        set_share(loop, row, share_of(loop, parameters, row, totals[BASE] * base_of(loop, row)))
+        target, now = own_target(loop, row), announced(loop, parameters, row)
+        totals[ABSOLUTE] += abs(target - now)
+        totals[SIGNED] += target - now
+        totals[MASS] += now - target
+        consider(loop, row, target - now)
         tell_subscribers(graph, loop, row)
         return
     target = own_target(loop, row)
