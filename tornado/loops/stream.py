@@ -40,7 +40,7 @@ from .version_numbers import VersionNumbers
 from .vertex_program import VertexProgram, can_refuse
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
-_LONG_LOG_RECORDS = 1 << 22  # some seconds to go through again
+_LONG_LOG_RECORDS = 1 << 23  # some seconds to go through again
 _LONG_LOG_GROUPS = 1 << 16  # likewise
 
 # `store_checkpoint`, which is written on streams, and so is handed to them.
