@@ -1,7 +1,8 @@
 """Admissions that come at one time are carried out together, once each, in their order."""
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Event, Timer
 
 import pytest
 
@@ -86,3 +87,37 @@ def test_who_does_not_wait_so_long_is_not_carried_out(commit, carrier):
         assert waiting(commit) == 0
     commit.submit(admission(2), None)
     assert carrier.groups == [[2]]
+
+
+def test_an_interrupt_waits_for_what_is_being_carried_out_and_everybody_in_it_is_in(commit):
+    """Ctrl-C between the log and the loops: the group was in one and not in the others."""
+    carried_out, other = [], admission(2)
+
+    def carry_out(group):
+        signal.raise_signal(signal.SIGINT)
+        for one in group:
+            one.version = one.entry.offset
+            carried_out.append(one.version)
+
+    commit = GroupCommit(ManualClock(), carry_out)
+    commit._waiting.append(other)  # of another thread, which comes a moment later
+    with pytest.raises(KeyboardInterrupt):
+        commit.submit(admission(1), None)
+    assert carried_out == [2, 1]
+    assert other.version == 2
+    assert other.error is None
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_is_interrupted_before_its_turn_is_not_in_and_never_comes_in(commit, carrier):
+    carrier.goes_on.clear()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(commit.submit, admission(1), None)
+        assert carrier.began.wait(WAIT_S)
+        Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
+        with pytest.raises(KeyboardInterrupt):
+            commit.submit(admission(2), None)
+        carrier.goes_on.set()
+        first.result()
+    commit.submit(admission(3), None)
+    assert carrier.groups == [[1], [3]]

@@ -8,10 +8,11 @@ Source: group commit of write-ahead logs (DeWitt et al., Implementation techniqu
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from ..clock import Clock
@@ -73,14 +74,19 @@ class GroupCommit:
         ------
         QueueFull
             When its turn does not come before that instant of the clock; it is not carried out then.
+        KeyboardInterrupt
+            When the user interrupts it: before it is carried out, or behind that.
         Exception
             Its error.
         """
         with self._guard:
             self._waiting.append(admission)
         try:
-            with self._turn.until(until_s):
+            with self._turn.until(until_s), _interrupts_wait():
                 self._lead(admission)
+        except KeyboardInterrupt:
+            self._withdraw(admission)  # where its turn had not come; else it is in
+            raise
         except QueueFull as error:
             if self._withdraw(admission):
                 raise QueueFull(
@@ -114,3 +120,25 @@ class GroupCommit:
                 return False
             self._waiting.remove(admission)
             return True
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Have Ctrl-C raise behind the context: what is logged must reach the loops, and others' batches are among it."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # it is not raised in this thread, or whoever handles it looks after it
+        return
+    is_interrupted = False
+
+    def note(*_: object) -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if is_interrupted:
+            raise KeyboardInterrupt
