@@ -77,6 +77,8 @@ class RecordStreamView(Protocol):
     before_logging: Callable[[], object]
 
     @property
+    def not_logged(self) -> Exception | None: ...
+    @property
     def points(self) -> Points | None: ...
 
     def admit(

@@ -68,9 +68,13 @@ def test_a_server_that_is_away_loses_nothing_and_nobody_hears_the_password(
             refused = service.push(ndjson(pushed.slice(200, 240)))
             assert (refused.status_code, refused.json()["code"]) == (503, "store-unreachable")
             assert judge(service, file, pushed)["http"] == 200  # answers need no store
+            ready = service.client.get("/readyz")
+            assert ready.status_code == 200  # likewise
+            assert "could not write" in ready.json()["not_logged"]["sssp"]
         finally:
             postgres_server.start()
         push_on(service, pushed, upto=1000)
+        assert service.client.get("/readyz").json().keys() == {"status", "loops"}
         assert judge(service, file, pushed) == {"http": 1000, "roads.csv": len(file)}
         shown = service.client.get("/metrics").text + service.client.get("/v1/loops").text
         service.signal(signal.SIGKILL)

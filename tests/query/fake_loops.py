@@ -222,6 +222,7 @@ class MainLoop:
         self._vertices = set()
         self._offsets = {}
         self.before_logging = None
+        self.not_logged = None
         self.wants_snapshot = True
         self._stored = {}
         self._admitted = 0

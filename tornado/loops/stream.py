@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..clock import after
 from ..engine import ClusterEngine, Engine
-from ..errors import ConnectionLost, InvalidArgument, QueueFull
+from ..errors import ConnectionLost, InvalidArgument, QueueFull, StoreError
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch, has_edges
 from ..records.point_batch import PointBatch
@@ -94,6 +94,8 @@ class RecordStream:
         Held by who writes a snapshot; the newest one, where it has all that there is to store.
     log
         All that was admitted since the oldest snapshot kept; None: the store is gone with the process.
+    not_logged
+        Why the newest attempt to log something failed; None: it did not.
     before_logging
         Makes durable what the log counts on, which is the names behind ids; called before each write of it.
     """
@@ -116,6 +118,7 @@ class RecordStream:
         self.numbers = VersionNumbers(store, name)
         self.log = AdmissionLog(store, name) if store.durable else None
         self.before_logging: Callable[[], object] = lambda: None
+        self.not_logged: StoreError | None = None
         self.order = order
         self.points: Points | None = None
         self.is_undirected = False
@@ -357,12 +360,21 @@ class RecordStream:
         for one in ready:
             one.entry.version = self.numbers.take()
         if self.log is not None:
-            self.before_logging()
-            self.log.append([one.entry for one in ready])
+            self._log(self.log, [one.entry for one in ready])
         with self.order:
             for one in ready:
                 self._post(one)
                 one.version = one.entry.version
+
+    def _log(self, log: AdmissionLog, entries: Sequence[LogEntry]) -> None:
+        """Make entries durable, or note why they cannot be."""
+        try:
+            self.before_logging()
+            log.append(entries)
+        except StoreError as error:
+            self.not_logged = error
+            raise
+        self.not_logged = None
 
     def _post(self, admission: Admission) -> None:
         entry, shares = admission.entry, admission.shares

@@ -104,7 +104,7 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
 
     @router.get("/readyz", responses={503: {"model": ProblemBody, "description": "Ask again soon."}})
     async def readyz() -> Response:
-        """Whether questions can be asked: the service is open and a loop runs."""
+        """Whether questions can be asked: the service is open and a loop runs; and which streams take nothing in meanwhile, and why."""
         loops = sorted(service.master.loops)
         if not service.is_open or not loops:
             why = "no loop runs" if service.is_open else "the query service is closed"
@@ -113,7 +113,9 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
                     503, "not-ready", "Not ready", why, hint="Ask again soon.", headers={"Retry-After": "1"}
                 )
             )
-        return JsonResponse({"status": "ready", "loops": loops})
+        failures = {loop.stream_name: loop.stream.not_logged for loop in list(service.master.loops.values())}
+        said = {name: str(why) for name, why in sorted(failures.items()) if why is not None}
+        return JsonResponse({"status": "ready", "loops": loops} | ({"not_logged": said} if said else {}))
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}})
     async def prometheus() -> Response:
