@@ -2,7 +2,7 @@
 
 from .cluster import ClusterEngine, Launcher, error_of
 from .engine_contract import Engine, Host
-from .member import Member, MemberConfig, described
+from .member import Member, MemberConfig, Membership, described
 from .processes import ProcessLauncher
 from .simulation_engine import SimulationEngine
 from .threads import ThreadEngine
@@ -17,6 +17,7 @@ __all__ = [
     "Launcher",
     "Member",
     "MemberConfig",
+    "Membership",
     "ProcessLauncher",
     "SimulationEngine",
     "ThreadEngine",
