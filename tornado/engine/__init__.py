@@ -4,12 +4,15 @@ from .cluster import ClusterEngine, Launcher, error_of
 from .engine_contract import Engine, Host
 from .member import Member, MemberConfig, Membership, described
 from .processes import ProcessLauncher
+from .simulated_cluster import SimulatedCluster
+from .simulated_worker import CONNECTIONS, SimulatedWorker
 from .simulation_engine import SimulationEngine
 from .threads import ThreadEngine
 from .wire import ARRAY_TYPES, FENCE_BYTES, Wire, WireType
 
 __all__ = [
     "ARRAY_TYPES",
+    "CONNECTIONS",
     "FENCE_BYTES",
     "ClusterEngine",
     "Engine",
@@ -19,6 +22,8 @@ __all__ = [
     "MemberConfig",
     "Membership",
     "ProcessLauncher",
+    "SimulatedCluster",
+    "SimulatedWorker",
     "SimulationEngine",
     "ThreadEngine",
     "Wire",

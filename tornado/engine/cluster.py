@@ -148,13 +148,17 @@ class ClusterEngine:
         """See `Engine.await_workers`."""
         while True:
             losses = self.losses
-            if self._is_open and self._reason is None:
+            if self._has_workers():
                 return losses
             if self._is_closing or self._given_up is not None:
                 raise self._given_up or WorkerLost("the workers are ended, and no others are started")
             self._waiting.wait_for(
-                lambda: self._is_open or self._is_closing or self._given_up is not None, LOOK_S
+                lambda: self._has_workers() or self._is_closing or self._given_up is not None, LOOK_S
             )
+
+    def _has_workers(self) -> bool:
+        """Whether there is a set of workers that is not lost, as far as is known, and commands are for it."""
+        return self._is_open and self._reason is None
 
     def send(self, worker: int, command: tuple[Any, ...]) -> None:
         """Send a command. While workers are replaced it is dropped: whoever owns the loops says it again."""
