@@ -121,6 +121,7 @@ class SimulatedWorker:
         """Count the steps that it makes while nothing happens."""
         if self.is_alive and not self.is_hung and self._has_joined:
             assert self._served is not None
+            self._steps += 1
             self._say("beats", "beat", self._steps)
             self._served.host.idle()
 
