@@ -15,6 +15,7 @@ OPERATIONS = ("admit", "admit", "push", "advance", "ask", "fork", "judge", "look
 FAULTS = (
     *("no room", "no room", "dies before", "dies after", "driver dies"),
     *("worker ends", "worker ends", "all workers end", "worker hangs", "connection breaks"),
+    "driver stands still",
 )
 
 

@@ -14,7 +14,8 @@ what is under way. What is left is the store, and the next life begins with that
 - *named*: a version names one prefix for ever, and later prefixes have greater ones;
 - *exact*: each answer, also of a stored version, is that of the prefix that its snapshot names, by an oracle that knows no loops;
 - *nothing left over*: in the end a life without faults has all of the stream;
-- *no loss without a fault*: workers that nobody ended are not taken for lost;
+- *no loss without a fault*: workers that nobody ended are not taken for lost, also where the driver stood still;
+- *goes on*: a question under way outlives its workers, unless its cut is older than what they are restored from;
 - *ends*: nobody waits for ever.
 
 A run is a list of *steps*, operations and faults, each with a seed of its own (`steps_of`): it can be repeated with some of them
@@ -61,6 +62,7 @@ from .value_types import ValueArray
 STREAM = "simulated"
 NUMBERED = "spark:q"
 _DELAY_BOUNDS = (1, 2, 64, None)
+_STANDSTILL_S = 70.0  # longer than any worker may be silent
 _PAUSES = (0, 1, 10, 60)
 _MOST_OUTSTANDING = 3
 _IN_PROCESSES = 0.6  # share of lives with workers in processes of their own
@@ -368,11 +370,8 @@ class _Recovery:
         if kind in ("no room", "dies before", "dies after"):
             self.store.faults.setdefault(self.store.changes + rng.randint(0, 4), kind)
             return
-        at, worker, connection = (
-            self.turns + rng.randint(0, rng.choice((5, 50, 300))),
-            rng.randrange(3),
-            rng.choice(CONNECTIONS),
-        )
+        at = self.turns + rng.randint(0, rng.choice((5, 50, 300)))
+        worker, connection = rng.randrange(3), rng.choice(CONNECTIONS)
         self.faults.append((at, lambda: self.fail(kind, worker, connection)))
 
     def turn(self) -> None:
@@ -393,6 +392,9 @@ class _Recovery:
             raise Died
         cluster = self.engine
         if not isinstance(cluster, SimulatedCluster):
+            return
+        if kind == "driver stands still":
+            cluster.stand_still(_STANDSTILL_S)
             return
         self.broken += 1
         match kind:

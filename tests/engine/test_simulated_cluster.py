@@ -132,10 +132,31 @@ def test_workers_that_end_at_once_again_and_again_are_given_up():
 
     def end_all():
         for worker in list(simulated.cluster.members):
-            if worker.is_alive and worker._has_joined:
+            if worker.is_alive and worker.has_joined:
                 worker.end()
 
     simulated.cluster.on_turn = end_all
     with pytest.raises(WorkerLost, match="sets of workers in a row"):
         simulated.loop.wait_idle()
     assert simulated.engine.losses == 9 + 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_driver_that_stands_still_takes_nobody_for_lost(seed):
+    simulated = Simulated(seed)
+    for _ in range(3):
+        simulated.loop.fork()
+        simulated.cluster.step(10)
+        simulated.cluster.stand_still(70.0)
+        simulated.check()
+    assert simulated.engine.losses == 0
+
+
+def test_nothing_is_read_of_loops_that_are_not_restored_yet():
+    simulated = Simulated(seed=1)
+    simulated.check()
+    simulated.loop.stream.is_whole = False
+    with pytest.raises(WorkerLost, match="being restored"):
+        simulated.loop.approximation()
+    simulated.loop.stream.is_whole = True
+    assert simulated.loop.approximation().count() == CHAIN

@@ -128,6 +128,13 @@ class SimulatedCluster:
         if index < len(self.members):
             self.members[index].is_hung = True
 
+    def stand_still(self, seconds: float) -> None:
+        """Have the driver stand still, as a laptop that is closed: workers go on, and count their steps."""
+        if all(member.has_joined for member in self.members):
+            self.clock.advance(seconds)
+            for member in self.members:
+                member.look_around()
+
     def cut(self, index: int, connection: str) -> None:
         """Break a connection of a worker (`CONNECTIONS`), with a part of what is under way."""
         if index < len(self.members):

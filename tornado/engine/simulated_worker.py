@@ -57,7 +57,7 @@ class SimulatedWorker:
         self._serve = serve
         self._served: Served | None = None
         self._is_awake = True
-        self._has_joined = False
+        self.has_joined = False
         self._has_complaint = False
         self._steps = 0
 
@@ -119,7 +119,7 @@ class SimulatedWorker:
 
     def look_around(self) -> None:
         """Count the steps that it makes while nothing happens."""
-        if self.is_alive and not self.is_hung and self._has_joined:
+        if self.is_alive and not self.is_hung and self.has_joined:
             assert self._served is not None
             self._steps += 1
             self._say("beats", "beat", self._steps)
@@ -138,7 +138,7 @@ class SimulatedWorker:
             self._say("beats", "hello", str(self.pid), str(self.pid), str(self.pid), self.pid)
             return
         self._obey(random.randint(0, len(self.commands)))
-        if not self.is_alive or not self._has_joined:
+        if not self.is_alive or not self.has_joined:
             self._is_awake = bool(self.commands)
             return
         if self.requests and random.random() < 0.7:
@@ -169,7 +169,7 @@ class SimulatedWorker:
                 self._served.obey(body[0])
             elif kind == "peers":
                 self.peers.connect([int(address) for address in body[0]])
-                self._has_joined = True
+                self.has_joined = True
             elif kind == "stop":
                 self.end()
                 return
