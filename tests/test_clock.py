@@ -35,9 +35,9 @@ READINGS = {
 PLACES = {
     "tornado/clock.py": "is the clock",
     "tornado/command/": "the terminal: what it shows, and the processes and signals that it waits for",
-    "tornado/engine/cluster.py::ClusterEngine.close": "waits for processes to end",
     "tornado/engine/fork_server.py::_end_with": "waits for its parent process to end",
     "tornado/engine/spark.py::SparkLauncher._check_slots": "waits for Spark to have its executors",
+    "tornado/engine/transport.py::SocketTransport.linger": "waits for processes to end",
     "tornado/ingest/kafka/consumer.py": "a process of its own, beside a broker",
     "tornado/ingest/kafka/diagnosis.py::_unreachable": "measures, for a person",
     "tornado/ingest/kafka/producer.py": "waits for a broker",

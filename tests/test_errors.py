@@ -28,7 +28,7 @@ ELSEWHERE = {
     "tornado/loops/stream.py: ReverseListsGone": "has the master begin a loop once more, with lists of its own",
     "tornado/protocol/exploration.py: Counterexample": "carries the actions of a schedule; only tests explore schedules",
     "tornado/query/problems.py: ProblemError": "carries a document that only HTTP knows; the application sends it",
-    "tornado/recovery_simulation.py: Died": "stands for the end of a process: nobody may catch it who catches errors",
+    "tornado/storage/failing_store.py: Died": "stands for the end of a process: nobody may catch it who catches errors",
 }
 
 ALL = [

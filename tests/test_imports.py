@@ -28,6 +28,8 @@ LAYERS = {
     "checking": 1,
     "inner_functions": 1,
     "value_types": 1,
+    "fault_schedule": 1,
+    "shrinking": 2,
     "records": 2,
     "kernel_modules": 2,
     "timely": 2,

@@ -11,11 +11,11 @@ from tests.engine import slow_worker
 from tests.engine.places import Placed, end, eventually, master_at, pids_of, stream
 from tests.engine.test_faults import admit_all
 from tornado.clock import ManualClock
-from tornado.engine import cluster
+from tornado.engine import cluster, transport
 from tornado.errors import WorkerLost
 from tornado.loops import engines
 
-SLOW_S = 1.5 * cluster._SILENT_S
+SLOW_S = 1.5 * transport.SILENT_S
 
 
 @pytest.fixture
@@ -86,5 +86,5 @@ def test_a_driver_that_is_slow_loses_no_worker(slow):
             slow_worker.hold(max(SLOW_S, 2 * slow_worker.DRIVER_SILENT_S))
             admit_all(streamed)
             streamed.check_branch(streamed.loop.fork())
-        time.sleep(2 * cluster._LOOK_S)
+        time.sleep(2 * transport.LOOK_S)
         assert (slow.engine.losses, pids_of(slow)) == (0, pids)

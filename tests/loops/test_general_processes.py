@@ -24,7 +24,7 @@ from tests.loops.general_programs import (
 )
 from tests.loops.test_general_programs import Graph, batches, chain, values_of
 from tests.shortened import in_soak
-from tornado.engine import Wire, cluster
+from tornado.engine import Wire, transport
 from tornado.errors import InvalidArgument, NotSupported
 from tornado.graph import PartitionMap
 from tornado.kinds.general.vertices import Emission, Said
@@ -267,7 +267,7 @@ def test_a_program_is_imported_from_its_file(master, load):
 @pytest.mark.parametrize("waits", [in_soak("time.sleep({})"), "ctypes.PyDLL(None).usleep(int({} * 1e6))"])
 def test_a_module_that_takes_long_to_import_is_waited_for(master, load, waits):
     """One lets other threads of the worker run meanwhile, one does not."""
-    slow = waits.format(1.5 * cluster._SILENT_S)
+    slow = waits.format(1.5 * transport.SILENT_S)
     _, kind = load("slow", f"import ctypes, sys, time\nif 'pytest' not in sys.modules:\n    {slow}")
     losses = master.engine.losses
     loop = master.start(kind(), f"slow {waits}")

@@ -1,7 +1,8 @@
-"""`tornado sim`: seeded random schedules of the protocol, of whole loops and of crashes, each judged by its laws and its right answer.
+"""`tornado sim`: seeded random schedules of the protocol, of whole loops and of faults, each judged by its laws and its right answer.
 
 Run k of `--seed N` has the seed N + k, and everything about it follows from that number: the graph, its changes, the workers,
-the delay bound, the schedule. So a failure is repeated by `tornado sim --seed THAT --runs 1`.
+the delay bound, the schedule, what fails. So a failure is repeated by `tornado sim --seed THAT --runs 1`. Where it is one of a run
+with faults, steps of it are left out for as long as it fails, and `--only` repeats it with what is left.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import Counter
 
 import click
 
-from ..errors import InternalError, LawBroken
+from ..errors import InternalError, InvalidArgument, LawBroken
 from .interruption import Interruption
 from .listing import json_option
 from .presentation import ExitCode, say_event
@@ -26,9 +27,16 @@ _REPORT_PERIOD_S = 2.0
 @click.command("sim")
 @click.option("--seed", type=click.IntRange(min=0), required=True, help="The seed of the first run.")
 @click.option("--runs", type=click.IntRange(min=1), default=100, show_default=True, help="How many runs.")
+@click.option(
+    "--only",
+    metavar="STEPS",
+    help="Of the run with faults of this seed, and no other, these steps alone: numbers with commas between.",
+)
 @json_option
-def sim_command(*, seed: int, runs: int, as_json: bool) -> int:
-    """Simulate RUNS random runs of the protocol, of the loops and of crashes; exits with 1 at the first that breaks a law, and names its seed."""
+def sim_command(*, seed: int, runs: int, only: str | None, as_json: bool) -> int:
+    """Simulate RUNS random runs of the protocol, of the loops and of faults; exits with 1 at the first that breaks a law, and says how to repeat it."""
+    if only is not None:
+        return _repeat(seed, _numbers(only), as_json=as_json)
     commits = prepares = 0
     kinds: Counter[str] = Counter()
     with Interruption() as interruption:
@@ -38,9 +46,9 @@ def sim_command(*, seed: int, runs: int, as_json: bool) -> int:
             try:
                 outcomes = [simulate_protocol(number), simulate_loops(number), simulate_crashes(number)]
             except Exception as error:
-                again = f"tornado sim --seed {number} --runs 1"
                 raise InternalError(
-                    f"seed {number}: {type(error).__name__}: {error}", hint=f"To repeat it: {again}"
+                    f"seed {number}: {type(error).__name__}: {error}",
+                    hint=f"To repeat it: {_again(number, error)}",
                 ) from error
             for kind, committed, prepared in outcomes:
                 kinds[kind] += 1
@@ -61,6 +69,52 @@ def sim_command(*, seed: int, runs: int, as_json: bool) -> int:
     return ExitCode.DONE
 
 
+def _again(seed: int, error: Exception) -> str:
+    """The command that repeats a failure, with as few steps as were found."""
+    from ..recovery_simulation import shrunk, simulate_recovery
+
+    try:
+        simulate_recovery(seed)
+    except LawBroken as broken:
+        if str(broken) == str(error):
+            numbers = ",".join(str(step.number) for step in shrunk(seed))
+            return f"tornado sim --seed {seed} --only {numbers}"
+    return f"tornado sim --seed {seed} --runs 1"
+
+
+def _numbers(text: str) -> list[int]:
+    numbers = [part.strip() for part in text.split(",")]
+    if not all(number.isdecimal() for number in numbers):
+        raise InvalidArgument(
+            f"--only is {text!r}, and must be numbers of steps with commas between",
+            hint="As in --only 0,3,7.",
+        )
+    return sorted({int(number) for number in numbers})
+
+
+def _repeat(seed: int, only: list[int], *, as_json: bool) -> int:
+    """Do some steps of a run with faults, and say which."""
+    from ..fault_schedule import steps_of
+    from ..recovery_simulation import simulate_recovery
+
+    steps = [step for step in steps_of(seed) if step.number in only]
+    if len(steps) < len(only):
+        unknown = sorted(set(only) - {step.number for step in steps})
+        raise InvalidArgument(
+            f"the run of seed {seed} has no step {unknown[0]}: it has {len(steps_of(seed))}"
+        )
+    try:
+        run = simulate_recovery(seed, only=only)
+    except LawBroken as error:
+        done = ", ".join(f"{step.number} {step.kind}" for step in steps)
+        raise InternalError(f"{error.message} (steps: {done})", hint="") from error
+    if as_json:
+        click.echo(json.dumps({"seed": seed, "only": only, "trace": run.trace}))
+    else:
+        click.echo(f"{len(steps)} steps of seed {seed}: every law held (trace {run.trace})")
+    return ExitCode.DONE
+
+
 def simulate_loops(seed: int) -> tuple[str, int, int]:
     """Simulate main loops and branches on simulated workers; see `simulate_protocol` for what it returns and raises."""
     from ..simulation import simulate
@@ -70,7 +124,7 @@ def simulate_loops(seed: int) -> tuple[str, int, int]:
 
 
 def simulate_crashes(seed: int) -> tuple[str, int, int]:
-    """Simulate a stream on a store that fails, in a process that dies; see `simulate_protocol` for what it returns and raises."""
+    """Simulate a stream whose store, driver, workers and connections fail; see `simulate_protocol` for what it returns and raises."""
     from ..recovery_simulation import simulate_recovery
 
     simulate_recovery(seed)

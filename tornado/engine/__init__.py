@@ -2,14 +2,17 @@
 
 from .cluster import ClusterEngine, Launcher, error_of
 from .engine_contract import Engine, Host
-from .member import Member, MemberConfig, described
+from .member import Member, MemberConfig, Membership, described
 from .processes import ProcessLauncher
+from .simulated_cluster import SimulatedCluster
+from .simulated_worker import CONNECTIONS, SimulatedWorker
 from .simulation_engine import SimulationEngine
 from .threads import ThreadEngine
 from .wire import ARRAY_TYPES, FENCE_BYTES, Wire, WireType
 
 __all__ = [
     "ARRAY_TYPES",
+    "CONNECTIONS",
     "FENCE_BYTES",
     "ClusterEngine",
     "Engine",
@@ -17,7 +20,10 @@ __all__ = [
     "Launcher",
     "Member",
     "MemberConfig",
+    "Membership",
     "ProcessLauncher",
+    "SimulatedCluster",
+    "SimulatedWorker",
     "SimulationEngine",
     "ThreadEngine",
     "Wire",

@@ -8,31 +8,22 @@ and how they are started and ended, is the launcher's.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
-import secrets
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import zmq
-
 from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import InternalError, TornadoError, WorkerLost
-from .authenticator import Authenticator
 from .member import MemberConfig
-from .sockets import Breaks, Context, connected, keep_alive, let_in, listening, receive, send
-from .waiting import Waiting
+from .transport import LOOK_S, SILENT_S, Link, SocketTransport, Transport
 from .wire import FENCE_BYTES, Wire, WrongFence
 
 _log = logging.getLogger(__name__)
 
-_LOOK_S = 0.1
-_SILENT_S = 2.5  # a worker that gives no signs of life for so long is gone, see `keep_alive`
 _STUCK_S = 60.0  # a worker that lives and has not finished a step for so long is as good as gone
 _STARTING_S = 90.0
+_ENDS_WITHIN_S = 2.0
 _MOST_LOSSES = 10
 _LIVES_S = 1.0  # a set that is lost sooner after the loops were restored is lost for a reason that stays
 
@@ -61,109 +52,6 @@ class Launcher(Protocol):
         ...
 
 
-class _Link:
-    """The driver's end of the connection to one worker. Each socket is used under its lock."""
-
-    def __init__(self, context: Context, wire: Wire, commands: str, requests: str, *, clock: Clock) -> None:
-        self._clock = clock
-        self.wire = wire
-        self.is_dead = False
-        self.sending, self.asking = threading.Lock(), threading.Lock()
-        self.commands = context.socket(zmq.PUSH)
-        self.commands.set_hwm(0)
-        let_in(self.commands, wire.fence)
-        keep_alive(self.commands, _SILENT_S)
-        self._breaks = Breaks(self.commands)
-        self._broke_at = math.inf
-        self.commands.connect(f"tcp://{commands}")
-        self.requests = connected(context, zmq.DEALER, requests, wire.fence)
-        self._asked = 0
-
-    def send(self, *message: Any) -> None:
-        """Send a command, unless the worker is gone."""
-        frames = self.wire.write(message)
-        with self.sending:
-            if not self.is_dead:
-                send(self.commands, frames)
-
-    def broke_at(self) -> float:
-        """When it was seen that the connection broke; infinity where it did not."""
-        with self.sending:
-            if self._broke_at == math.inf and not self.is_dead and self._breaks.taken():
-                self._broke_at = self._clock.monotonic()
-        return self._broke_at
-
-    def ask(self, request: tuple[Any, ...]) -> Any:
-        with self.asking:
-            self._asked += 1
-            if not self.is_dead:
-                send(self.requests, self.wire.write((self._asked, request)))
-            while not self.is_dead:
-                if not self.requests.poll(50):
-                    continue
-                number, failure, reply = self.wire.read(receive(self.requests))
-                if number == self._asked:
-                    if failure is not None:
-                        raise error_of(failure)
-                    return reply
-        raise WorkerLost("a worker was lost while it was asked")
-
-    def close(self) -> None:
-        self.is_dead = True
-        with self.sending, self.asking:
-            self._breaks.close()
-            self.commands.close(linger=100)
-            self.requests.close(linger=0)
-
-
-class _Inbox:
-    """Where messages of all workers come in, and the thread that takes them.
-
-    `look` is called every so often, with a time; what had come in by then has been taken.
-    """
-
-    def __init__(
-        self,
-        context: Context,
-        interface: str,
-        name: str,
-        take: Callable[[Sequence[memoryview]], None],
-        look: Callable[[float], None] = lambda _: None,
-        *,
-        clock: Clock,
-    ) -> None:
-        self._clock = clock
-        self._socket, self.address = listening(context, zmq.PULL, interface)
-        self._take = take
-        self._look = look
-        self._is_closing = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def start(self) -> None:
-        """Begin to take messages, and to call `look`."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Take no more."""
-        self._is_closing = True
-        if self._thread.is_alive():
-            self._thread.join()
-        self._socket.close(linger=0)
-
-    def _run(self) -> None:
-        while not self._is_closing:
-            now = self._clock.monotonic()  # before: time that this process stood still is nobody's silence
-            self._socket.poll(int(_LOOK_S * 1000))
-            for _ in range(1 << 10):
-                try:
-                    frames = receive(self._socket, zmq.NOBLOCK)
-                except zmq.Again:
-                    break
-                with contextlib.suppress(WrongFence):
-                    self._take(frames)
-            self._look(now)
-
-
 class ClusterEngine:
     """See the module and `Engine`.
 
@@ -177,6 +65,8 @@ class ClusterEngine:
         The address of this machine that workers can reach.
     clock
         By which workers are stuck, and whoever waits for them gives up.
+    transport
+        How they are reached; None: by sockets at that address.
 
     Attributes
     ----------
@@ -193,7 +83,13 @@ class ClusterEngine:
     fabric = None
 
     def __init__(
-        self, workers: int, launcher: Launcher, interface: str = "127.0.0.1", *, clock: Clock = SYSTEM_CLOCK
+        self,
+        workers: int,
+        launcher: Launcher,
+        interface: str = "127.0.0.1",
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        transport: Transport | None = None,
     ) -> None:
         self.workers = workers
         self.clock = clock
@@ -204,18 +100,16 @@ class ClusterEngine:
         self._launcher = launcher
         self._hosts: Sequence[Any] = ()
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
-        self._waiting = Waiting(clock)
-        self._context: Context = zmq.Context()
-        self._authenticator = Authenticator(self._context, secrets.token_bytes(FENCE_BYTES))
+        self._transport: Transport = SocketTransport(interface, clock) if transport is None else transport
+        self._waiting = self._transport.waiting
         # Two, since a report may have workers asked, and whoever waits for their answer cannot see that they are gone.
-        self._beats = _Inbox(
-            self._context, interface, "tornado-monitor", self._take_beat, self._look, clock=clock
-        )
-        self._reports = _Inbox(self._context, interface, "tornado-receiver", self._take_report, clock=clock)
-        self._links: list[_Link] = []
+        self._beats = self._transport.inbox("tornado-monitor", self._take_beat, self._look)
+        self._reports = self._transport.inbox("tornado-receiver", self._take_report)
+        self._links: list[Link] = []
         self._wire = Wire(bytes(FENCE_BYTES))
         self._hellos: dict[int, tuple[str, str, str, int]] = {}
         self._stepped: dict[int, tuple[int, float]] = {}
+        self._broken: dict[int, float] = {}  # when workers said that connections of theirs were
         self._restored_at = math.inf
         self._lost_in_a_row = 0  # without having lived
         self._reason: str | None = None  # why this set of workers is lost
@@ -223,8 +117,7 @@ class ClusterEngine:
         self._is_open = False  # whether commands are for the present set of workers
         self._given_up: WorkerLost | None = None  # why no others are started
         self._is_closing = False
-        self._alarm = threading.Event()
-        self._supervisor = threading.Thread(target=self._supervise, name="tornado-supervisor", daemon=True)
+        self._supervisor = self._transport.alarm("tornado-supervisor", self._supervise)
 
     def start(self, hosts: Sequence[Any], on_failure: Callable[[int, BaseException], None]) -> None:
         """Start the workers and wait until they have joined.
@@ -255,13 +148,17 @@ class ClusterEngine:
         """See `Engine.await_workers`."""
         while True:
             losses = self.losses
-            if self._is_open and self._reason is None:
+            if self._has_workers():
                 return losses
             if self._is_closing or self._given_up is not None:
                 raise self._given_up or WorkerLost("the workers are ended, and no others are started")
             self._waiting.wait_for(
-                lambda: self._is_open or self._is_closing or self._given_up is not None, _LOOK_S
+                lambda: self._has_workers() or self._is_closing or self._given_up is not None, LOOK_S
             )
+
+    def _has_workers(self) -> bool:
+        """Whether there is a set of workers that is not lost, as far as is known, and commands are for it."""
+        return self._is_open and self._reason is None
 
     def send(self, worker: int, command: tuple[Any, ...]) -> None:
         """Send a command. While workers are replaced it is dropped: whoever owns the loops says it again."""
@@ -280,7 +177,10 @@ class ClusterEngine:
         links = self._links
         if not links:
             raise WorkerLost("the workers are being started again")
-        return links[worker].ask(request)
+        failure, reply = links[worker].ask(request)
+        if failure is not None:
+            raise error_of(failure)
+        return reply
 
     def prepare(self, *arguments: Any) -> None:
         """See `Launcher.prepare`."""
@@ -299,29 +199,26 @@ class ClusterEngine:
         self._is_closing = True
         self._is_watched = False
         self._is_open = False
-        self._alarm.set()
         self._waiting.close()  # who restores loops waits for reports, which nobody takes any more
-        if self._supervisor.is_alive():
-            self._supervisor.join()
+        self._supervisor.close()
         for link in self._links:
             link.send("stop")
-        deadline = time.monotonic() + 2.0
-        while self._links and time.monotonic() < deadline and self._launcher.ended() is None:
-            time.sleep(0.01)
+        if self._links:
+            self._transport.linger(lambda: self._launcher.ended() is not None, _ENDS_WITHIN_S)
         self._end_workers()
         self._launcher.close()
         self._beats.close()
         self._reports.close()
-        self._context.term()
+        self._transport.close()
 
     # Starting and ending
 
     def _launch(self) -> None:
         """Start a set of workers with a fence of its own, and connect to them."""
-        fence = secrets.token_bytes(FENCE_BYTES)
+        fence = self._transport.new_fence()
         self._hellos.clear()
+        self._broken.clear()
         self._wire = Wire(fence)
-        self._authenticator.fence = fence
         self._is_open = False
         self._reason = None
         self._launcher.launch(
@@ -344,8 +241,7 @@ class ClusterEngine:
             )
         hellos = [self._hellos[index] for index in range(self.workers)]
         self._links = [
-            _Link(self._context, self._wire, commands, requests, clock=self.clock)
-            for commands, requests, *_ in hellos
+            self._transport.link(self._wire, commands, requests) for commands, requests, *_ in hellos
         ]
         for link in self._links:
             link.send("peers", [peers for _, _, peers, _ in hellos])
@@ -369,12 +265,17 @@ class ClusterEngine:
                 self._lose(reason)
 
     def _take_beat(self, frames: Sequence[memoryview]) -> None:
-        index, kind, *body = self._wire.read(frames)
+        try:
+            index, kind, *body = self._wire.read(frames)
+        except WrongFence:
+            return
         if kind == "beat":
             (steps,) = body
             now = self.clock.monotonic()
             if steps != self._stepped.get(index, (-1, now))[0]:
                 self._stepped[index] = steps, now
+        elif kind == "broken":
+            self._broken.setdefault(index, self.clock.monotonic())
         elif kind == "hello":
             commands, requests, peers, pid = body
             self._hellos[index] = commands, requests, peers, pid
@@ -387,7 +288,12 @@ class ClusterEngine:
             return ended
         for index, link in enumerate(self._links):
             if now > link.broke_at():  # not at once: the launcher may know more
-                return f"worker {index} ended, gave no signs of life for {_SILENT_S:g} s, or its connection broke"
+                return (
+                    f"worker {index} ended, gave no signs of life for {SILENT_S:g} s, or its connection broke"
+                )
+        for index in range(len(self._links)):
+            if now > self._broken.get(index, math.inf):  # behind those that ended, which breaks the others'
+                return f"a connection of worker {index} to the driver or to another worker broke"
             if now - self._stepped[index][1] > _STUCK_S:
                 return f"worker {index} has not finished a step for {now - self._stepped[index][1]:.0f} s"
         return None
@@ -399,13 +305,16 @@ class ClusterEngine:
         for link in self._links:
             link.send("stop")  # those that can hear it need not be ended by force
             link.is_dead = True
-        self._alarm.set()
+        self._supervisor.ring()
         self._waiting.notify()
 
     # The receiver
 
     def _take_report(self, frames: Sequence[memoryview]) -> None:
-        index, kind, *report = self._wire.read(frames)
+        try:
+            index, kind, *report = self._wire.read(frames)
+        except WrongFence:
+            return
         if kind != "report" or self._reason is not None:
             return
         try:
@@ -418,15 +327,11 @@ class ClusterEngine:
 
     # The supervisor
 
-    def _supervise(self) -> None:
-        error: Exception | None = None
-        while error is None:
-            self._alarm.wait()
-            if self._is_closing:
-                return
-            self._alarm.clear()
-            if self._reason is not None:
-                error = self._recover(self._reason)
+    def _supervise(self) -> bool:
+        """Recover from a loss; return whether there are workers, or may be."""
+        error = None if self._reason is None else self._recover(self._reason)
+        if error is None:
+            return True
         self._end_workers()
         self._given_up = (
             error if isinstance(error, WorkerLost) else WorkerLost(f"no workers are left: {error!r}")
@@ -434,6 +339,7 @@ class ClusterEngine:
         self._waiting.notify()
         for index in range(self.workers):
             self._on_failure(index, error)
+        return False
 
     def _recover(self, reason: str) -> Exception | None:
         """Start other workers and have the loops restored there; what makes that hopeless, or None."""

@@ -23,6 +23,7 @@ import zmq
 
 from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import TornadoError
+from ..timely import Fabric
 from .authenticator import Authenticator
 from .engine_contract import Host
 from .peers import PeerFabric
@@ -88,6 +89,25 @@ class Served(Protocol):
         ...
 
 
+class Membership(Protocol):
+    """What a worker reaches others by.
+
+    Attributes
+    ----------
+    fabric
+        The other workers.
+    """
+
+    @property
+    def fabric(self) -> Fabric:
+        """See the class."""
+        ...
+
+    def report(self, *message: Any) -> None:
+        """Tell the driver; on the worker's thread."""
+        ...
+
+
 class Member:
     """See the module.
 
@@ -116,8 +136,11 @@ class Member:
         self._breaks = Breaks(self._commands)
         self._driver = -1  # the file descriptor of its connection
         self._requests, requests = listening(self._context, zmq.ROUTER, config.interface)
-        self._beats = connected(self._context, zmq.PUSH, config.beats, self._wire.fence)
-        self._reports = connected(self._context, zmq.PUSH, config.reports, self._wire.fence)
+        self._beats, beats_breaks = connected(self._context, zmq.PUSH, config.beats, self._wire.fence)
+        self._reports, self._reports_breaks = connected(
+            self._context, zmq.PUSH, config.reports, self._wire.fence
+        )
+        beats_breaks.close()  # nothing could be said of it: who does not hear of steps any more takes this worker for stuck
         self._addresses = commands, requests, self.fabric.address
         self._served: Served
         self._stop = threading.Event()
@@ -145,6 +168,7 @@ class Member:
             gc.unfreeze()
         self.fabric.close()
         self._breaks.close()
+        self._reports_breaks.close()
         for socket in (self._commands, self._requests, self._beats, self._reports):
             socket.close(linger=200)
         self._context.term()
@@ -206,6 +230,8 @@ class Member:
 
     def _count(self) -> None:
         while not self._stop.wait(_COUNT_S):
+            if self.fabric.is_broken() or self._reports_breaks.taken():
+                self._say(self._beats, "broken")
             self._say(self._beats, "beat", self._steps)
 
     def _obey(self) -> None:

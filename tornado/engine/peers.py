@@ -1,7 +1,7 @@
 """How workers in different processes reach each other: ZeroMQ over TCP, one connection for each pair and direction.
 
-A connection is FIFO and loses nothing while both ends live; an end that dies takes the whole set of workers with it. Sockets
-belong to the thread that steps the worker, but for `wake`.
+A connection is FIFO and loses nothing while it stands; one that breaks is not made again (`is_broken`), and takes the whole set of
+workers with it, as an end that dies does. Sockets belong to the thread that steps the worker, but for `wake`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import zmq
 
 from ..timely import Message
-from .sockets import Context, Socket, connected, listening, receive, send
+from .sockets import Breaks, Context, Socket, connected, listening, receive, send
 from .waker import Waker
 from .wire import Wire, WrongFence
 
@@ -48,6 +48,7 @@ class PeerFabric:
         self._context = context
         self._inbox, self.address = listening(context, zmq.PULL, interface)
         self._outlets: list[Socket | None] = [None] * peers
+        self._breaks: list[Breaks] = []
         self._waker = Waker()
         self._poller = zmq.Poller()
         self._poller.register(self._inbox, zmq.POLLIN)
@@ -57,7 +58,12 @@ class PeerFabric:
         """Connect to all other workers; before the first message."""
         for peer, address in enumerate(addresses):
             if peer != self._index:
-                self._outlets[peer] = connected(self._context, zmq.PUSH, address, self._wire.fence)
+                self._outlets[peer], breaks = connected(self._context, zmq.PUSH, address, self._wire.fence)
+                self._breaks.append(breaks)
+
+    def is_broken(self) -> bool:
+        """Whether a connection to another worker has broken since the last look; on one thread."""
+        return any(breaks.taken() for breaks in self._breaks)
 
     def send(self, sender: int, receiver: int, message: Message) -> None:
         """See `Fabric.send`; on the worker's thread."""
@@ -102,7 +108,9 @@ class PeerFabric:
         return 0
 
     def close(self) -> None:
-        """Close the sockets."""
+        """Close the sockets; when nobody looks at them any more."""
+        for breaks in self._breaks:
+            breaks.close()
         for outlet in self._outlets:
             if outlet is not None:
                 outlet.close(linger=0)

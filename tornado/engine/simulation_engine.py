@@ -32,6 +32,8 @@ class SimulationEngine:
     ----------
     clock
         Every step of a host takes the same time; a simulation may let more pass.
+    on_turn
+        Called before each step: to end everything by raising what nobody catches.
     """
 
     losses = 0
@@ -40,6 +42,7 @@ class SimulationEngine:
         self._random = Random(seed)
         self.clock = ManualClock()
         self.seed = seed
+        self.on_turn: Callable[[], None] = lambda: None
         self.fabric = SimulatedFabric(workers, self._random)
         self._hosts: Sequence[Host] = ()
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
@@ -49,9 +52,14 @@ class SimulationEngine:
         self._hosts = hosts
         self._on_failure = on_failure
 
+    def reseed(self, seed: int) -> None:
+        """Have another seed choose from now on."""
+        self._random.seed(seed)
+
     def step(self, steps: int = 1) -> None:
         """Let randomly chosen hosts do something."""
         for _ in range(steps):
+            self.on_turn()
             self.clock.advance(_STEP_S)
             index = self._random.randrange(len(self._hosts))
             try:

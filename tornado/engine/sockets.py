@@ -26,47 +26,6 @@ Context = zmq.Context[zmq.Socket[bytes]]
 Socket = zmq.Socket[bytes]
 
 
-def listening(
-    context: Context, kind: int, interface: str, *, silent_s: float | None = None
-) -> tuple[Socket, str]:
-    """A socket at a free port, and its address; `silent_s` as in `keep_alive`."""
-    socket = context.socket(kind)
-    socket.set_hwm(0)
-    socket.maxmsgsize = FRAME_BYTES
-    socket.plain_server = True  # only who knows the fence gets in, see `Authenticator`
-    socket.zap_domain = b"tornado"
-    if silent_s is not None:
-        keep_alive(socket, silent_s)
-    return socket, f"{interface}:{socket.bind_to_random_port(f'tcp://{interface}')}"
-
-
-def connected(context: Context, kind: int, address: str, fence: bytes) -> Socket:
-    """A socket that sends to an address."""
-    socket = context.socket(kind)
-    socket.set_hwm(0)
-    let_in(socket, fence)
-    socket.connect(f"tcp://{address}")
-    return socket
-
-
-def let_in(socket: Socket, fence: bytes) -> None:
-    """Bring the fence to those who listen; to be called before a connection is made."""
-    socket.plain_username = b"tornado"
-    socket.plain_password = fence.hex().encode()
-
-
-def keep_alive(socket: Socket, silent_s: float) -> None:
-    """Ask the other end of each connection for signs of life, and break off those that give none for so long.
-
-    ZeroMQ's own thread asks, and that of the other process answers (ZMTP 3.1, PING and PONG). Neither needs the interpreter: a
-    process that computes, imports or compiles for long is alive, one that was stopped is not. To be called before connections are
-    made.
-    """
-    socket.heartbeat_ivl = int(silent_s * 200)
-    socket.heartbeat_timeout = int(silent_s * 800)
-    socket.handshake_ivl = int(silent_s * 1000)
-
-
 class Breaks:
     """Which connections of a socket broke: the other end closed them, ended, or gave no signs of life. To be made before any is.
 
@@ -92,6 +51,52 @@ class Breaks:
         """Stop watching; to be called before the socket is closed."""
         self._socket.disable_monitor()
         self.events.close(linger=0)
+
+
+def listening(
+    context: Context, kind: int, interface: str, *, silent_s: float | None = None
+) -> tuple[Socket, str]:
+    """A socket at a free port, and its address; `silent_s` as in `keep_alive`."""
+    socket = context.socket(kind)
+    socket.set_hwm(0)
+    socket.maxmsgsize = FRAME_BYTES
+    socket.plain_server = True  # only who knows the fence gets in, see `Authenticator`
+    socket.zap_domain = b"tornado"
+    if silent_s is not None:
+        keep_alive(socket, silent_s)
+    return socket, f"{interface}:{socket.bind_to_random_port(f'tcp://{interface}')}"
+
+
+def connected(context: Context, kind: int, address: str, fence: bytes) -> tuple[Socket, Breaks]:
+    """A socket that sends to an address, where somebody listens, and what says whether its connection broke.
+
+    It is not made again then: what was under way is lost, and nothing may come behind a gap.
+    """
+    socket = context.socket(kind)
+    socket.set_hwm(0)
+    socket.reconnect_ivl = -1
+    let_in(socket, fence)
+    breaks = Breaks(socket)
+    socket.connect(f"tcp://{address}")
+    return socket, breaks
+
+
+def let_in(socket: Socket, fence: bytes) -> None:
+    """Bring the fence to those who listen; to be called before a connection is made."""
+    socket.plain_username = b"tornado"
+    socket.plain_password = fence.hex().encode()
+
+
+def keep_alive(socket: Socket, silent_s: float) -> None:
+    """Ask the other end of each connection for signs of life, and break off those that give none for so long.
+
+    ZeroMQ's own thread asks, and that of the other process answers (ZMTP 3.1, PING and PONG). Neither needs the interpreter: a
+    process that computes, imports or compiles for long is alive, one that was stopped is not. To be called before connections are
+    made.
+    """
+    socket.heartbeat_ivl = int(silent_s * 200)
+    socket.heartbeat_timeout = int(silent_s * 800)
+    socket.handshake_ivl = int(silent_s * 1000)
 
 
 def send(socket: Socket, frames: Sequence[bytes], flags: int = 0) -> None:

@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,24 @@ def program_source(name: str, function: Callable[..., object]) -> str:
         When the source is not to be had, or the function uses a name that is neither its own, nor `np` or `math`, nor a
         number of its module.
     """
+    definition = _definition(name, function)
+    constants = []
+    known = inspect.getclosurevars(function)
+    for used, value in sorted({**known.globals, **known.nonlocals}.items()):
+        if used in _PROVIDED:
+            continue
+        if not isinstance(value, int | float):
+            raise InvalidArgument(
+                f"{name} uses {used!r} ({type(value).__name__}), which does not compile: use its arguments, numbers of its "
+                "module, np and math only"
+            )
+        constants.append(f"{used} = {value!r}" if np.isfinite(value) else f"{used} = float({str(value)!r})")
+    return "\n".join([*constants, definition])
+
+
+@lru_cache(maxsize=1 << 8)  # for each start of a loop and each identity of a program it is asked for again
+def _definition(name: str, function: Callable[..., object]) -> str:
+    """What of the text follows from the function alone: the numbers of its module are others tomorrow."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError) as error:
@@ -40,18 +59,7 @@ def program_source(name: str, function: Callable[..., object]) -> str:
     definition.returns = None
     for argument in [*definition.args.args, *definition.args.posonlyargs]:
         argument.annotation = None
-    constants = []
-    known = inspect.getclosurevars(function)
-    for used, value in sorted({**known.globals, **known.nonlocals}.items()):
-        if used in _PROVIDED:
-            continue
-        if not isinstance(value, int | float):
-            raise InvalidArgument(
-                f"{name} uses {used!r} ({type(value).__name__}), which does not compile: use its arguments, numbers of its "
-                "module, np and math only"
-            )
-        constants.append(f"{used} = {value!r}" if np.isfinite(value) else f"{used} = float({str(value)!r})")
-    return "\n".join([*constants, ast.unparse(ast.fix_missing_locations(tree))])
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def compiled_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:

@@ -127,12 +127,20 @@ class Parts:
 
         Raises
         ------
+        WorkerLost
+            When that takes very long.
         TornadoError, RuntimeError
             When the loop has failed.
         """
         if not self._stream.is_whole:
-            self._engine.wait_for(lambda: self._stream.is_whole or self.error is not None, _RESTORED_WITHIN_S)
+            is_there = self._engine.wait_for(
+                lambda: self._stream.is_whole or self.error is not None, _RESTORED_WITHIN_S
+            )
             self.raise_failure()
+            if not is_there:
+                raise WorkerLost(
+                    f"loop {self._name} is being restored on other workers, for more than {_RESTORED_WITHIN_S:g} s so far"
+                )
         found = self.installed()
         if len(found) < len(self):
             self.raise_failure()  # it was removed

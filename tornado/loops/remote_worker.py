@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..engine import Member, MemberConfig, WireType, described
+from ..engine import Member, MemberConfig, Membership, WireType, described
 from ..errors import InvalidArgument
 from ..records.edge_batch import EdgeBatch
 from ..records.point_batch import PointBatch
@@ -36,7 +36,7 @@ class RemoteWorker:
         Its connection to the others and to the driver.
     """
 
-    def __init__(self, index: int, workers: int, member: Member) -> None:
+    def __init__(self, index: int, workers: int, member: Membership) -> None:
         self._member = member
         self._worker_host = WorkerHost(index, workers, member.fabric)
         self._branches: dict[int, BranchPart] = {}

@@ -3,9 +3,16 @@
 Part of the package, so that who writes a program of their own can test it the way ours are. Everything is a pure function of
 its arguments, the seed among them; nothing here imports the loops it checks. `networkx` is imported by the one function that
 needs it.
+
+The simulations, which run and judge the loops themselves, have their public names here and are loaded when these are first used:
+`simulate`, of whole loops, and `simulate_recovery`, of a stream whose store, driver, workers and connections fail, with `steps_of`
+and `shrunk`.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
 
 from .components import Components, exact_components
 from .datasets import bitcoin_ratings, college_messages, epinions_trust
@@ -71,3 +78,19 @@ __all__ = [
     "with_self_loops",
     "without",
 ]
+
+_SIMULATIONS = {
+    "SimulatedRecovery": "..recovery_simulation",
+    "SimulatedRun": "..simulation",
+    "shrunk": "..recovery_simulation",
+    "simulate": "..simulation",
+    "simulate_recovery": "..recovery_simulation",
+    "steps_of": "..fault_schedule",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the public name of a simulation when it is first used (PEP 562)."""
+    if name not in _SIMULATIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_SIMULATIONS[name], __name__), name)
