@@ -504,9 +504,11 @@ class _Recovery:
     def store_it(self) -> None:
         try:
             version = self.loop.checkpoint()
-            self.name(version, self.prefixes[self.newest])
         except StoreFull:
             self.refusals += 1
+            # What is in may have got another version all the same, for the loops that no snapshot had.
+            version, _, _ = self.loop.stream.counts()
+        self.name(version, self.prefixes[self.newest])
 
     def trim(self) -> None:
         try:

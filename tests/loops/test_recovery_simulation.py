@@ -17,6 +17,7 @@ from tornado.loops.journal import Journal
 from tornado.loops.remote_host import RemotePart
 from tornado.loops.restoration import Restoration
 from tornado.loops.stream import RecordStream
+from tornado.loops.stream_workers import StreamWorkers
 from tornado.loops.version_numbers import VersionNumbers
 from tornado.protocol.cut import NO_FORK, Cut, Keep
 from tornado.recovery_simulation import shrunk, simulate_recovery
@@ -220,7 +221,7 @@ BROKEN = {
     "the journal loses forks": (Journal, "add", losing_last_fork),
     "new workers are asked for what lost ones had": (RemotePart, "_ask", always_of_these_workers),
     "the edges of the base are not loaded on new workers": (Restoration, "_admit", without_base),
-    "what lost workers had to do counts as to be done": (RecordStream, "begin_again", lambda _: None),
+    "what lost workers had to do counts as to be done": (StreamWorkers, "begin_again", lambda _: None),
     "connections that break are no loss": (ClusterEngine, "_loss", deaf_to_breaks),
     "a part that is done with counts though its workers are lost": (Branch, "begin_again", lambda _: None),
     "nothing is kept of what is under way at a cut": (Cut, "arrive", without_what_is_under_way),
