@@ -21,8 +21,7 @@ what is under way. What is left is the store, and the next life begins with that
 A run is a list of *steps*, operations and faults, each with a seed of its own (`steps_of`): it can be repeated with some of them
 alone, which is how a failure is made small (`shrunk`).
 
-A store has a version wholly or not at all, and what it has is durable: that is its contract, and its conformance tests' (`storage/`).
-So a write that is torn, or not synced, is one that never was, or one that nobody heard of.
+What a write that is torn, or was not synced, can leave behind is said in `storage/failing_store.py`.
 """
 # ruff: noqa: SLF001  a judge looks inside what it judges
 
@@ -503,10 +502,12 @@ class _Recovery:
 
     def store_it(self) -> None:
         try:
-            version = self.loop.checkpoint()
-            self.name(version, self.prefixes[self.newest])
+            self.name(self.loop.checkpoint(), self.prefixes[self.newest])
         except StoreFull:
             self.refusals += 1
+        finally:  # also where nothing was stored, the same prefix may have another version by now
+            version, _, offsets = self.loop.stream.counts()
+            self.name(version, _Prefix(len(self.model), offsets))
 
     def trim(self) -> None:
         try:
