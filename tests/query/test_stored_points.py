@@ -130,7 +130,7 @@ def test_a_log_of_other_points_is_refused_and_so_is_a_damaged_one(url):
 
 
 def test_checkpoints_are_taken_by_themselves_and_cut_the_log(url, monkeypatch):
-    monkeypatch.setattr(record_stream, "_LONG_LOG_RECORDS", 9)
+    monkeypatch.setattr("tornado.loops.admission_log._LONG_LOG_RECORDS", 9)
     pushed = Pushed(DENSE)
     with tornado.open(url) as session:
         stream = session.stream("points", schema=DENSE, checkpoint_every_s=0.05, keep_snapshots=1)
