@@ -71,6 +71,12 @@ class BranchView(Protocol):
     def release(self) -> None: ...
 
 
+class WindowView(Protocol):
+    """The window of a stream."""
+
+    def described(self) -> dict[str, Any]: ...
+
+
 class RecordStreamView(Protocol):
     """A stream, as far as what is taken into it needs it; it is there as long as a loop reads it."""
 
@@ -80,6 +86,8 @@ class RecordStreamView(Protocol):
     def not_logged(self) -> Exception | None: ...
     @property
     def points(self) -> Points | None: ...
+    @property
+    def window(self) -> WindowView | None: ...
 
     def admit(
         self,

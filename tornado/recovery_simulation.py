@@ -506,8 +506,7 @@ class _Recovery:
             version = self.loop.checkpoint()
         except StoreFull:
             self.refusals += 1
-            # What is in may have got another version all the same, for the loops that no snapshot had.
-            version, _, _ = self.loop.stream.counts()
+            version, _, _ = self.loop.stream.counts()  # another one, maybe, for loops that no snapshot has
         self.name(version, self.prefixes[self.newest])
 
     def trim(self) -> None:

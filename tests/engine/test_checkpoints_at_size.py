@@ -14,7 +14,6 @@ import pytest
 import tornado
 from apps.sssp import ShortestPaths
 from tests.engine.places import eventually
-from tornado.loops import stream
 from tornado.testing import exact_distances, rmat, root_of
 
 NAME = "loaded"
@@ -121,7 +120,7 @@ def check(branch, edges, root):
 
 
 def test_checkpoints_under_full_admission_lose_no_worker_and_are_exact(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "_LONG_LOG_RECORDS", 1000)
+    monkeypatch.setattr("tornado.loops.admission_log._LONG_LOG_RECORDS", 1000)
     edges = rmat(13)
     found = load(place, f"lmdb://{tmp_path}/store", edges, root_of(edges), 0.05)
     assert found.losses == 0

@@ -13,7 +13,7 @@ from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.errors import InvalidArgument, NotSupported, StoreFull
 from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
-from tornado.loops import Master, stream
+from tornado.loops import Master
 from tornado.loops.admission_log import AdmissionLog
 from tornado.query.metrics import Metrics
 from tornado.query.session import Session
@@ -34,7 +34,7 @@ def opened(store, workers=2, clock=SYSTEM_CLOCK):
 
 @pytest.mark.usefixtures("compiled_paths")
 def test_a_session_stores_snapshots_by_itself_and_the_next_one_goes_on_from_the_newest(store, monkeypatch):
-    monkeypatch.setattr(stream, "_LONG_LOG_RECORDS", 2)
+    monkeypatch.setattr("tornado.loops.admission_log._LONG_LOG_RECORDS", 2)
     clock = ManualClock()
     with opened(store, clock=clock) as session:
         paths = session.start(ShortestPaths(source=1), checkpoint_every_s=60)
@@ -233,7 +233,7 @@ def test_metrics_say_how_checkpoints_go(fake):
 def test_what_is_admitted_is_durable_without_a_snapshot_and_one_is_written_when_the_log_is_long(
     store, monkeypatch
 ):
-    monkeypatch.setattr(stream, "_LONG_LOG_RECORDS", 10)
+    monkeypatch.setattr("tornado.loops.admission_log._LONG_LOG_RECORDS", 10)
     clock = ManualClock()
     with opened(store, clock=clock) as session:
         paths = session.start(ShortestPaths(source=1), checkpoint_every_s=1)
@@ -254,7 +254,7 @@ def test_what_is_admitted_is_durable_without_a_snapshot_and_one_is_written_when_
 
 @pytest.mark.usefixtures("compiled_paths")
 def test_a_log_of_many_small_groups_is_long_too(store, monkeypatch):
-    monkeypatch.setattr(stream, "_LONG_LOG_GROUPS", 5)
+    monkeypatch.setattr("tornado.loops.admission_log._LONG_LOG_GROUPS", 5)
     with opened(store) as session:
         paths = session.start(ShortestPaths(source=1))
         paths.insert([1], [2])
@@ -267,7 +267,7 @@ def test_a_log_of_many_small_groups_is_long_too(store, monkeypatch):
 
 
 def test_checkpoints_end_with_their_session_while_one_is_under_way(store, monkeypatch):
-    monkeypatch.setattr(stream, "_LONG_LOG_RECORDS", 0)
+    monkeypatch.setattr("tornado.loops.admission_log._LONG_LOG_RECORDS", 0)
     with opened(store) as session:
         paths = session.start(ShortestPaths(source=1), checkpoint_every_s=0.001)
         for vertex in range(50):

@@ -206,7 +206,7 @@ class Adoption:
 
 
 class MainLoop:
-    points = None
+    points = window = None
 
     def __init__(self, master, name, program, delay_bound):
         self.master = master
@@ -419,8 +419,10 @@ class Master:
         new_stream=None,
         is_undirected=False,
         points=None,
+        window=None,
     ):
         assert not beside
+        assert window is None
         assert not is_undirected
         name = name or type(program).__name__.lower()
         if name in self.loops:

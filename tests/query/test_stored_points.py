@@ -8,7 +8,6 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from tests.query.conftest import eventually
 from tornado.errors import InvalidArgument, StoreCorrupt
-from tornado.loops import stream as record_stream
 from tornado.storage import open_store
 
 DENSE = tornado.Points(features=3)
@@ -130,7 +129,7 @@ def test_a_log_of_other_points_is_refused_and_so_is_a_damaged_one(url):
 
 
 def test_checkpoints_are_taken_by_themselves_and_cut_the_log(url, monkeypatch):
-    monkeypatch.setattr(record_stream, "_LONG_LOG_RECORDS", 9)
+    monkeypatch.setattr("tornado.loops.admission_log._LONG_LOG_RECORDS", 9)
     pushed = Pushed(DENSE)
     with tornado.open(url) as session:
         stream = session.stream("points", schema=DENSE, checkpoint_every_s=0.05, keep_snapshots=1)

@@ -30,6 +30,7 @@ from ..query.served_stream import ServedStream
 from ..query.service import QueryService
 from ..query.session import session_on
 from ..records.point_schema import Points
+from ..records.window_width import WindowWidth
 from ..storage import VersionedStore, open_store
 from .plan import Address, LoopBeside, default_quarantine, default_stores
 
@@ -74,6 +75,8 @@ class Placement:
         Whether the loops take over what each converged branch with their own parameters has found.
     check_times : bool
         Whether what is pushed is rejected where its time is none.
+    window : WindowWidth or None
+        After what time, or behind how many others, edges leave by themselves; None: they stay.
     points : Points or None
         What the points of the stream are; None: it has none.
     """
@@ -92,6 +95,7 @@ class Placement:
     undirected: bool = False
     adopts: bool = False
     check_times: bool = False
+    window: WindowWidth | None = None
     stream: str | None = None
     points: Points | None = None
 
@@ -191,6 +195,7 @@ class Deployment:
             on_checkpoint_failure=self._on_checkpoint_failure,
             undirected=placement.undirected,
             check_times=placement.check_times,
+            window=placement.window,
             beside=[NewLoop(other.program, other.name, other.delay_bound) for other in self._beside],
             new_stream=placement.stream_name,
             schema=placement.points,

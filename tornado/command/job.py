@@ -93,6 +93,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         spark_master=plan.spark_master,
         undirected=plan.undirected,
         check_times=plan.check_times,
+        window=plan.window,
         points=points,
     )
     with (

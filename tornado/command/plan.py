@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote, unquote
@@ -31,6 +31,7 @@ from ..ingest.kafka.settings import (
     parse_brokers,
 )
 from ..ingest.point_layout import PointFormat
+from ..records.window_width import WindowWidth
 from .kafka_config import read_client_settings, require_client
 from .output import STANDARD_OUTPUT, OutputFormat, check_output, check_written, require_nothing_written
 from .pipeline import PipelineSettings
@@ -174,6 +175,8 @@ class RunPlan:
         Seconds between two snapshots; 0 is never, None was not said.
     keep_snapshots : int
         How many snapshots are left in the store.
+    window : WindowWidth or None
+        After what time, or behind how many others, edges leave by themselves; None: they stay.
     """
 
     loop: str
@@ -188,6 +191,7 @@ class RunPlan:
     learns: bool
     columns: tuple[str, ...] | None
     check_times: bool
+    window: WindowWidth | None
     undirected: bool
     kafka: KafkaSettings | None
     until_end: bool
@@ -234,6 +238,10 @@ class RunPlan:
         InvalidArgument
             Two options contradict each other, or one has a value outside what is allowed.
         """
+        window = _window(options)
+        # By what has no time, nothing can leave.
+        reads_times = options["check_times"] or (window is not None and not window.counts_records)
+        options = {**options, "check_times": reads_times}
         edges, vertices = tuple(options["edges"]), tuple(options["vertices"] or ())
         points = _points(options, has_topic=learns and options["kafka"] is not None)
         files = (*edges, *vertices, *points)
@@ -299,6 +307,7 @@ class RunPlan:
             learns=learns,
             columns=None if learns else _file_columns(options),
             check_times=options["check_times"],
+            window=window,
             undirected=options["undirected"],
             kafka=kafka,
             until_end=options["until_end"],
@@ -516,6 +525,16 @@ def _kafka(options: Mapping[str, Any], *, learns: bool) -> KafkaSettings | None:
         ingesters=options["ingesters"] or options["workers"] or default_workers(),
         client={} if options["kafka_config"] is None else read_client_settings(options["kafka_config"]),
     )
+
+
+def _window(options: Mapping[str, Any]) -> WindowWidth | None:
+    if options["window"] is None:
+        return None
+    width = WindowWidth.of(options["window"])
+    names = (
+        [] if options["columns"] is None else [name.strip().lower() for name in options["columns"].split(",")]
+    )
+    return replace(width, by_times="time" in names and not width.counts_records)
 
 
 def _checked_checkpoints(text: str | None, store: str | None) -> float | None:

@@ -145,6 +145,12 @@ class RunCommand(ProgramCommand):
     is_flag=True,
     help="Quarantine records whose `time` is neither seconds since 1970 nor ISO 8601; otherwise a time is not looked at.",
 )
+@click.option(
+    "--window",
+    metavar="1h|N",
+    help="Edges leave by themselves after that time (500ms, 90s, 15m, 1h, 7d, 2w), by the `time` column where there is one, else by "
+    "when they came; or behind N later insertions. Default: they stay.",
+)
 @click.option("--undirected", is_flag=True, help="Each line is an edge in both directions.")
 @click.option(
     "--ids",

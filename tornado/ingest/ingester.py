@@ -234,7 +234,7 @@ class Ingester:
 
     def _take(self, parsed: ParsedRecords[RecordBatch]) -> None:
         offset, written = self._offset + parsed.records, set[int]()
-        parsed, checked = self._checked(parsed)
+        parsed, checked = self._checked(parsed.timed())
         while True:
             self._quarantine.write(
                 self._source.name, tuple(one for one in parsed.rejected if one.position not in written)

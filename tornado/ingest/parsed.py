@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from threading import Lock
-from typing import Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from ..records.edge_batch import EdgeBatch
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
+from ..records.timed_edges import TimedEdges
 from .arrow_bounds import Bounds
 from .interner import Draft, Names
 from .times import NO_TIME
@@ -179,6 +180,14 @@ class ParsedRecords(Generic[BatchT_co]):
     def accepted(self) -> int:
         """Number of records whose edges or points are in `batch`."""
         return self.records - len(self.rejected)
+
+    def timed(self) -> Self:
+        """The same stretch, whose edges have their times with them, where one was read."""
+        batch, times = self.batch, self.times
+        if times is None or not isinstance(batch, EdgeBatch) or not (times != NO_TIME).any():
+            return self
+        timed: Any = TimedEdges.at(batch, times)
+        return replace(self, batch=timed)
 
     def settled(self) -> BatchT_co:
         """The edges or points with the ids of the loop; see `settled`."""

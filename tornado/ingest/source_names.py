@@ -7,6 +7,7 @@ An offset is kept under the name of its source, across restarts too. If a client
 `http`                               records pushed over HTTP
 `insert`                             edges of a Python program
 `stdin`                              standard input
+`window`                             edges that leave a window by themselves
 `spark:QUERY`, `spark-write:NAME`    numbered batches, named by their sender; QUERY is not digits alone
 `TOPIC:DIGITS`                       a partition of a topic
 any other                            a file, or a pipe that has a name
@@ -37,6 +38,7 @@ class SourceKind(Enum):
     STANDARD_INPUT = "standard input"
     BATCHES = "numbered batches, such as Spark's"
     PARTITION = "a partition of a topic"
+    WINDOW = "edges that leave a window"
     FILE = "a file"
 
 
@@ -44,6 +46,7 @@ _FIXED: Final = {
     "http": SourceKind.PUSHED,
     "insert": SourceKind.INSERTED,
     "stdin": SourceKind.STANDARD_INPUT,
+    "window": SourceKind.WINDOW,
 }
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidArgument
 
 NO_TIME: Final = -(2**63)
-"""Stands where a record has no time."""
+"""Stands where a record has no time; `timed_edges.py` has the same."""
 
 MALFORMED: Final = "time is neither seconds since 1970 nor ISO 8601"
 BEYOND: Final = "time is beyond 64 bits of microseconds since 1970"

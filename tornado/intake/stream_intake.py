@@ -171,6 +171,7 @@ class StreamIntake:
         BodyTooLarge
             When the records that a program refuses take too much; nothing was admitted or quarantined.
         """
+        parsed = parsed.timed()
         bad, reason, checked = self.check(parsed.batch)
         parsed = parsed.without(bad, reason, bounds=REJECTED)
         with self.reports.noting(source), self._source(source) as found:

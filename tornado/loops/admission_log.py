@@ -26,10 +26,18 @@ from ..records.edge_batch import EdgeBatch
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
+from ..records.timed_edges import TimedEdges
 from ..storage import VersionedStore
 
 _KEY = b"group"
 _MOST_RECORDS = 1 << 16  # of a stretch; what a stream has room for at once
+_LONG_LOG_RECORDS = 1 << 23  # some seconds to go through again
+_LONG_LOG_GROUPS = 1 << 16  # likewise
+_TIMED = "times"  # in the place of a layout
+_SIZE = 5  # where in an entry it stands
+
+WINDOW = "window"
+"""The source that edges leave by, where a stream has a window."""
 
 
 @dataclass(slots=True)
@@ -46,6 +54,8 @@ class LogEntry:
         Records; empty where the source has moved without one.
     number
         Of the batch, where its sender numbers them.
+    left
+        How many edges have left the window with it, all told; None: the stream has none.
     """
 
     version: int
@@ -53,6 +63,12 @@ class LogEntry:
     offset: int
     batch: RecordBatch
     number: int | None = None
+    left: int | None = None
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """What its sources have reached with it."""
+        return {self.source: self.offset} | ({} if self.left is None else {WINDOW: self.left})
 
 
 class LoggedStretch(NamedTuple):
@@ -83,8 +99,10 @@ class AdmissionLog:
         self._offsets: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
         self._sizes: dict[int, tuple[int, int]] = {}
+        self._window: dict[str, Any] | None = None
         for version in store.versions(self._line):
             metadata = self._metadata(version)
+            self._window = metadata.get("window")
             self._newest, self._sizes[version] = version, _size_of(metadata)
             self._offsets, self._numbers = metadata["offsets"], metadata["numbers"]
 
@@ -97,20 +115,46 @@ class AdmissionLog:
         """The number of the newest batch of a source, None where its sender numbers none."""
         return self._numbers.get(source)
 
+    @property
+    def window(self) -> Mapping[str, Any] | None:
+        """What was said of the stream's window with the newest group; None where it had none."""
+        return self._window
+
+    @property
+    def groups(self) -> list[int]:
+        """The groups that it has, by their last versions, ascending."""
+        with self._lock:
+            return list(self._sizes)
+
     def groups_after(self, version: int) -> int:
         """How many groups stand behind a version: each takes its time, however little is in it."""
         with self._lock:
             return sum(group > version for group in self._sizes)
 
-    def append(self, entries: Sequence[LogEntry]) -> None:
+    def is_long(self, version: int, base_records: int) -> bool:
+        """Whether so much stands behind a base of a version, and of so many records, that another one is worth its while."""
+        records = self.sizes_after(version)[0]
+        return (
+            records > max(_LONG_LOG_RECORDS, base_records // 2)
+            or self.groups_after(version) > _LONG_LOG_GROUPS
+        )
+
+    def append(self, entries: Sequence[LogEntry], *, window: dict[str, Any] | None = None) -> None:
         """Make entries durable, all of them or none; their versions ascend.
+
+        Parameters
+        ----------
+        window
+            What there is to say of the stream's window behind them, as JSON has it.
 
         Raises
         ------
         StoreError
             When they cannot be written; the log is as it was.
         """
-        offsets = self._offsets | {entry.source: entry.offset for entry in entries}
+        offsets = dict(self._offsets)
+        for entry in entries:
+            offsets |= entry.offsets
         numbers = self._numbers | {
             entry.source: entry.number for entry in entries if entry.number is not None
         }
@@ -124,12 +168,12 @@ class AdmissionLog:
             "records": records,
             "offsets": offsets,
             "numbers": numbers,
-        }
+        } | ({} if window is None else {"window": window})
         version = entries[-1].version
         self._store.write(self._line, version, {_KEY: page}, metadata=json.dumps(metadata).encode())
         with self._lock:
             self._sizes[version] = (records, len(page))
-            self._newest, self._offsets, self._numbers = version, offsets, numbers
+            self._newest, self._offsets, self._numbers, self._window = version, offsets, numbers, window
 
     def sizes_after(self, version: int) -> tuple[int, int]:
         """How many records stand behind a version, and what they take in bytes; of a group in the middle of which it is, all."""
@@ -165,6 +209,16 @@ class AdmissionLog:
                     if entry.version > after:
                         yield entry
 
+    def read(self, version: int) -> list[LogEntry]:
+        """Return the entries of a group of edges.
+
+        Raises
+        ------
+        StoreCorrupt
+            When it is damaged.
+        """
+        return list(self._entries(version, self._metadata(version), None))
+
     def forget(self, version: int) -> None:
         """Let go of the groups that a base of this version makes needless; the newest one stays, and says where all sources are."""
         with self._lock:
@@ -181,14 +235,14 @@ class AdmissionLog:
         if page is None or zlib.crc32(page) != metadata["checksum"]:
             raise self._corrupt(version, "is not what was written" if page is not None else "has no page")
         start = 0
-        for own, source, offset, number, layout, size_bytes in metadata["entries"]:
+        for own, source, offset, number, layout, size_bytes, *left in metadata["entries"]:
             kind = _kind_of(layout, points, source, self._stream)
             try:
                 batch = kind.decode(page[start : start + size_bytes])
             except ValueError as error:
                 raise self._corrupt(version, f"has no batch of {kind.schema.kind}: {error}") from error
             start += size_bytes
-            yield LogEntry(own, source, offset, batch, number)
+            yield LogEntry(own, source, offset, batch, number, *left)
 
     def _metadata(self, version: int) -> dict[str, Any]:
         text = self._store.metadata(self._line, version)
@@ -232,16 +286,22 @@ def in_stretches(entries: Iterable[LogEntry], stops: Iterable[int] = ()) -> Iter
 def _joined(parts: Sequence[LogEntry]) -> LoggedStretch:
     kind = type(parts[0].batch)
     batch = parts[0].batch if len(parts) == 1 else kind.concat(entry.batch for entry in parts)
-    return LoggedStretch(batch, {entry.source: entry.offset for entry in parts}, parts[-1].version)
+    offsets = {source: offset for entry in parts for source, offset in entry.offsets.items()}
+    return LoggedStretch(batch, offsets, parts[-1].version)
 
 
 def _size_of(metadata: Mapping[str, Any]) -> tuple[int, int]:
-    return int(metadata["records"]), sum(entry[-1] for entry in metadata["entries"])
+    return int(metadata["records"]), sum(entry[_SIZE] for entry in metadata["entries"])
 
 
 def _written(entry: LogEntry, size_bytes: int) -> list[Any]:
-    layout = _layout_of(entry.batch.points) if isinstance(entry.batch, PointBatch) else None
-    return [entry.version, entry.source, entry.offset, entry.number, layout, size_bytes]
+    layout: list[Any] | str | None = None
+    if isinstance(entry.batch, PointBatch):
+        layout = _layout_of(entry.batch.points)
+    elif isinstance(entry.batch, TimedEdges):
+        layout = _TIMED
+    left = [] if entry.left is None else [entry.left]
+    return [entry.version, entry.source, entry.offset, entry.number, layout, size_bytes, *left]
 
 
 def _layout_of(points: Points) -> list[Any]:
@@ -249,10 +309,12 @@ def _layout_of(points: Points) -> list[Any]:
     return [points.features, points.sparse, points.value_type.name]
 
 
-def _kind_of(layout: list[Any] | None, points: Points | None, source: str, stream: str) -> type[RecordBatch]:
+def _kind_of(
+    layout: list[Any] | str | None, points: Points | None, source: str, stream: str
+) -> type[RecordBatch]:
     """The class of batches that are written so: of points, or of edges where there is no layout."""
-    if layout is None:
-        return EdgeBatch
+    if layout is None or layout == _TIMED:
+        return EdgeBatch if layout is None else TimedEdges
     if points is None or _layout_of(points) != layout:
         try:
             logged: Any = Points(*layout)

@@ -14,11 +14,12 @@ from typing import NamedTuple, cast
 from ..certificate import has_no_answer
 from ..errors import InvalidArgument, TornadoError
 from .branch import Branch
+from .checkpointed import Checkpointed
 from .part import StorableView
 from .reading_loop import ReadingLoop
 from .statistics import BranchState
 from .stored_snapshot import LoopToStore
-from .stream import Checkpointed, RecordStream
+from .stream import RecordStream
 
 
 class _Forked(NamedTuple):

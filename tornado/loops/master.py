@@ -25,11 +25,13 @@ from ..errors import (
     WorkerLost,
 )
 from ..records.point_schema import Points
+from ..records.window_width import WindowWidth
 from ..storage import MemoryStore, VersionedStore
 from . import graph_of_now, points_of_now
 from .admission_order import AdmissionOrder
 from .branch import Branch
 from .checkpoint import store_checkpoint
+from .checkpointed import Checkpointed
 from .declared_points import declare_points
 from .directions import stays_undirected
 from .engines import engine_of
@@ -37,12 +39,13 @@ from .host import LoopHost, WorkerHost
 from .kind import kind_of_program
 from .log_replay import go_on
 from .main_loop import MainLoop
-from .new_loop import NewLoop, not_refused
+from .new_loop import NewLoop, has_fixed_point, not_refused, require_workers
+from .new_window import window_of
 from .remote_host import RemoteHost
 from .restoration import Restoration
 from .stored_loop import StoredLoop
 from .stored_snapshot import StoredSnapshot
-from .stream import Checkpointed, RecordStream, ReverseListsGone
+from .stream import RecordStream, ReverseListsGone
 from .vertex_program import VertexProgram
 
 _MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
@@ -122,6 +125,7 @@ class Master:
         beside: Sequence[NewLoop] = (),
         new_stream: str | None = None,
         points: Points | None = None,
+        window: WindowWidth | None = None,
     ) -> MainLoop:
         """Start a main loop.
 
@@ -144,6 +148,8 @@ class Master:
             What a stream of its own is called in place of the loop's name.
         points
             What the points of a stream of its own are declared to be; None: as its program says.
+        window
+            How wide the window of a stream of its own is; None: edges stay until they are removed.
 
         Raises
         ------
@@ -179,7 +185,7 @@ class Master:
             if stream is None:
                 own = self._new_stream(name if new_stream is None else new_stream, self.store)
                 own.points = program.declared_points if points is None else points
-                loops = self._start(wanted, others, own, is_undirected=is_undirected)
+                loops = self._start(wanted, others, own, is_undirected=is_undirected, width=window)
             else:
                 loops = [self._start_beside(self._stream_named(stream), wanted)]
             self._enter(loops)
@@ -200,7 +206,7 @@ class Master:
                 self._look_for_failures(host)  # in their first steps, when nobody knew yet whose these were
             with self._naming:  # whoever puts loops on other workers finds them named, or comes before this and they are refused
                 loops[0].raise_failure()
-                _require_workers(loops, self.engine.losses)
+                require_workers(loops, self.engine.losses)
                 for loop in loops:
                     self.loops[loop.name] = loop
         except BaseException:
@@ -228,7 +234,13 @@ class Master:
                 self._starting.discard(name)
 
     def _start(
-        self, first: NewLoop, others: Sequence[NewLoop], stream: RecordStream, *, is_undirected: bool
+        self,
+        first: NewLoop,
+        others: Sequence[NewLoop],
+        stream: RecordStream,
+        *,
+        is_undirected: bool,
+        width: WindowWidth | None,
     ) -> list[MainLoop]:
         """Start loops on a stream of their own; the first one, and those of the others that were not refused."""
         kind_of_program(first.program)
@@ -241,7 +253,8 @@ class Master:
         stream.on_full_journal = stream.checkpoint
         stored = stream.stored.newest()
         declare_points(stream, stored)
-        early = [other for other in others if stored is not None and _has_fixed_point(stored, other)]
+        window = window_of(stream, width, self.store, self.clock)
+        early = [other for other in others if stored is not None and has_fixed_point(stored, other)]
         are_early = {other.name for other in early}
         if any(stream.lacks_reverse(loop.program) for loop in (first, *early)):
             stream.begin_reverse()
@@ -256,6 +269,8 @@ class Master:
             late = [other for other in others if other.name not in are_early]
             loops += not_refused(late, partial(self._start_beside, stream))
             go_on(stream)
+            if window is not None:
+                stream.keep_window(window)
         except BaseException:
             for loop in reversed(list(self._running.values())):
                 if loop.stream is stream:
@@ -574,21 +589,3 @@ class Master:
         if loaded.hears_back:
             stream.have_reverse(loaded)
         return loaded.fork_stored(stored, max_iterations)
-
-
-def _require_workers(loops: Sequence[MainLoop], losses: int) -> None:
-    """Refuse loops that were put on workers which are lost.
-
-    Raises
-    ------
-    WorkerLost
-        With the name of the first one.
-    """
-    if any(loop.losses != losses for loop in loops):
-        raise WorkerLost(f"the workers were lost while loop {loops[0].name} was started")
-
-
-def _has_fixed_point(stored: StoredSnapshot, wanted: NewLoop) -> bool:
-    """Whether a stored snapshot has what a loop would compute on its graph."""
-    kind = kind_of_program(wanted.program)
-    return kind.is_stored and stored.fixed_point(kind.identity(wanted.program), wanted.name) is not None

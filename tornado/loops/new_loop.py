@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..config import USUAL_DELAY_BOUND, DelayBound
-from ..errors import CallerError
+from ..errors import CallerError, WorkerLost
+from .kind import kind_of_program
+from .main_loop import MainLoop
+from .stored_snapshot import StoredSnapshot
 from .vertex_program import VertexProgram
 
 Started = TypeVar("Started")
@@ -67,3 +70,21 @@ def not_refused(wanted: Sequence[NewLoop], start: Callable[[NewLoop], Started]) 
         except CallerError as error:
             other.refuse(error)
     return started
+
+
+def has_fixed_point(stored: StoredSnapshot, wanted: NewLoop) -> bool:
+    """Whether a stored snapshot has what a loop would compute on its graph."""
+    kind = kind_of_program(wanted.program)
+    return kind.is_stored and stored.fixed_point(kind.identity(wanted.program), wanted.name) is not None
+
+
+def require_workers(loops: Sequence[MainLoop], losses: int) -> None:
+    """Refuse loops that were put on workers which are lost.
+
+    Raises
+    ------
+    WorkerLost
+        With the name of the first one.
+    """
+    if any(loop.losses != losses for loop in loops):
+        raise WorkerLost(f"the workers were lost while loop {loops[0].name} was started")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from ..records.edge_batch import EdgeBatch
@@ -80,3 +80,8 @@ class ReadingLoop(Protocol):
     def withdraw(self) -> None:
         """Remove its parts from the workers."""
         ...
+
+
+def have_failed(loops: Sequence[ReadingLoop]) -> bool:
+    """Whether there are loops, and none is left that has not failed."""
+    return bool(loops) and all(loop.error is not None for loop in loops)

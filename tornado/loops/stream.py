@@ -1,8 +1,6 @@
 """A stream, as its owner holds it: batches are admitted to it in one sequence, and any number of main loops read it.
 
-It has edges, and points where it is declared what these are.
-
-The sequencer gives every batch a number and every worker its share, under one lock; a fork is put into the same sequence. So
+It has edges, and points where it is declared what these are. The sequencer gives every batch a number and every worker its share, under one lock; a fork is put into the same sequence. So
 "everything up to version v" means the same on every worker and in every loop, whatever each of them is doing (see
 ARCHITECTURE.md, Admission).
 """
@@ -12,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple
 
 from ..clock import after
 from ..engine import ClusterEngine, Engine
@@ -24,13 +21,14 @@ from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
 from ..storage import VersionedStore
 from ..value_types import Mask
-from .admission_log import AdmissionLog, LogEntry
+from .admission_log import WINDOW, AdmissionLog, LogEntry
 from .admission_order import AdmissionOrder
+from .checkpointed import Checkpointed, StoreCheckpoint
 from .group_commit import Admission, GroupCommit
 from .host import Fork, LoopHost
 from .journal import Journal
 from .point_shares import point_shares_of
-from .reading_loop import ReadingLoop
+from .reading_loop import ReadingLoop, have_failed
 from .refusal import check_by, refuse_by
 from .share import Share
 from .snapshot import Snapshot
@@ -38,20 +36,10 @@ from .stored_snapshot import StoredSnapshots
 from .stream_workers import StreamWorkers
 from .version_numbers import VersionNumbers
 from .vertex_program import VertexProgram, can_refuse
+from .window import Window, log_windowed
+from .window_timer import expire_by_itself
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
-_LONG_LOG_RECORDS = 1 << 23  # some seconds to go through again
-_LONG_LOG_GROUPS = 1 << 16  # likewise
-
-# `store_checkpoint`, which is written on streams, and so is handed to them.
-StoreCheckpoint = Callable[..., int]
-
-
-class Checkpointed(NamedTuple):
-    """What is stored: the version, and the numbers of the loops of which its snapshot was taken."""
-
-    version: int
-    loops: frozenset[int]
 
 
 class ReverseListsGone(Exception):
@@ -96,6 +84,8 @@ class RecordStream:
         All that was admitted since the oldest snapshot kept; None: the store is gone with the process.
     not_logged
         Why the newest attempt to log something failed; None: it did not.
+    window
+        Through which edges leave by themselves; None: they stay.
     before_logging
         Makes durable what the log counts on, which is the names behind ids; called before each write of it.
     """
@@ -135,15 +125,15 @@ class RecordStream:
         self._loops: dict[int, ReadingLoop] = {}
         # Inside the order, and held for a moment: version, offsets and count of records change as one.
         self._counting = threading.Lock()
-        self._version = 0
+        self._version = self._admitted = 0
         self._offsets: dict[str, int] = {}
-        self._admitted = 0
         self.had_edges = False  # whether any ever came
         self._journal = Journal(self.log) if isinstance(engine, ClusterEngine) else None
         self.checkpointing = threading.Lock()
         self.checkpointed: Checkpointed | None = None
         self._expected: list[VertexProgram] = []
         self._is_closed = False
+        self.window: Window | None = None
 
     # Loops
 
@@ -320,7 +310,9 @@ class RecordStream:
             found = "stands still while a loop begins on it" if self._stands_still else lag
             raise QueueFull(f"stream {self.name} {found}; nothing of this batch was admitted")
         self.require_open()
-        admission.is_both_ways, admission.shares = self.is_both_ways, self.shares(admission.entry.batch)
+        # What a window makes of it is known when its turn has come.
+        shares = [] if self.window is not None else self.shares(admission.entry.batch)
+        admission.is_both_ways, admission.shares = self.is_both_ways, shares
         self.raise_failure()
         self.numbers.prepare()
         with self.order.until(until_s):
@@ -341,6 +333,16 @@ class RecordStream:
         self._group_commit.submit(admission, None)
         return admission.version
 
+    def keep_window(self, window: Window) -> None:
+        """Let edges leave through a window from now on, those first that are out of it already; the stream is as its log says."""
+        window.is_undirected, self.window = self.is_undirected, window
+        self.expire()
+        expire_by_itself(window, self.expire, self._engine, lambda: self._is_closed, self.name)
+
+    def expire(self) -> None:
+        """Let leave what is out of the window by now, if anything is."""
+        self._group_commit.submit(Admission(LogEntry(0, WINDOW, 0, EdgeBatch.empty()), ()), None)
+
     def _sequence(self, group: Sequence[Admission]) -> None:
         """Number what came at one time, log it, and post it, unless it is refused; one caller at a time."""
         ready = []
@@ -359,29 +361,34 @@ class RecordStream:
             return
         for one in ready:
             one.entry.version = self.numbers.take()
-        if self.log is not None:
-            self._log(self.log, [one.entry for one in ready])
+        logged = self._log(ready)
         with self.order:
-            for one in ready:
+            for one in logged:
                 self._post(one)
                 one.version = one.entry.version
 
-    def _log(self, log: AdmissionLog, entries: Sequence[LogEntry]) -> None:
-        """Make entries durable, or note why they cannot be."""
+    def _log(self, group: Sequence[Admission]) -> Sequence[Admission]:
+        """Make admissions durable, or note why they cannot be; return those that are to be posted."""
+        if self.window is None and self.log is None:
+            return group
         try:
             self.before_logging()
-            log.append(entries)
+            if self.window is not None:
+                group = log_windowed(self.window, group, may_leave=not self._stands_still)
+            elif self.log is not None:
+                self.log.append([one.entry for one in group])
         except StoreError as error:
             self.not_logged = error
             raise
         self.not_logged = None
+        return group
 
     def _post(self, admission: Admission) -> None:
         entry, shares = admission.entry, admission.shares
-        self._count({entry.source: entry.offset}, entry.version, entry.batch)
-        if shares is None or not self._loops:
+        self._count(entry.offsets, entry.version, entry.batch)
+        if not len(entry.batch) or not self._loops:
             return
-        if admission.is_both_ways != self.is_both_ways:
+        if not shares or admission.is_both_ways != self.is_both_ways:
             shares = self.shares(entry.batch)
         self._journal_and_post(shares, entry.version)
 
@@ -415,7 +422,7 @@ class RecordStream:
     def has_room(self) -> bool:
         """Whether `admit` would not wait: it has room, or raises at once."""
         room = not self._stands_still and self.workers.backlog() <= BACKLOG_LIMIT_RECORDS
-        return room or _have_failed(self.loops) or self._is_closed
+        return room or have_failed(self.loops) or self._is_closed
 
     def counts(self) -> tuple[int, int, dict[str, int]]:
         """The version, how many records were admitted, and how many of each source are in or quarantined; waits for nobody."""
@@ -447,18 +454,18 @@ class RecordStream:
             return True
         newest = self.stored.newest()
         base, base_records = (0, 0) if newest is None else (newest.snapshot.version, newest.records)
-        is_long = self.log.sizes_after(base)[0] > max(_LONG_LOG_RECORDS, base_records // 2)
-        return is_long or self.log.groups_after(base) > _LONG_LOG_GROUPS
+        return self.log.is_long(base, base_records)
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
         loops = self.loops  # of one look: the last one may leave meanwhile
-        if _have_failed(loops):
+        if have_failed(loops):
             loops[0].raise_failure()
 
     def check(self, batch: RecordBatch) -> Checked:
         """Which records some program on the stream cannot take, and why; `admit` is told who has looked."""
-        return check_by(self._programs(), batch)
+        found = check_by(self._programs(), batch)
+        return found if self.window is None else self.window.check(batch, found)
 
     def _programs(self) -> list[VertexProgram]:
         """Those that may refuse a record."""
@@ -512,7 +519,8 @@ class RecordStream:
         """Keep the newest stored snapshots and forget those before them; see `StoredSnapshots.forget`."""
         oldest = self.stored.forget(keep=keep, in_use=in_use)
         if oldest is not None and self.log is not None:
-            self.log.forget(oldest.version)
+            needless = oldest.version if self.window is None else min(oldest.version, self.window.floor)
+            self.log.forget(needless)
         return oldest
 
     def begin(self, version: int, offsets: dict[str, int], *, has_edges: bool) -> None:
@@ -558,7 +566,7 @@ class RecordStream:
             return point_shares_of(batch, len(self.workers))
         assert isinstance(batch, EdgeBatch)
         for loop in self.loops:
-            return loop.shares(batch)
+            return loop.shares(batch.untimed())
         raise self._closed()
 
     def count_applied(self, worker: int, records: int) -> None:
@@ -581,8 +589,3 @@ class RecordStream:
         """Forget, in the journal, what led to a version that was loaded; under the order."""
         assert self._journal is not None
         self._journal.forget(version)  # whoever wrote it may not have come to that
-
-
-def _have_failed(loops: Sequence[ReadingLoop]) -> bool:
-    """Whether there are loops, and none is left that has not failed."""
-    return bool(loops) and all(loop.error is not None for loop in loops)

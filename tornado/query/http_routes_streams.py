@@ -87,6 +87,20 @@ class StartBody(BaseModel):
     )
 
 
+class WindowBody(BaseModel):
+    """A window, as far as edges have left it."""
+
+    width: str = Field(
+        description="A number of records, or a time with its unit.", examples=["1h", "1000000"]
+    )
+    by: Literal["count", "time", "arrival"] | None = Field(description="null: no record has come yet.")
+    newest: str | None = Field(
+        description="The newest time that was admitted, or the number of insertions; null before any."
+    )
+    left: int = Field(description="How many edges have left it.")
+    late: int = Field(description="How many records were out of it when they came, and changed nothing.")
+
+
 class StreamBody(BaseModel):
     """A stream, and the loops that read it; what is counted is null in a list where none of them ever said it."""
 
@@ -103,6 +117,7 @@ class StreamBody(BaseModel):
     )
     offsets: dict[str, int]
     sources: dict[str, SourceBody]
+    window: WindowBody | None = Field(description="Through which edges leave by themselves; null: they stay.")
 
 
 class StreamListBody(BaseModel):
@@ -297,4 +312,5 @@ def _stream_dict(service: QueryService, name: str, standings: Mapping[str, Stand
         "statistics_age_s": None if known is None else number(round(known.age_s, 3)),
         "offsets": dict(sorted((loops[0].offsets() if known is None else known.record.sources).items())),
         "sources": {one.source: source_dict(one) for one in sources},
+        "window": None if (window := loops[0].stream.window) is None else window.described(),
     }

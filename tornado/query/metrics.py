@@ -207,6 +207,7 @@ class _Statistics(Collector):
         yield from self._loops()
         yield from self._sources()
         yield from self._checkpoints()
+        yield from self._windows()
         yield from self._queries()
         rejected = CounterMetricFamily(
             "tornado_rejected_records", "Records put into quarantine", labels=["source"]
@@ -344,6 +345,26 @@ class _Statistics(Collector):
                 value = getattr(one, attribute)
                 gauge.add_metric([stream], math.nan if value is None else value)
             yield gauge
+
+    def _windows(self) -> Iterator[Metric]:
+        late = CounterMetricFamily(
+            "tornado_window_late_records",
+            "Records that were out of the window of their stream when they came",
+            labels=["stream"],
+        )
+        left = CounterMetricFamily(
+            "tornado_window_left_edges",
+            "Edges that have left the window of their stream by themselves",
+            labels=["stream"],
+        )
+        streams = {loop.stream_name: loop.stream.window for loop in list(self._service.master.loops.values())}
+        for stream, window in sorted(streams.items()):
+            if window is not None:
+                said = window.described()
+                late.add_metric([stream], said["late"])
+                left.add_metric([stream], said["left"])
+        yield late
+        yield left
 
     def _queries(self) -> Iterator[Metric]:
         statistics = self._service.statistics()

@@ -40,6 +40,7 @@ from ..intake.checkpoints import Checkpoints, check_kept, checked_period
 from ..intake.older_log import take_over
 from ..intake.push import Pusher
 from ..records.point_schema import Points
+from ..records.window_width import WindowWidth
 from ..storage.versioned_store import VersionedStore
 from .handles import LoopHandle
 from .ids import IdCodec, IntIds, StringIds
@@ -119,6 +120,7 @@ class Session:
         beside: Sequence[NewLoop] = (),
         new_stream: str | None = None,
         schema: Points | None = None,
+        window: str | int | WindowWidth | None = None,
     ) -> LoopHandle:
         """Start a main loop: on a stream of its own, or beside others on theirs.
 
@@ -161,6 +163,10 @@ class Session:
             What a stream of its own is called; left out, as the loop is.
         schema : Points, optional
             What the points of a stream of its own are; left out, as the program says, and without it has none.
+        window : str or int, optional
+            After what time (`"1h"`), or behind how many later insertions (1000000), edges leave a stream of its own by themselves;
+            left out, they stay until they are removed. By the times that records have, if the first ones have any, else
+            by when they came. A restart may name another width, in the same kind of unit.
 
         Raises
         ------
@@ -210,7 +216,9 @@ class Session:
             )
             keep_snapshots = DEFAULT_KEPT_SNAPSHOTS if keep_snapshots is None else keep_snapshots
         check_kept(keep_snapshots)
-        served = self._served(stream, ids, undirected=undirected, check_times=check_times)
+        width = None if window is None else WindowWidth.of(window)
+        reads_times = check_times or (width is not None and not width.counts_records)
+        served = self._served(stream, ids, undirected=undirected, check_times=reads_times)
         self.service.add_stream(served)  # before its loops can be asked or fed
         try:
             program = _with_numbers(program, served.codec)
@@ -222,6 +230,7 @@ class Session:
                 is_undirected=undirected,
                 beside=self._beside(served, name, beside),
                 points=schema,
+                window=width,
             )
         except BaseException:
             self.service.end_stream(served)
@@ -253,6 +262,7 @@ class Session:
         keep_snapshots: int | None = None,
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
         schema: Points | None = None,
+        window: str | int | WindowWidth | None = None,
     ) -> StreamHandle:
         """Return a stream to start loops on and to feed: one that runs, or one that begins with its first loop.
 
@@ -260,7 +270,7 @@ class Session:
         ----------
         name : str
             What it is called.
-        ids, undirected, check_times, checkpoint_every_s, keep_snapshots, on_checkpoint_failure
+        ids, undirected, check_times, checkpoint_every_s, keep_snapshots, on_checkpoint_failure, window
             See `start`; where the stream runs already, they are as it was started.
         schema : Points, optional
             What its points are, for loops that learn from them; left out, it has edges only, or what its first loop says.
@@ -280,6 +290,7 @@ class Session:
             keep_snapshots=keep_snapshots,
             on_checkpoint_failure=on_checkpoint_failure,
             schema=schema,
+            window=window,
         )
         beginning = self._beginnings.setdefault(checked_loop_name(name), Lock())
         return StreamHandle(self, name, begin, beginning=beginning)

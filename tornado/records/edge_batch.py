@@ -102,6 +102,10 @@ repeat the call: none of it was taken.
         weights = edge_weights(weight, codes)
         return cls(src_ids, dst_ids, weights, codes)
 
+    def untimed(self) -> EdgeBatch:
+        """The records without what else they may have."""
+        return self
+
     def described(self, record: int) -> str:
         """See `RecordBatch`."""
         return f"{self.src[record]} -> {self.dst[record]}, weight {self.weight[record]}"
