@@ -14,7 +14,6 @@ import pytest
 import tornado
 from apps.sssp import ShortestPaths
 from tests.engine.places import eventually
-from tornado.loops import stream
 from tornado.testing import exact_distances, rmat, root_of
 
 NAME = "loaded"

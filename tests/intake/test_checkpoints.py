@@ -13,7 +13,7 @@ from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.errors import InvalidArgument, NotSupported, StoreFull
 from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
-from tornado.loops import Master, stream
+from tornado.loops import Master
 from tornado.loops.admission_log import AdmissionLog
 from tornado.query.metrics import Metrics
 from tornado.query.session import Session

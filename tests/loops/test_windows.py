@@ -72,7 +72,7 @@ def batch_of(records, *, timed):
 
 
 def edges_of(loop):
-    branch = loop.fork()
+    branch = loop.fork(reads_edges=True)
     try:
         assert branch.wait(20)
         found = Counter()

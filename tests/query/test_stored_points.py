@@ -8,7 +8,6 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from tests.query.conftest import eventually
 from tornado.errors import InvalidArgument, StoreCorrupt
-from tornado.loops import stream as record_stream
 from tornado.storage import open_store
 
 DENSE = tornado.Points(features=3)
