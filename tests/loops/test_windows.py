@@ -1,6 +1,8 @@
 """Windows of streams: a plain model, one record at a time, has the same edges at every version, also after a restart."""
 
+import time
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -9,11 +11,16 @@ from hypothesis import strategies as st
 
 from apps.sssp import ShortestPaths
 from tests.kept_store import KeptStore
+from tornado.clock import ManualClock
+from tornado.errors import InvalidArgument, NotSupported, StoreFull
+from tornado.loops.admission_log import AdmissionLog
 from tornado.loops.master import Master
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.operations import INSERT, REMOVE, REPLACE
-from tornado.records.timed_edges import TimedEdges
+from tornado.records.point_schema import Points
+from tornado.records.timed_edges import NO_TIME, TimedEdges
 from tornado.records.window_width import WindowWidth
+from tornado.storage import MemoryStore
 
 NAN = float("nan")
 RECORDS = st.lists(
@@ -72,7 +79,7 @@ def batch_of(records, *, timed):
 
 
 def edges_of(loop):
-    branch = loop.fork()
+    branch = loop.fork(reads_edges=True)
     try:
         assert branch.wait(20)
         found = Counter()
@@ -136,3 +143,158 @@ def test_a_plain_model_has_the_same_edges_at_every_version(counts, records, size
         assert (said["late"], said["left"]) == (0 if counts else model.late, model.left)
     finally:
         master.close()
+
+
+def arriving(loop, clock, *, src, after_s=0):
+    clock.advance(after_s)
+    return loop.admit(EdgeBatch.of([src], [9]), "http", loop.stream.offsets().get("http", 0) + 1)
+
+
+def sources_of(loop):
+    return sorted(edge[0] for edge in edges_of(loop))
+
+
+def until(holds, seconds=20):
+    for _ in range(int(seconds / 0.05)):
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_edges_leave_by_their_arrival_also_while_nothing_comes_and_after_a_restart():
+    clock, store = ManualClock(), KeptStore()
+    with Master(store, 1, clock=clock) as master:
+        loop = started(master, "10s")
+        arriving(loop, clock, src=1)
+        arriving(loop, clock, src=2, after_s=6)
+        clock.advance(5)
+        assert until(lambda: sources_of(loop) == [2])
+        assert loop.stream.offsets() == {"http": 2, "window": 1}
+    clock.advance(60)
+    with Master(store, 1, clock=clock) as master:
+        loop = started(master, "10s")
+        assert sources_of(loop) == []
+        assert loop.stream.offsets() == {"http": 2, "window": 2}
+
+
+class Jumping(ManualClock):
+    """A clock whose calendar can be put back, as an administrator would."""
+
+    behind = timedelta(0)
+
+    def now(self):
+        return super().now() - self.behind
+
+
+def test_a_clock_that_jumps_back_brings_nothing_back_and_makes_nothing_late():
+    clock = Jumping()
+    with Master(KeptStore(), 1, clock=clock) as master:
+        loop = started(master, "10s")
+        arriving(loop, clock, src=1)
+        clock.behind = timedelta(days=3)
+        arriving(loop, clock, src=2, after_s=1)
+        assert sources_of(loop) == [1, 2]
+        clock.behind = timedelta(0)
+        arriving(loop, clock, src=3, after_s=9.5)
+        assert sources_of(loop) == [3]  # the second one counts as of when the first came
+        assert loop.stream.window.described()["late"] == 0
+
+
+def test_a_narrower_window_lets_more_leave_at_once_and_a_wider_one_brings_nothing_back():
+    store = KeptStore()
+
+    def edges_with(width, source=None):
+        with Master(store, 1) as master:
+            loop = started(master, width)
+            if source is not None:
+                loop.admit(EdgeBatch.of([source], [9]), "insert", source)
+            return sources_of(loop)
+
+    for source in range(1, 6):
+        edges_with("4", source)
+    assert edges_with("4") == [2, 3, 4, 5]
+    assert edges_with("2") == [4, 5]
+    assert edges_with("5") == [4, 5]
+    assert [edges_with("5", source) for source in (6, 7, 8, 9)][-1] == [5, 6, 7, 8, 9]
+
+
+def test_a_stream_keeps_the_kind_of_its_window():
+    store = KeptStore()
+    with Master(store, 1) as master:
+        started(master, "5").admit(EdgeBatch.of([1], [2]), "insert", 1)
+    for width in ("1h", None):
+        with Master(store, 1) as master, pytest.raises(InvalidArgument, match="window"):
+            master.start(ShortestPaths(source=0), "roads", window=width and WindowWidth.of(width))
+    store = KeptStore()
+    with Master(store, 1) as master:
+        master.start(ShortestPaths(source=0), "roads").admit(EdgeBatch.of([1], [2]), "insert", 1)
+    with Master(store, 1) as master, pytest.raises(InvalidArgument, match="kept without a window"):
+        started(master, "5")
+
+
+def test_points_are_refused():
+    with Master(MemoryStore(), 1) as master, pytest.raises(NotSupported, match="window"):
+        started(master, "5", points=Points(features=2))
+
+
+def test_records_count_once_where_each_is_an_edge_in_both_directions():
+    with Master(MemoryStore(), 1) as master:
+        loop = started(master, "2", is_undirected=True)
+        for batch in ([1, 2], [2, 1]), ([3], [3]), ([4, 5], [5, 4]):
+            loop.admit(EdgeBatch.of(*batch), "insert", 1)
+        assert sources_of(loop) == [3, 4, 5]
+
+
+def test_a_group_that_cannot_be_logged_leaves_the_window_as_it_was(monkeypatch):
+    with Master(KeptStore(), 1) as master:
+        loop = started(master, "3")
+        loop.admit(EdgeBatch.of([1, 2, 3], [9, 9, 9]), "insert", 3)
+        with monkeypatch.context() as patched:
+
+            def fail(*_, **__):
+                raise StoreFull("there is no room")
+
+            patched.setattr(AdmissionLog, "append", fail)
+            with pytest.raises(StoreFull):
+                loop.admit(EdgeBatch.of([4, 1], [9, 9], None, np.array([1, -1], np.int8)), "insert", 5)
+        assert sources_of(loop) == [1, 2, 3]
+        loop.admit(EdgeBatch.of([5], [9]), "insert", 4)
+        assert sources_of(loop) == [2, 3, 5]
+        assert loop.stream.offsets() == {"insert": 4, "window": 1}
+
+
+def test_a_log_in_memory_is_as_long_as_the_window():
+    store = MemoryStore()
+    with Master(store, 1) as master:
+        loop = started(master, "20")
+        for number in range(600):
+            loop.admit(EdgeBatch.of([number], [9]), "insert", number + 1)
+        assert len(store.versions("roads/log")) < 200
+        assert sources_of(loop) == list(range(580, 600))
+
+
+def test_records_without_times_are_refused_where_others_have_them():
+    with Master(MemoryStore(), 1) as master:
+        loop = started(master, "10s")
+        loop.admit(TimedEdges.at(EdgeBatch.of([1], [2]), np.array([5])), "edges.csv", 1)
+        assert loop.check(EdgeBatch.of([1], [2])).refused.tolist() == [True]
+        untimed = TimedEdges.at(EdgeBatch.of([1, 1], [2, 2]), np.array([5, NO_TIME]))
+        assert loop.check(untimed).refused.tolist() == [False, True]
+        with pytest.raises(InvalidArgument, match="has no time"):
+            loop.admit(EdgeBatch.of([1], [2]), "insert", 1)
+
+
+def test_what_is_said_of_a_window_names_its_newest_time():
+    with Master(MemoryStore(), 1) as master:
+        loop = started(master, "10s")
+        assert loop.stream.window.described()["newest"] is None
+        instant = int(datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()) * 1_000_000
+        loop.admit(TimedEdges.at(EdgeBatch.of([1], [2]), np.array([instant])), "edges.csv", 1)
+        assert loop.stream.window.described() == {
+            "width": "10s",
+            "by": "time",
+            "newest": "2026-01-31T12:00:00.000Z",
+            "left": 0,
+            "late": 0,
+        }

@@ -236,10 +236,22 @@ class Window:
         return untimed & (batch.time == NO_TIME) if isinstance(batch, TimedEdges) else untimed
 
     def check(self, batch: RecordBatch, found: Checked) -> Checked:
-        """What was found of records, and those that have no time where the window goes by it."""
+        """What was found of records, and those that have no time where the window goes by it.
+
+        Raises
+        ------
+        InvalidArgument
+            When times were named, and none of the first records has one.
+        """
         untimed = self.refuse(batch) if isinstance(batch, EdgeBatch) else np.zeros(len(batch), np.bool_)
         if not untimed.any():
             return found
+        if self.width.by_times and untimed.all() and self.state.newest == NO_TIME:
+            raise InvalidArgument(
+                f"window {self.width} of stream {self._stream!r} goes by the column time, which was named, and the first "
+                f"{len(batch)} records have none",
+                hint="Name the columns as they are; without a column time edges leave by when they came.",
+            )
         return found._replace(refused=found.refused | untimed, reason=found.reason or UNTIMED)
 
     # Beginning

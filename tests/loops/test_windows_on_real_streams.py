@@ -1,0 +1,110 @@
+"""Windows over real streams: at random instants, and after restarts, answers are those of networkx on the records in the window."""
+
+import gzip
+import math
+from random import Random
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from apps.sssp import ShortestPaths
+from tests.kept_store import KeptStore
+from tornado.loops.master import Master
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.timed_edges import TimedEdges
+from tornado.records.window_width import WindowWidth
+
+DAY_S = 86_400
+
+
+def read(path, separator):
+    """Return the columns of a file; a line that is no record (one is damaged) is passed over."""
+    with gzip.open(path, "rt") as file:
+        rows = [line.strip().split(separator) for line in file if line[0] != "#"]
+    return np.array([row for row in rows if not any(" " in field for field in row)], np.float64)
+
+
+def stream_of(name, data_dir):
+    """Return the records of a data set, and the width of a window of a part of them."""
+    if name == "college":
+        rows = read(data_dir / "college-msg.txt.gz", None)
+        return timed(rows, np.ones(len(rows)), rows[:, 2]), WindowWidth.of("14d")
+    if name == "bitcoin":
+        rows = read(data_dir / "bitcoin-otc.csv.gz", ",")
+        return timed(rows, 11 + rows[:, 2], rows[:, 3]), WindowWidth.of("60d")
+    rows = read(data_dir / "soc-epinions1.txt.gz", None)[:120_000]
+    return edges(rows, np.ones(len(rows))), WindowWidth.of("20000")
+
+
+def edges(rows, weights):
+    return EdgeBatch.of(rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), weights)
+
+
+def timed(rows, weights, seconds):
+    return TimedEdges.at(edges(rows, weights), np.rint(seconds * 1e6).astype(np.int64))
+
+
+def inside(batch, width):
+    if width.counts_records:
+        return batch.slice(len(batch) - min(len(batch), width.amount), len(batch))
+    return batch.take(batch.time > batch.time.max() - width.amount)
+
+
+def distances(batch, source):
+    graph = nx.DiGraph()
+    graph.add_node(source)
+    for src, dst, weight in zip(batch.src.tolist(), batch.dst.tolist(), batch.weight.tolist(), strict=True):
+        if weight < graph.get_edge_data(src, dst, {"weight": math.inf})["weight"]:
+            graph.add_edge(src, dst, weight=weight)
+    return nx.single_source_dijkstra_path_length(graph, source)
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "workers"),
+    [
+        ("college", "threads", 1),
+        ("bitcoin", "threads", 2),
+        ("epinions", "threads", 2),
+        ("college", "processes", 2),
+    ],
+)
+def test_answers_are_those_of_networkx_on_what_is_in_the_window(data_dir, name, engine, workers):
+    records, width = stream_of(name, data_dir)
+    chance = Random(f"{name} {engine}")
+    source = int(np.bincount(records.src[len(records) // 2 :]).argmax())
+    asked = sorted(chance.sample(range(1, len(records)), 7))
+    restarts = set(chance.sample(asked, 3))
+    store, reached = KeptStore(), 0
+    master = Master(store, workers, engine)
+    try:
+        loop = master.start(ShortestPaths(source=source), "stream", window=width)
+        for at in [*asked, len(records)]:
+            while reached < at:
+                before, reached = reached, min(at, reached + chance.randrange(1, 9_000))
+                loop.admit(records.slice(before, reached), "stream.txt", reached)
+            if at in restarts:
+                if chance.random() < 0.6:
+                    loop.checkpoint()
+                    loop.stream.trim_snapshots(keep=1)
+                master.close()
+                master = Master(store, workers, engine)
+                loop = master.start(ShortestPaths(source=source), "stream", window=width)
+            branch = loop.fork()
+            assert branch.wait(60)
+            ids, values = branch.values().arrays()
+            found = {
+                vertex: value
+                for vertex, value in zip(ids.tolist(), values.tolist(), strict=True)
+                if math.isfinite(value)
+            }
+            window = inside(records.slice(0, at), width)
+            expected = distances(window, source)
+            assert branch.snapshot.offsets["stream.txt"] == at
+            assert branch.snapshot.offsets["window"] == at - len(window)
+            assert set(found) | {source} == set(expected)
+            assert all(found[vertex] == pytest.approx(expected[vertex], abs=1e-9) for vertex in found)
+            branch.release()
+        assert at - len(window) > 1000  # many have left
+    finally:
+        master.close()
