@@ -14,7 +14,7 @@ BATCHES = [
 ]
 PARTITIONS = ["edges:0", "spark:3", "a.b_c-d:12"]
 FILES = ["edges.csv", "data/edges.csv", "other.csv#2", "12:30.csv", "dir/http", "spark:a b", "a b:0", "63"]
-FIXED = ["http", "insert", "stdin"]
+FIXED = ["http", "insert", "stdin", "window"]
 
 
 def test_every_name_is_of_one_kind():
