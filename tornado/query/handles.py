@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import CheckFailed, InvalidArgument, ResultUnavailable
+from ..ingest.callers_times import timed_edges
 from ..ingest.interner import Draft
 from ..intake.checkpoints import CheckpointStatistics
 from ..loop_views import MainLoopView
@@ -251,6 +252,8 @@ class LoopHandle:
             `weight`.
         weight : column of float, or one number, optional
             1.0 where left out.
+        times : column of seconds since 1970, ISO 8601 text or datetime, optional
+            Of edges: when each was, for a stream with a window. Left out, that is when they are admitted.
         ids : column of int
             Of points. One that is there takes the place of the point with its id.
         labels, weights : column of float, or one number, optional
@@ -272,12 +275,14 @@ class LoopHandle:
         """
         return self._push(INSERT, src, dst, weight, **points)
 
-    def remove(self, src: Any = None, dst: Any = None, weight: Any = None, *, ids: Any = None) -> int:
+    def remove(
+        self, src: Any = None, dst: Any = None, weight: Any = None, *, ids: Any = None, times: Any = None
+    ) -> int:
         """Take edges away: of these weights, or the oldest src -> dst where none is given; or points. Otherwise as `insert`.
 
         Removing what is not there is counted, not an error.
         """
-        return self._push(REMOVE, src, dst, weight, ids=ids)
+        return self._push(REMOVE, src, dst, weight, ids=ids, times=times)
 
     def replace(
         self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointArguments]
@@ -516,6 +521,7 @@ class LoopHandle:
     def _push(self, op: int, src: Any, dst: Any, weight: Any, **columns: Unpack[PointArguments]) -> int:
         codec = self._served.codec
         draft = Draft(codec.interner) if isinstance(codec, StringIds) else None
+        times = columns.pop("times", None)
         points = points_of(self.loop.stream.points, op, src, dst, weight, draft=draft, **columns)
         if points is not None:
             return self._served.intake.insert(INSERT_SOURCE, points, draft=draft)
@@ -523,7 +529,8 @@ class LoopHandle:
             src, dst, weight = _columns_of(src, weight)
         if draft is not None:
             src, dst = draft.intern(src), draft.intern(dst)
-        return self._served.intake.insert(INSERT_SOURCE, EdgeBatch.of(src, dst, weight, op), draft=draft)
+        batch = timed_edges(EdgeBatch.of(src, dst, weight, op), times)
+        return self._served.intake.insert(INSERT_SOURCE, batch, draft=draft)
 
 
 def result_of(query: Query) -> QueryResult:

@@ -11,7 +11,9 @@ from ..records.point_schema import Points
 
 
 class PointArguments(TypedDict, total=False):
-    """See `PointBatch.of`."""
+    """See `PointBatch.of`; and `times`, which are of edges."""
+
+    times: Any
 
     ids: Any
     labels: Any

@@ -72,9 +72,11 @@ class StreamHandle:
         """Add edges or points; see `LoopHandle.insert`."""
         return self._reader().insert(src, dst, weight, **points)
 
-    def remove(self, src: Any = None, dst: Any = None, weight: Any = None, *, ids: Any = None) -> int:
+    def remove(
+        self, src: Any = None, dst: Any = None, weight: Any = None, *, ids: Any = None, times: Any = None
+    ) -> int:
         """Remove edges or points; see `LoopHandle.remove`."""
-        return self._reader().remove(src, dst, weight, ids=ids)
+        return self._reader().remove(src, dst, weight, ids=ids, times=times)
 
     def replace(
         self, src: Any = None, dst: Any = None, weight: Any = None, **points: Unpack[PointArguments]

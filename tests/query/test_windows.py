@@ -1,0 +1,72 @@
+"""Windows of streams in Python: widths, times of what is inserted, and what is refused."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+import tornado
+from apps.sssp import ShortestPaths
+from tornado.errors import InvalidArgument
+
+
+def left_in(loop):
+    found = loop.query().to_pandas()
+    return {vertex: value for vertex, value in zip(found.vertex, found.value, strict=True) if value < 9}
+
+
+def test_edges_leave_by_number_and_the_prefix_counts_them():
+    with tornado.open(workers=1) as session:
+        roads = session.stream("roads", window=2)
+        paths = roads.start(ShortestPaths(source=1))
+        roads.insert([1, 1, 1], [2, 3, 4])
+        answer = paths.query()
+        assert answer.snapshot.offsets == {"insert": 3, "window": 1}
+        assert left_in(paths) == {1: 0.0, 3: 1.0, 4: 1.0}
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [0, 90.5, 100],
+        ["1970-01-01", "1970-01-01T00:01:30Z", "1970-01-01T00:01:40Z"],
+        [datetime.fromtimestamp(second, UTC) for second in (0, 90, 100)],
+    ],
+)
+def test_edges_leave_by_the_times_that_are_given(times):
+    with tornado.open(workers=1) as session:
+        paths = session.start(ShortestPaths(source=1), window="30s")
+        paths.insert([1, 1, 1], [2, 3, 4], times=times)
+        assert left_in(paths) == {1: 0.0, 3: 1.0, 4: 1.0}
+        paths.remove([1], [3], times=105)
+        assert left_in(paths) == {1: 0.0, 4: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (["noon"], "times\\[0\\] is 'noon'"),
+        ([1, 2], "2 entries for 1 edges"),
+        ([[1]], "a time is a timestamp"),
+        ([1, "x"], "no column of times"),
+    ],
+)
+def test_times_that_are_none_are_refused(times, said):
+    with tornado.open(workers=1) as session:
+        paths = session.start(ShortestPaths(source=1), window="30s")
+        with pytest.raises(InvalidArgument, match=said):
+            paths.insert([1], [2], times=times)
+        assert paths.query().snapshot.offsets == {}
+
+
+@pytest.mark.parametrize("window", [0, -5, "1x", "", True, 1.5, "0h"])
+def test_a_window_that_is_none_is_refused(window):
+    with tornado.open(workers=1) as session, pytest.raises(InvalidArgument, match="window is"):
+        session.start(ShortestPaths(source=1), window=window)
+
+
+def test_edges_without_times_are_refused_where_others_have_them():
+    with tornado.open(workers=1) as session:
+        paths = session.start(ShortestPaths(source=1), window="30s")
+        paths.insert([1], [2], times=[5])
+        with pytest.raises(InvalidArgument, match="has no time"):
+            paths.insert([1], [2])
