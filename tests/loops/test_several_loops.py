@@ -423,7 +423,7 @@ def test_vertices_without_edges_are_waited_for_and_count_in_the_backlog():
             hops.admit(EdgeBatch.mentions(np.arange(first, first + 5_000)), "vertices", first + 5_000)
             assert hops.wait_idle(TIMEOUT_S)
             assert hops.statistics().vertices == first + 5_000
-        assert hops.stream.backlog() == 0
+        assert hops.stream.workers.backlog() == 0
 
 
 def test_nothing_is_admitted_to_a_stream_whose_last_loop_was_removed():

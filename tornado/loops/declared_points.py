@@ -20,7 +20,7 @@ def declare_points(stream: RecordStream, stored: StoredSnapshot | None) -> None:
     if stored is not None and stored.points is not None:
         _require_same(stream, stored)
     if stream.points is not None:
-        require_workers(stream.workers)
+        require_workers(len(stream.workers))
         warm_points(stream.points.value_type.name)
 
 

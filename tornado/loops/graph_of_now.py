@@ -83,11 +83,11 @@ def fill_reverse(keeper: MainLoop, losses: int) -> None:
     """Have the workers put all edges of the graph into the reverse lists that they have begun, while the stream stands still."""
     stream = keeper.stream
     for batch in edges_of_now(keeper):
-        keeper.await_parts(lambda: stream.backlog() <= BACKLOG_LIMIT_RECORDS, losses)
+        keeper.await_parts(lambda: stream.workers.backlog() <= BACKLOG_LIMIT_RECORDS, losses)
         shares = reverse_shares_of(batch, keeper.partition)
         with stream.order:
             keeper.raise_loss(losses)  # the new ones have no reverse lists
-            stream.post_shares(shares, stream.counts()[0])
+            stream.workers.post_shares(shares, stream.counts()[0])
 
 
 def edges_of_now(keeper: MainLoop) -> Iterator[EdgeBatch]:

@@ -169,7 +169,7 @@ class MainLoop:
     @property
     def partition(self) -> PartitionMap:
         """Which worker a vertex belongs to."""
-        return self.stream.partition
+        return self.stream.workers.partition
 
     # Reading
 
@@ -466,7 +466,7 @@ class MainLoop:
             missing_removals=sum(part.missing_removals for part in parts),
             waves=max(part.waves for part in parts),
             overtaken=sum(part.overtaken for part in parts),
-            backlog_records=self.stream.backlog(),
+            backlog_records=self.stream.workers.backlog(),
             branches=len(self._branches),
             memory_bytes=sum(part.size_bytes for part in parts),
             restarts=self._engine.losses,

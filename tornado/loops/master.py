@@ -470,7 +470,7 @@ class Master:
         The branches that cannot be forked again: their cut is older than the newest snapshot.
         """
         losses = self.engine.losses
-        stream.begin_again()
+        stream.workers.begin_again()
         loops: list[MainLoop] = []
         for loop in list(self._running.values()):
             if loop.stream is stream and loop.error is None:

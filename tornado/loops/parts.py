@@ -153,7 +153,7 @@ class Parts:
         Workers are asked one after another, so all are asked twice (Mattern, 1987, the four-counter method): if all that was
         sent by the end of the second round had come in by the first, nothing was under way in between.
         """
-        if self._stream.backlog():
+        if self._stream.workers.backlog():
             return False
         before = [part.traffic() for part in self.installed()]
         if not all(part.is_idle for part in before):

@@ -101,7 +101,7 @@ class Restoration:
                 self._arrays[loop.number] = stored.arrays(point)
             elif point is not None:
                 self._columns[loop.number] = stored.vertices(point).columns
-        owners = stream.partition.owners_of(self._ids)
+        owners = stream.workers.partition.owners_of(self._ids)
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
 
     def load(self) -> dict[int, Restored]:
@@ -150,7 +150,7 @@ class Restoration:
         if not self._left():
             return
         self._wait(self._stream.has_room)
-        self._stream.post_shares(self._stream.shares(batch), self._stored.snapshot.version)
+        self._stream.workers.post_shares(self._stream.shares(batch), self._stored.snapshot.version)
 
     def _refuse(self, loop: ReadingLoop, record: str, reason: str) -> None:
         self.refused[loop.number] = InvalidArgument(

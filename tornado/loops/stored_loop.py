@@ -83,7 +83,7 @@ class StoredLoop(MainLoop):
     def _name(self, ids: np.ndarray) -> None:
         """Make vertices known, those without an edge too."""
         with self.stream.order:
-            self.stream.post_shares(mentions_of(ids, self.partition), 0)
+            self.stream.workers.post_shares(mentions_of(ids, self.partition), 0)
 
     def _cancel(self, branch: Branch) -> None:
         super()._cancel(branch)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from ..clock import after
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull
-from ..graph import PartitionMap
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch, has_edges
 from ..records.point_batch import PointBatch
@@ -28,7 +27,7 @@ from ..value_types import Mask
 from .admission_log import AdmissionLog, LogEntry
 from .admission_order import AdmissionOrder
 from .group_commit import Admission, GroupCommit
-from .host import Admit, Command, Fork, LoopHost
+from .host import Fork, LoopHost
 from .journal import Journal
 from .point_shares import point_shares_of
 from .reading_loop import ReadingLoop
@@ -36,6 +35,7 @@ from .refusal import check_by, refuse_by
 from .share import Share
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshots
+from .stream_workers import StreamWorkers
 from .version_numbers import VersionNumbers
 from .vertex_program import VertexProgram, can_refuse
 
@@ -65,8 +65,8 @@ class RecordStream:
     ----------
     number, name
         What it is told apart by, on the workers and by people.
-    partition
-        Which worker a vertex belongs to.
+    workers
+        Its workers, and which of them has which vertex.
     stored
         Its snapshots.
     numbers
@@ -111,8 +111,7 @@ class RecordStream:
     ) -> None:
         self.number = number
         self.name = name
-        self.workers = len(hosts)
-        self.partition = PartitionMap.even(len(hosts))
+        self.workers = StreamWorkers(number, hosts)
         self.stored = StoredSnapshots(store, name)
         self.numbers = VersionNumbers(store, name)
         self.log = AdmissionLog(store, name) if store.durable else None
@@ -129,11 +128,8 @@ class RecordStream:
         self.on_full_journal: Callable[[], object] = lambda: None
         self.versions_in_use: Callable[[], Collection[int]] = tuple
         self._store_checkpoint = store_checkpoint
-        self._hosts = hosts
         self._engine = engine
         self._loops: dict[int, ReadingLoop] = {}
-        self._posted = [0] * len(hosts)
-        self._applied = [0] * len(hosts)
         # Inside the order, and held for a moment: version, offsets and count of records change as one.
         self._counting = threading.Lock()
         self._version = 0
@@ -234,7 +230,7 @@ class RecordStream:
         with self._group_commit.pause():
             self._stands_still = True
         try:
-            wait(lambda: self.backlog() == 0)
+            wait(lambda: self.workers.backlog() == 0)
             yield
         finally:
             self._stands_still = False
@@ -317,7 +313,7 @@ class RecordStream:
         left_s = None if until_s is None else max(0.0, until_s - self._engine.clock.monotonic())
         if not self.wait_room(left_s):
             self.raise_failure()
-            lag = f"lags {self.backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}"
+            lag = f"lags {self.workers.backlog()} records behind, more than {BACKLOG_LIMIT_RECORDS}"
             found = "stands still while a loop begins on it" if self._stands_still else lag
             raise QueueFull(f"stream {self.name} {found}; nothing of this batch was admitted")
         self.require_open()
@@ -387,7 +383,7 @@ class RecordStream:
     def _journal_and_post(self, shares: list[Share], version: int) -> None:
         if self._journal is not None:
             self._journal.add(version, shares)
-        self.post_shares(shares, version)
+        self.workers.post_shares(shares, version)
 
     def admit_logged(self, batch: RecordBatch, offsets: Mapping[str, int], version: int) -> None:
         """Admit again what the log has, under its version; loops that lag are waited for."""
@@ -406,12 +402,8 @@ class RecordStream:
 
     def has_room(self) -> bool:
         """Whether `admit` would not wait: it has room, or raises at once."""
-        room = not self._stands_still and self.backlog() <= BACKLOG_LIMIT_RECORDS
+        room = not self._stands_still and self.workers.backlog() <= BACKLOG_LIMIT_RECORDS
         return room or _have_failed(self.loops) or self._is_closed
-
-    def backlog(self) -> int:
-        """How many records are posted and not applied."""
-        return sum(self._posted) - sum(self._applied)
 
     def counts(self) -> tuple[int, int, dict[str, int]]:
         """The version, how many records were admitted, and how many of each source are in or quarantined; waits for nobody."""
@@ -492,7 +484,7 @@ class RecordStream:
         if self._journal is not None:
             self._journal.drop_forks({number for loop in self.loops for number in loop.branch_numbers()})
             self._journal.add(self._version, command)
-        self.post(command)
+        self.workers.post(command)
 
     # Snapshots
 
@@ -551,32 +543,16 @@ class RecordStream:
             When the last loop has left.
         """
         if isinstance(batch, PointBatch):
-            return point_shares_of(batch, self.workers)
+            return point_shares_of(batch, len(self.workers))
         assert isinstance(batch, EdgeBatch)
         for loop in self.loops:
             return loop.shares(batch)
         raise self._closed()
 
-    def post(self, command: Command) -> None:
-        """Hand a command to every worker."""
-        for host in self._hosts:
-            host.post(command)
-
-    def post_shares(self, shares: Sequence[Share], version: int) -> None:
-        """Hand each worker its share of what made a version."""
-        for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
-            self._posted[worker] += share.records
-            share.version = version
-            host.post(Admit(self.number, share))
-
     def count_applied(self, worker: int, records: int) -> None:
         """Take records that a worker has applied off the backlog, and let those go on who wait for room."""
-        self._applied[worker] += records
+        self.workers.count_applied(worker, records)
         self._engine.notify()
-
-    def begin_again(self) -> None:
-        """Set the backlog to nothing, for workers that have taken the place of lost ones."""
-        self._posted, self._applied = [0] * self.workers, [0] * self.workers
 
     def replay(self) -> Iterator[Fork]:
         """Post the batches of the journal again, and yield its forks when it is their turn; under the order."""
@@ -585,9 +561,9 @@ class RecordStream:
             if isinstance(entry, Fork):
                 yield entry
             elif isinstance(entry, list):
-                self.post_shares(entry, version)
+                self.workers.post_shares(entry, version)
             elif len(entry):
-                self.post_shares(self.shares(entry), version)
+                self.workers.post_shares(self.shares(entry), version)
 
     def forget_replayed(self, version: int) -> None:
         """Forget, in the journal, what led to a version that was loaded; under the order."""

@@ -1,0 +1,60 @@
+"""The workers of a stream: which vertex belongs to which of them, and how many records each has that were posted to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..graph import PartitionMap
+from .host import Admit, Command, LoopHost
+from .share import Share
+
+
+class StreamWorkers:
+    """See the module.
+
+    Parameters
+    ----------
+    stream
+        The number of the stream.
+    hosts
+        The workers, in their order.
+
+    Attributes
+    ----------
+    partition
+        Which worker a vertex belongs to.
+    """
+
+    def __init__(self, stream: int, hosts: Sequence[LoopHost]) -> None:
+        self._stream = stream
+        self._hosts = hosts
+        self.partition = PartitionMap.even(len(hosts))
+        self._posted = [0] * len(hosts)
+        self._applied = [0] * len(hosts)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def backlog(self) -> int:
+        """How many records are posted and not applied."""
+        return sum(self._posted) - sum(self._applied)
+
+    def post(self, command: Command) -> None:
+        """Hand a command to every worker."""
+        for host in self._hosts:
+            host.post(command)
+
+    def post_shares(self, shares: Sequence[Share], version: int) -> None:
+        """Hand each worker its share of what made a version."""
+        for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
+            self._posted[worker] += share.records
+            share.version = version
+            host.post(Admit(self._stream, share))
+
+    def count_applied(self, worker: int, records: int) -> None:
+        """Take records that a worker has applied off the backlog."""
+        self._applied[worker] += records
+
+    def begin_again(self) -> None:
+        """Set the backlog to nothing, for workers that have taken the place of others."""
+        self._posted, self._applied = [0] * len(self), [0] * len(self)
