@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..errors import CallerError
+from .kind import kind_of_program
+from .stored_snapshot import StoredSnapshot
 from .vertex_program import VertexProgram
 
 Started = TypeVar("Started")
@@ -39,6 +41,11 @@ class NewLoop:
         if self.delay_bound == USUAL_DELAY_BOUND:
             return self.program.usual_delay_bound
         return self.delay_bound
+
+    def is_in(self, stored: StoredSnapshot) -> bool:
+        """Whether a stored snapshot has what it would compute on its graph."""
+        kind = kind_of_program(self.program)
+        return kind.is_stored and stored.fixed_point(kind.identity(self.program), self.name) is not None
 
     def check(self) -> None:
         """Refuse parameters that are none of the program, and a delay bound that it does not converge for.
