@@ -25,7 +25,7 @@ ELSEWHERE = {
     "tornado/ingest/kafka/unpacking.py: _PollFull": "ends a poll, and is caught by whoever polls",
     "tornado/ingest/kafka/unpacking.py: _TooFar": "ends a look at a batch, and is caught there",
     "tornado/kinds/learning/rounds.py: Stopped": "is thrown into a method, which ends with what it has",
-    "tornado/loops/stream.py: ReverseListsGone": "has the master begin a loop once more, with lists of its own",
+    "tornado/loops/directions.py: ReverseListsGone": "has the master begin a loop once more, with lists of its own",
     "tornado/protocol/exploration.py: Counterexample": "carries the actions of a schedule; only tests explore schedules",
     "tornado/query/problems.py: ProblemError": "carries a document that only HTTP knows; the application sends it",
     "tornado/storage/failing_store.py: Died": "stands for the end of a process: nobody may catch it who catches errors",

@@ -10,6 +10,7 @@
     │   ├── UnknownLoop                     no loop of that name runs here
     │   ├── UnknownStream                   no loop reads a stream of that name here
     │   ├── NameTaken                       another loop has that name
+    │   ├── Busy                            what is under way excludes it: try again when that is over
     │   ├── UnknownVertex                   none of the vertices was ever seen
     │   ├── UnknownQuery                    no query of that id, or it is no longer kept
     │   ├── ResultUnavailable               the query has no values (yet, or any more)
@@ -141,6 +142,13 @@ class NameTaken(CallerError):
 
     code = "name-taken"
     default_hint = "Give this one another name."
+
+
+class Busy(CallerError):
+    """What is under way excludes it; the same call may succeed when that is over."""
+
+    code = "busy"
+    default_hint = "Try again in a moment."
 
 
 class UnknownVertex(CallerError):

@@ -221,10 +221,11 @@ class _Recovery:
         self.outstanding: list[_Asked] = []
         self.survivors: list[SimulatedWorker] = []
         self.is_alive = False
-        self.turns = 0
         self.faults: list[tuple[int, Callable[[], None]]] = []  # by the turn from which they happen
         self.broken = 0  # what has happened to workers in this life
-        self.lives = self.deaths = self.losses = self.refusals = self.admissions = self.answers = 0
+        self.turns = self.lives = self.deaths = self.losses = self.refusals = self.admissions = (
+            self.answers
+        ) = 0
         self.rng = Random()
         self.digest = hashlib.blake2b(digest_size=16)
 
@@ -306,7 +307,8 @@ class _Recovery:
     def start_loops(self, master: Master) -> None:
         rng = self.rng
         if isinstance(self.engine, SimulatedCluster):
-            self.engine.can_restore = lambda: not (master._order._held.locked() or master._naming.locked())
+            held = master._order._held, master._names.lock
+            self.engine.can_restore = lambda: not any(lock.locked() for lock in held)
         others = [NewLoop(LeastSums(source=self.ids[-1]), "other")] if rng.random() < 0.3 else []
         self.loop = master.start(
             LeastSums(source=self.ids[0]), STREAM, rng.choice(_DELAY_BOUNDS), beside=others
@@ -503,11 +505,11 @@ class _Recovery:
 
     def store_it(self) -> None:
         try:
-            version = self.loop.checkpoint()
+            self.loop.checkpoint()
         except StoreFull:
             self.refusals += 1
-            version, _, _ = self.loop.stream.counts()  # another one, maybe, for loops that no snapshot has
-        self.name(version, self.prefixes[self.newest])
+        # Also where nothing was stored: what is in may have another version, for loops that no snapshot has.
+        self.name(self.loop.stream.counts()[0], self.prefixes[self.newest])
 
     def trim(self) -> None:
         try:

@@ -344,7 +344,9 @@ def test_a_journal_is_shared_out_anew_for_both_directions():
         batch = sparse(seed=3).slice(0, 400)
         journal = Journal()
         journal.add(1, shares_of(batch, partition))
-        journal.share_again(lambda entry: shares_of(entry, partition, both_ways=True))
+        journal.share_again(
+            lambda entry: shares_of(entry, partition, both_ways=True), partition, all_of_them=False
+        )
         [(version, shares)] = journal.replay(until=1, points=None)
         want = shares_of(batch, partition, both_ways=True)
         assert version == 1
@@ -353,7 +355,7 @@ def test_a_journal_is_shared_out_anew_for_both_directions():
             assert found == sorted(
                 zip(expected.batch.src, expected.batch.dst, expected.batch.op, strict=True)
             )
-        assert len(batch_of(shares_of(batch, partition))) >= len(batch)
+        assert len(batch_of(shares_of(batch, partition), partition)) >= len(batch)
         assert journal.records == sum(share.records for share in shares)
 
 

@@ -29,6 +29,7 @@ _COMMANDS = {
     "ls": ("listing", "List the loops, sources and queries of a running service."),
     "start": ("loops", "Start a loop on a stream of a running service."),
     "stop": ("loops", "Remove a loop from a running service."),
+    "rescale": ("loops", "Put the loops of a running service on another number of workers."),
     "cancel": ("listing", "Cancel a query of a running service."),
     "check": ("check", "Verify a result in a file against the files of its graph or points."),
     "backup": ("backup", "Copy a store to another place while a service runs on it."),

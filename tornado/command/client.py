@@ -28,6 +28,8 @@ _CONNECT_S = 5.0
 _ANSWER_S = 60.0
 _STARTED_S = 75.0  # a program that was never compiled takes its time
 
+_RESCALED_S = 610.0  # a snapshot is stored and loaded
+
 Document = dict[str, Any]
 
 
@@ -89,6 +91,11 @@ class ServiceClient:
     def stop(self, name: str) -> None:
         """Remove a loop."""
         self._call("DELETE", f"/v1/loops/{quote(name, safe='')}")
+
+    def rescale(self, stream: str, workers: int) -> Document:
+        """Put the loops of a stream on so many workers, and return what became of it."""
+        path = f"/v1/streams/{quote(stream, safe='')}/rescale"
+        return self._call("POST", path, json={"workers": workers}, timeout=_RESCALED_S)
 
     def queries(self) -> list[Document]:
         """Return the queries that the service keeps, newest last."""

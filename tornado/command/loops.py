@@ -1,4 +1,4 @@
-"""`tornado start` and `tornado stop`: loops of a running service."""
+"""`tornado start`, `tornado stop` and `tornado rescale`: loops of a running service, and their workers."""
 
 from __future__ import annotations
 
@@ -59,4 +59,27 @@ def stop_command(name: str, url: str, as_json: bool) -> int:  # noqa: FBT001  # 
         click.echo(json.dumps({"name": name, "removed": True}))
     else:
         click.echo(f"removed {name}", err=True)
+    return ExitCode.DONE
+
+
+@click.command("rescale")
+@click.argument("stream", metavar="STREAM")
+@click.option("--workers", required=True, type=click.IntRange(min=1, max=64), help="How many it is to have.")
+@url_option
+@json_option
+def rescale_command(stream: str, workers: int, url: str, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
+    """Put the loops that read STREAM on another number of workers, while the service runs.
+
+    The service has one set of workers, so the loops of all its streams are put there. What is pushed or asked meanwhile waits.
+    """
+    with ServiceClient(url) as client:
+        rescaled = client.rescale(stream, workers)
+    if as_json:
+        click.echo(json.dumps(rescaled))
+    elif not rescaled["streams"]:
+        click.echo(f"{stream} has {workers} workers already", err=True)
+    else:
+        moved = ", ".join(rescaled["streams"])
+        pause = f"they stood still for {rescaled['pause_s']:.2f} s"
+        click.echo(f"{moved}: {workers} workers in place of {rescaled['before']}; {pause}", err=True)
     return ExitCode.DONE

@@ -43,6 +43,16 @@ class Launcher(Protocol):
         """What ended by itself, in words; None where all that were started run."""
         ...
 
+    def require(self, workers: int) -> None:
+        """Refuse more workers than there is room for; those that run are ended before others are launched.
+
+        Raises
+        ------
+        InvalidArgument
+            With how many there is room for.
+        """
+        ...
+
     def kill(self, pids: Sequence[int]) -> None:
         """End all that were started, at once, and wait for them where that can be done; `pids` as they said themselves."""
         ...
@@ -71,7 +81,7 @@ class ClusterEngine:
     Attributes
     ----------
     losses
-        How many sets of workers were lost so far.
+        How many sets of workers were lost so far, or ended for others.
     recovered_s
         How long the last recovery took, from when the loss was noticed until the loops were restored; None before any.
     on_loss
@@ -113,6 +123,9 @@ class ClusterEngine:
         self._restored_at = math.inf
         self._lost_in_a_row = 0  # without having lived
         self._reason: str | None = None  # why this set of workers is lost
+        self._wanted = workers  # how many the next set of workers has
+        self._before: int | None = None  # how many there were, while others are to take their place
+        self._not_had: Exception | None = None  # why these could not be had
         self._is_watched = False  # whether a connection that breaks means loss
         self._is_open = False  # whether commands are for the present set of workers
         self._given_up: WorkerLost | None = None  # why no others are started
@@ -140,6 +153,27 @@ class ClusterEngine:
         self._restored_at = self.clock.monotonic()
         self._supervisor.start()
 
+    def replace(self, workers: int) -> None:
+        """See `Engine.replace`; one caller at a time."""
+        self.await_workers()
+        self._launcher.require(workers)
+        before, self._before, self._not_had = self.workers, self.workers, None
+        self._wanted = workers
+        self.recovered_s = None
+        self._restored_at = -math.inf  # these have lived
+        self._lose(f"{workers} workers take the place of {before}")
+        if not self._waiting.wait_for(
+            lambda: self.recovered_s is not None or self._given_up is not None, None
+        ):
+            raise WorkerLost("the workers are ended, and no others are started")
+        if self._given_up is not None:
+            raise self._given_up
+        if self._not_had is not None:
+            raise WorkerLost(
+                f"the loops could not be put on {workers} workers, and go on on {before}: {self._not_had}",
+                hint="",
+            ) from self._not_had
+
     def open(self) -> None:
         """Send commands to the present set of workers from now on; called when the loops can be restored there."""
         self._is_open = True
@@ -163,7 +197,7 @@ class ClusterEngine:
     def send(self, worker: int, command: tuple[Any, ...]) -> None:
         """Send a command. While workers are replaced it is dropped: whoever owns the loops says it again."""
         links = self._links
-        if links and self._is_open:
+        if worker < len(links) and self._is_open:
             links[worker].send("command", command)
 
     def ask(self, worker: int, request: tuple[Any, ...]) -> Any:
@@ -175,7 +209,7 @@ class ClusterEngine:
             When it is gone.
         """
         links = self._links
-        if not links:
+        if worker >= len(links):
             raise WorkerLost("the workers are being started again")
         failure, reply = links[worker].ask(request)
         if failure is not None:
@@ -355,16 +389,22 @@ class ClusterEngine:
             )
         try:
             self._end_workers()
+            self.workers = self._wanted
             self._launch()
             self.on_restart()
-        except WorkerLost as error:
+        except Exception as error:  # noqa: BLE001  whoever waits for a loop must hear of it
+            before, self._before = self._before, None
+            if before is not None:
+                self._wanted, self._not_had = before, error
+            elif not isinstance(error, WorkerLost):
+                return error
             if self._reason is None:  # or the monitor has seen it, and it is counted
                 self._lose(str(error))
-        except Exception as error:  # noqa: BLE001  whoever waits for a loop must hear of it
-            return error
         else:
+            self._before = None
             self._restored_at = self.clock.monotonic()
             self.recovered_s = self._restored_at - begun
+            self._waiting.notify()
             _log.warning("the loops go on after %.1f s", self.recovered_s)
         return None
 

@@ -43,8 +43,18 @@ class Engine(Protocol):
     Attributes
     ----------
     losses
-        How often the workers, or some of them, were lost so far. Those that are lost are replaced.
+        How often the workers, or some of them, were lost so far, or ended for others. Those that are lost are replaced.
+    workers
+        How many there are.
+    on_loss
+        Called when the workers are lost or ended for others; from any thread, quick.
+    on_restart
+        Called when others have taken their place: to put the loops there.
     """
+
+    workers: int
+    on_loss: Callable[[], None]
+    on_restart: Callable[[], None]
 
     @property
     def losses(self) -> int:
@@ -63,6 +73,18 @@ class Engine(Protocol):
 
     def start(self, hosts: Sequence[Any], on_failure: Callable[[int, BaseException], None]) -> None:
         """Begin to step the hosts. An error of a host is reported with its index, and the host is stepped on."""
+        ...
+
+    def replace(self, workers: int) -> None:
+        """End the workers, so many others take their place, and `on_restart` puts the loops there; blocks until it has.
+
+        Raises
+        ------
+        InvalidArgument
+            When there is no room for so many; nothing has changed.
+        WorkerLost
+            When they did not come, or the loops could not be put there; as many as before have taken their place again.
+        """
         ...
 
     def await_workers(self) -> int:

@@ -57,6 +57,9 @@ class ProcessLauncher:
             return f"the process that forks workers ({server.pid}) ended {_how(server.returncode)}"
         return self._ended
 
+    def require(self, workers: int) -> None:
+        """See `Launcher.require`: there is room for any number of processes."""
+
     def kill(self, pids: Sequence[int]) -> None:
         """See `Launcher.kill`."""
         server = self._server

@@ -157,6 +157,9 @@ class SimulatedCluster:
                 return f"worker {member.config.index} ended"
         return None
 
+    def require(self, workers: int) -> None:
+        """See `Launcher.require`: there is room for any number."""
+
     def kill(self, pids: Sequence[int]) -> None:
         """See `Launcher.kill`; some of them go on for a while, as where they are ended by somebody else, by and by."""
         if self.is_dead:

@@ -34,22 +34,26 @@ class SimulationEngine:
         Every step of a host takes the same time; a simulation may let more pass.
     on_turn
         Called before each step: to end everything by raising what nobody catches.
+    losses, workers, on_loss, on_restart
+        See `Engine`; hosts are lost only where others are to take their place.
     """
-
-    losses = 0
 
     def __init__(self, workers: int, *, seed: int) -> None:
         self._random = Random(seed)
         self.clock = ManualClock()
         self.seed = seed
         self.on_turn: Callable[[], None] = lambda: None
+        self.losses = 0
+        self.workers = workers
+        self.on_loss: Callable[[], None] = lambda: None
+        self.on_restart: Callable[[], None] = lambda: None
         self.fabric = SimulatedFabric(workers, self._random)
         self._hosts: Sequence[Host] = ()
         self._on_failure: Callable[[int, BaseException], None] = lambda _index, _error: None
 
     def start(self, hosts: Sequence[Host], on_failure: Callable[[int, BaseException], None]) -> None:
         """Take the hosts, which `wait_for` and `step` step."""
-        self._hosts = hosts
+        self._hosts = list(hosts)
         self._on_failure = on_failure
 
     def reseed(self, seed: int) -> None:
@@ -67,8 +71,18 @@ class SimulationEngine:
             except Exception as error:  # noqa: BLE001  reported as on threads
                 self._on_failure(index, error)
 
+    def replace(self, workers: int) -> None:
+        """See `Engine.replace`; what goes wrong is raised as it is."""
+        self.on_loss()
+        self.losses += 1
+        self.close()
+        trace = self.fabric.trace
+        self.workers, self.fabric = workers, SimulatedFabric(workers, self._random)
+        self.fabric.trace = trace
+        self.on_restart()
+
     def await_workers(self) -> int:
-        """Return at once: hosts in this thread are never lost."""
+        """Return at once: hosts in this thread are never lost by themselves."""
         return self.losses
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:

@@ -81,6 +81,10 @@ class SparkLauncher:
         job = self._job
         return None if job is None else job.outcome
 
+    def require(self, workers: int) -> None:
+        """See `Launcher.require`: a worker takes a slot."""
+        self._check_slots(workers)
+
     def kill(self, pids: Sequence[int]) -> None:
         """See `Launcher.kill`. A task that hangs is ended here if it is on this machine, elsewhere by its executor."""
         job, self._job = self._job, None

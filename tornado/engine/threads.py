@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ..clock import SYSTEM_CLOCK, Clock
+from ..errors import WorkerLost
 from ..timely import ThreadFabric
 from .engine_contract import Host
 from .waiting import Waiting
@@ -26,15 +27,24 @@ class ThreadEngine:
         How many.
     clock
         By which whoever waits for the workers gives up.
-    """
 
-    losses = 0
+    Attributes
+    ----------
+    losses, workers, on_loss, on_restart
+        See `Engine`; threads are lost only where others are to take their place.
+    """
 
     def __init__(self, workers: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.clock = clock
+        self.losses = 0
+        self.workers = workers
+        self.on_loss: Callable[[], None] = lambda: None
+        self.on_restart: Callable[[], None] = lambda: None
         self.fabric = ThreadFabric(workers)
         self._hosts: Sequence[Host] = ()
         self._threads: list[threading.Thread] = []
+        self._ending = threading.Event()  # of the present threads
+        self._replacing = threading.Lock()
         self._is_closing = False
         self._waiting = Waiting(clock)
 
@@ -42,16 +52,41 @@ class ThreadEngine:
         """Start the threads."""
         if sys.getswitchinterval() > _SWITCH_INTERVAL_S:
             sys.setswitchinterval(_SWITCH_INTERVAL_S)
-        self._hosts = hosts
+        self._hosts, self._threads, self._ending = list(hosts), [], threading.Event()
         for index, host in enumerate(hosts):
             thread = threading.Thread(
-                target=self._run, args=(index, host, on_failure), name=f"tornado-worker-{index}", daemon=True
+                target=self._run,
+                args=(index, host, on_failure, self._ending),
+                name=f"tornado-worker-{index}",
+                daemon=True,
             )
             self._threads.append(thread)
             thread.start()
 
+    def replace(self, workers: int) -> None:
+        """See `Engine.replace`."""
+        with self._replacing:
+            if self._is_closing:
+                raise WorkerLost("the workers are ended, and no others are started")
+            before = self.workers
+            try:
+                self._restart(workers)
+            except Exception as error:
+                self._restart(before)
+                raise WorkerLost(
+                    f"the loops could not be put on {workers} workers, and go on on {before}: {error}",
+                    hint="",
+                ) from error
+
+    def _restart(self, workers: int) -> None:
+        self.on_loss()
+        self.losses += 1
+        self._end_threads()
+        self.workers, self.fabric = workers, ThreadFabric(workers)
+        self.on_restart()
+
     def await_workers(self) -> int:
-        """Return at once: threads are never lost."""
+        """Return at once: threads are never lost by themselves."""
         return self.losses
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
@@ -64,15 +99,27 @@ class ThreadEngine:
 
     def close(self) -> None:
         """End the threads; each closes its host."""
-        self._is_closing = True
+        with self._replacing:
+            self._is_closing = True
+            self._end_threads()
+            self._waiting.close()
+
+    def _end_threads(self) -> None:
+        self._ending.set()
         for host in self._hosts:
             host.wake()
         for thread in self._threads:
             thread.join()
-        self._waiting.close()
+        self._hosts, self._threads = [], []
 
-    def _run(self, index: int, host: Host, on_failure: Callable[[int, BaseException], None]) -> None:
-        while not self._is_closing:
+    def _run(
+        self,
+        index: int,
+        host: Host,
+        on_failure: Callable[[int, BaseException], None],
+        ending: threading.Event,
+    ) -> None:
+        while not ending.is_set():
             try:
                 if not host.step():
                     self.notify()  # whoever waits for it to have nothing to do

@@ -83,12 +83,12 @@ class Adoption:
     def suits(self, branch: Branch) -> bool:
         """Whether a branch has found what the loop can take over, and holds it still.
 
-        One of a stored snapshot is of another loop, whose vertices have other rows.
+        One of a stored snapshot is of another loop, whose vertices have other rows; so have workers that others took the place of.
         """
         has_converged = branch.state is BranchState.CONVERGED and bool(branch.states())
-        is_ours = self.is_supported and branch.loop == self._number
+        is_ours = self.is_supported and branch.loop == self._number and branch.hosts == self._parts.hosts()
         return has_converged and is_ours and branch.iterates and not branch.program.begins_anew(self._program)
 
     def _perform(self, branch: Branch) -> None:
         for worker, part in branch.states():
-            self._parts.post_to(worker, Adopt(self._number, part.reusable))
+            branch.hosts[worker].post(Adopt(self._number, part.reusable))

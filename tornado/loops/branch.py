@@ -11,6 +11,7 @@ from ..certificate import Certificate
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from ..records.point_batch import PointBatch
+from .host import LoopHost
 from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot
@@ -39,6 +40,8 @@ class Branch:
         The number of the loop that it was forked from.
     program
         What it runs, with its own parameters.
+    hosts
+        The workers that have its parts.
     iterates
         Whether it may find anything that its main loop does not have.
     start
@@ -57,7 +60,7 @@ class Branch:
         program: VertexProgram,
         is_undirected: bool,
         snapshot: Snapshot,
-        workers: int,
+        hosts: Sequence[LoopHost],
         engine: Engine,
         judge: Judge,
         values_of: Callable[[Sequence[BranchPartView]], Values],
@@ -74,7 +77,7 @@ class Branch:
         self.is_undirected = is_undirected
         self.error: BaseException | None = None
         self._snapshot = snapshot
-        self._workers = workers
+        self.hosts = hosts
         self._engine = engine
         self._judge = judge
         self._certificate: Certificate | None = None
@@ -121,7 +124,8 @@ class Branch:
     def wait_cut(self, timeout_s: float | None = None) -> bool:
         """Wait until every worker has recorded its state."""
         return self._engine.wait_for(
-            lambda: len(self._recorded) == self._workers or self._state is not BranchState.RUNNING, timeout_s
+            lambda: len(self._recorded) == len(self.hosts) or self._state is not BranchState.RUNNING,
+            timeout_s,
         )
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -212,9 +216,10 @@ class Branch:
         """As `read_edges_by`, for `points`."""
         self._point_pages = pages
 
-    def begin_again(self) -> None:
+    def begin_again(self, hosts: Sequence[LoopHost]) -> None:
         """Forget what lost workers had recorded and finished; the same cut is forked once more on those that follow."""
         with self._lock:
+            self.hosts = hosts
             self._recorded.clear()
             self._finished.clear()
 
@@ -235,7 +240,7 @@ class Branch:
             if self._state is not BranchState.RUNNING:
                 return
             self._recorded[worker] = processor
-            if len(self._recorded) < self._workers:
+            if len(self._recorded) < len(self.hosts):
                 return
             given = self._snapshot
             begun = max(part.first_iteration for part in self._recorded.values())
@@ -251,9 +256,9 @@ class Branch:
                 processor.free()
                 return
             self._finished[worker] = processor
-            if len(self._finished) < self._workers:
+            if len(self._finished) < len(self.hosts):
                 return
-            parts = [self._finished[index] for index in range(self._workers)]
+            parts = [self._finished[index] for index in range(len(self.hosts))]
             self._values = self._values_of(parts)
             converged = all(part.is_converged for part in parts)
             self._certificate = self._judge([part.findings for part in parts], is_converged=converged)

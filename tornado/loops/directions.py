@@ -29,3 +29,7 @@ def stays_undirected(store: VersionedStore, stream: str, *, wanted: bool) -> boo
     if now != was:
         store.write(line, len(said) + 1, {}, metadata=b"yes" if now else b"no")
     return now
+
+
+class ReverseListsGone(Exception):
+    """Nobody hears along the reverse lists any more that a loop was to hear along; it can be begun again, with new ones."""

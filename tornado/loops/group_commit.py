@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from ..clock import Clock
 from ..errors import QueueFull
+from ..graph import PartitionMap
 from ..records.checked import CheckedBy
 from .admission_log import LogEntry
 from .admission_order import AdmissionOrder
@@ -33,8 +34,8 @@ class Admission:
         What is logged; its version is given when its turn has come.
     checked
         Who has looked at its records.
-    shares, is_both_ways
-        What each worker gets, and whether by both directions; None: only the offset of its source moves.
+    shares, is_both_ways, partition
+        What each worker gets, whether by both directions, and by which map; None: only the offset of its source moves.
     version
         Of the stream, once it is in; 0 before, also where its turn is to come again.
     error
@@ -45,6 +46,7 @@ class Admission:
     checked: CheckedBy
     shares: list[Share] | None = None
     is_both_ways: bool = False
+    partition: PartitionMap | None = None
     version: int = 0
     error: BaseException | None = None
 

@@ -233,6 +233,11 @@ class WorkerHost:
         for dataflow in list(self._worker.dataflows.values()):
             dataflow.cancel()
         self._worker.close()
+        # Whoever holds an answer may hold this, and others may have taken its place.
+        self._loops.clear()
+        self._streams.clear()
+        self._dataflows.clear()
+        self._branches.clear()
 
     def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
         """(loop, branch, error) of what failed on this worker: a dataflow whose operator raised is not stepped again."""

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
 from ..errors import TornadoError
+from ..graph import PartitionMap
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
 from .admission_log import AdmissionLog, in_stretches
@@ -74,12 +75,26 @@ class Journal:
         if self._log is not None:
             self.records, self.size_bytes = self._log.sizes_after(version)
 
-    def share_again(self, shares_of: Callable[[RecordBatch], list[Share]]) -> None:
-        """Share the batches that are kept out in another way, along both directions; those that are so already stay."""
+    def share_again(
+        self, shares_of: Callable[[RecordBatch], list[Share]], partition: PartitionMap, *, all_of_them: bool
+    ) -> None:
+        """Share the batches that are kept out in another way.
+
+        Parameters
+        ----------
+        shares_of
+            That way: by another map, or along both directions.
+        partition
+            The map by which they were shared out.
+        all_of_them
+            Also those that have both directions already.
+        """
         self._entries = deque(
             (
                 version,
-                entry if isinstance(entry, Fork) or entry[0].is_both_ways else shares_of(batch_of(entry)),
+                entry
+                if isinstance(entry, Fork) or (entry[0].is_both_ways and not all_of_them)
+                else shares_of(batch_of(entry, partition)),
             )
             for version, entry in self._entries
         )

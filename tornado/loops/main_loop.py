@@ -50,7 +50,7 @@ class MainLoop:
 
     Attributes
     ----------
-    name, program, delay_bound, workers
+    name, program, delay_bound
         As it was started.
     kind
         Of the program.
@@ -93,12 +93,10 @@ class MainLoop:
         self.program = program = program.reading(stream.points)
         self.kind = kind_of_program(program)
         self.delay_bound = delay_bound
-        self.workers = len(hosts)
         self.stream = stream
         self.hears_back = stream.reverse if program.both_ways and not stream.is_undirected else 0
-        shares_reverse = (
-            self.hears_back > 0 and stream.is_both_ways
-        )  # others have begun the lists, and may end them
+        # Others have begun the lists then, and may end them.
+        shares_reverse = self.hears_back > 0 and stream.is_both_ways
         self.app = app
         self.is_installed = False
         self.restored: Restored | None = None
@@ -107,7 +105,6 @@ class MainLoop:
         )
         self._parts = Parts(number, name, plan, stream, hosts, engine)
         self.adoption = Adoption(number, name, program, self._parts)
-        self._hosts = hosts
         self._engine = engine
         self._next_branch = next_branch
         self._fork_stored = fork_stored
@@ -165,6 +162,11 @@ class MainLoop:
     def stream_name(self) -> str:
         """What it reads is known by: the name of the first loop on it."""
         return self.stream.name
+
+    @property
+    def workers(self) -> int:
+        """How many workers have a part of it."""
+        return len(self._parts)
 
     @property
     def partition(self) -> PartitionMap:
@@ -260,7 +262,7 @@ class MainLoop:
             program=program,
             is_undirected=self.stream.is_undirected,
             snapshot=snapshot,
-            workers=self.workers,
+            hosts=self._parts.hosts(),
             engine=self._engine,
             judge=partial(self.kind.judge, program),
             values_of=self._values,
@@ -513,7 +515,7 @@ class MainLoop:
         """
         losses = self._engine.losses
         for branch in self.branches():
-            branch.begin_again()
+            branch.begin_again(self._parts.hosts())
         self._parts.prepare()
         self._parts.install(self.fail)
         self._parts.await_installed(losses)
@@ -540,7 +542,7 @@ class MainLoop:
         self._engine.notify()
 
     def withdraw(self) -> None:
-        """Take what is there of it off the workers, where it cannot come to an end by itself: a part of it has failed."""
+        """Take what is there of it off the workers, where a part of it has failed and it cannot come to an end by itself."""
         self._parts.post(EndLoop(self.number, at_once=True))
 
     def close(self) -> None:
@@ -591,7 +593,7 @@ class MainLoop:
 
     def _release(self, branch: Branch) -> None:
         for worker, part in branch.states():
-            self._parts.post_to(worker, Release(self.number, part.reusable))
+            branch.hosts[worker].post(Release(self.number, part.reusable))  # no other has its columns
 
 
 def _stored_kinds() -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -16,14 +15,13 @@ from ..config import USUAL_DELAY_BOUND, DelayBound
 from ..engine import ClusterEngine, Engine
 from ..errors import (
     CallerError,
-    InvalidArgument,
     NameTaken,
     NotSupported,
-    TornadoError,
     UnknownLoop,
     UnknownStream,
     WorkerLost,
 )
+from ..graph import PartitionMap
 from ..records.point_schema import Points
 from ..records.window_width import WindowWidth
 from ..storage import MemoryStore, VersionedStore
@@ -33,22 +31,23 @@ from .branch import Branch
 from .checkpoint import store_checkpoint
 from .checkpointed import Checkpointed
 from .declared_points import declare_points
-from .directions import stays_undirected
+from .directions import ReverseListsGone, stays_undirected
 from .engines import engine_of
 from .host import LoopHost, WorkerHost
 from .kind import kind_of_program
 from .log_replay import go_on
+from .loop_names import LoopNames
 from .main_loop import MainLoop
-from .new_loop import NewLoop, has_fixed_point, not_refused, require_workers
+from .new_loop import NewLoop, not_refused, require_workers
 from .new_window import window_of
+from .put_back import put_back
 from .remote_host import RemoteHost
+from .rescaling import Rescaled, check_workers, ready_to_move
 from .restoration import Restoration
 from .stored_loop import StoredLoop
 from .stored_snapshot import StoredSnapshot
-from .stream import RecordStream, ReverseListsGone
+from .stream import RecordStream
 from .vertex_program import VertexProgram
-
-_MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 
 
 class Master:
@@ -73,6 +72,8 @@ class Master:
         The main loops by name.
     clock
         The engine's.
+    before_move
+        Called before the workers are ended for others: what they have is copied.
     """
 
     def __init__(
@@ -84,34 +85,29 @@ class Master:
         *,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        if not 1 <= workers <= _MOST_WORKERS:
-            raise InvalidArgument(f"workers is {workers} but must be from 1 to {_MOST_WORKERS}")
+        check_workers(workers)
         if isinstance(engine, str):
             engine = engine_of(engine, workers, spark_master=spark_master, clock=clock)
         self.store: VersionedStore = MemoryStore() if store is None else store
-        self.workers = workers
         self.engine = engine
         self.clock = engine.clock
         self.loops: dict[str, MainLoop] = {}
         self._order = AdmissionOrder(self.clock)
-        self._naming = threading.Lock()
-        self._starting: set[str] = set()  # names that are taken by loops which still load what is stored
+        self._names = LoopNames(self.loops)
         self._branch_numbers = itertools.count(1)
         self._loop_numbers = itertools.count()
         self._stream_numbers = itertools.count()
         self._running: dict[int, MainLoop] = {}  # by number, those with a stored snapshot too
         self._is_closed = False
         # By worker, what had failed there when it last raised an error: loops and branches, as `_look_for_failures` says them.
-        self._blamed: list[set[tuple[int | None, int | None]]] = [set() for _ in range(workers)]
-        self._hosts: Sequence[LoopHost]
+        self._blamed: list[set[tuple[int | None, int | None]]] = []
+        self._partition = self._planned = PartitionMap.even(workers)
+        self.before_move: Callable[[], object] = lambda: None
+        self._hosts: list[LoopHost] = []
+        engine.on_loss, engine.on_restart = self._note_loss, self._restart
+        self._take_workers()
         if isinstance(engine, ClusterEngine):
-            self._hosts = [RemoteHost(index, engine) for index in range(workers)]
-            engine.on_loss = self._note_loss
-            engine.on_restart = self._restart
-        else:
-            assert engine.fabric is not None
-            self._hosts = [WorkerHost(index, workers, engine.fabric) for index in range(workers)]
-        engine.start(self._hosts, self._on_failure)
+            engine.start(self._hosts, self._on_failure)
 
     def start(
         self,
@@ -171,12 +167,12 @@ class Master:
         """
         wanted = NewLoop(program, name, delay_bound, app)
         with ExitStack() as reserved:
-            reserved.enter_context(self._reserved(name))
+            reserved.enter_context(self._names.reserved(name))
             wanted.check()
             others: list[NewLoop] = []
             for other in beside:
                 try:
-                    reserved.enter_context(self._reserved(other.name))
+                    reserved.enter_context(self._names.reserved(other.name))
                     other.check()
                 except CallerError as error:
                     other.refuse(error)
@@ -204,7 +200,7 @@ class Master:
         try:
             for host in self._hosts:
                 self._look_for_failures(host)  # in their first steps, when nobody knew yet whose these were
-            with self._naming:  # whoever puts loops on other workers finds them named, or comes before this and they are refused
+            with self._names.lock:  # whoever puts loops on other workers finds them named, or comes before this and they are refused
                 loops[0].raise_failure()
                 require_workers(loops, self.engine.losses)
                 for loop in loops:
@@ -213,25 +209,6 @@ class Master:
             for loop in reversed(loops):
                 self._take_off(loop)
             raise
-
-    @contextmanager
-    def _reserved(self, name: str) -> Iterator[None]:
-        """Hold a name for a loop that is being started, while the context lasts.
-
-        Raises
-        ------
-        NameTaken
-            When one has it.
-        """
-        with self._naming:
-            if name in self.loops or name in self._starting:
-                raise NameTaken(f"a loop named {name!r} runs already")
-            self._starting.add(name)
-        try:
-            yield
-        finally:
-            with self._naming:
-                self._starting.discard(name)
 
     def _start(
         self,
@@ -254,7 +231,7 @@ class Master:
         stored = stream.stored.newest()
         declare_points(stream, stored)
         window = window_of(stream, width, self.store, self.clock)
-        early = [other for other in others if stored is not None and has_fixed_point(stored, other)]
+        early = [other for other in others if stored is not None and other.is_in(stored)]
         are_early = {other.name for other in early}
         if any(stream.lacks_reverse(loop.program) for loop in (first, *early)):
             stream.begin_reverse()
@@ -412,6 +389,54 @@ class Master:
         self._forget(loop.number)
         loop.remove()
 
+    @property
+    def workers(self) -> int:
+        """How many workers there are; all streams share them."""
+        return self._partition.workers
+
+    def rescale(self, stream: str, workers: int) -> Rescaled:
+        """Put the loops of a stream on so many workers, and with them those of all other streams; see `rescaling`.
+
+        Blocks until they go on. Branches that run are forked again, of the same cut, or fail with `WorkerLost` where a
+        question's branch is forked anew. Where there are as many workers, nothing is done.
+
+        Raises
+        ------
+        InvalidArgument
+            When it is not from 1 to 64, or there is no room for so many.
+        UnknownStream
+            When no loop reads a stream of that name.
+        Busy
+            When a loop is being started, or they are being put on other workers already.
+        NotSupported
+            When nothing is stored of a loop, and nobody has all that came in.
+        WorkerLost
+            When so many did not come; the loops go on on as many as before.
+        """
+        check_workers(workers)
+        named = self._stream_named(stream)
+        with self._names.moving():
+            before, streams = self.workers, self._streams
+            if workers == before:
+                return Rescaled(stream, (), before, workers, named.counts()[0], 0.0)
+            pause_s = self._move(PartitionMap.even(workers), streams)
+            names = tuple(sorted(one.name for one in streams))
+            return Rescaled(stream, names, before, workers, named.counts()[0], pause_s)
+
+    def _move(self, partition: PartitionMap, streams: Sequence[RecordStream]) -> float:
+        """Put all loops on other workers, by another map; return for how many seconds they stood still."""
+        before = self._partition
+        with ready_to_move(streams, partition.workers):
+            self.before_move()
+            begun_s = self.clock.monotonic()
+            self._planned = partition
+            try:
+                self.engine.replace(partition.workers)
+            except BaseException:
+                self._planned = before
+                raise
+            return self.clock.monotonic() - begun_s
+
     def close(self) -> None:
         """Cancel every branch and end the workers."""
         if self._is_closed:
@@ -448,7 +473,7 @@ class Master:
             stream.is_whole = False
 
     def _restart(self) -> None:
-        """Put every loop, as it was, on the workers that have taken the place of lost ones.
+        """Put every loop, as it was, on the workers that have taken the place of others.
 
         Raises
         ------
@@ -456,19 +481,23 @@ class Master:
             When these are lost too.
         """
         lost = WorkerLost("the workers were lost while the loop was being loaded")
-        with self._naming:
+        streams = self._streams
+        with self._names.lock:
             unnamed = [loop for loop in list(self._running.values()) if self.loops.get(loop.name) is not loop]
         for loop in unnamed:
             loop.fail(lost)  # somebody waits for it, and can ask again
             self._forget(loop.number)
         with self._order:
-            for host in self._hosts:
-                assert isinstance(host, RemoteHost)
-                host.forget_all()
-            assert isinstance(self.engine, ClusterEngine)
-            self.engine.open()
+            self._take_workers()
+            if isinstance(self.engine, ClusterEngine):
+                self.engine.open()
             refused: dict[MainLoop, Exception] = {}
-            stale = [branch for stream in self._streams for branch in self._put_back(stream, refused)]
+            stale: list[Branch] = []
+            for stream in streams:
+                running = [loop for loop in list(self._running.values()) if loop.stream is stream]
+                stale += put_back(
+                    stream, running, self._partition, refused, hosts=self._hosts, engine=self.engine
+                )
         # Only now: who is called back may wait for the order.
         for branch in stale:
             branch.fail(
@@ -477,46 +506,23 @@ class Master:
         for loop, refusal in refused.items():
             loop.fail(refusal)
 
-    def _put_back(self, stream: RecordStream, refused: dict[MainLoop, Exception]) -> list[Branch]:
-        """Put the loops of a stream on workers that have nothing, and have them go through its sequence again.
-
-        Returns
-        -------
-        The branches that cannot be forked again: their cut is older than the newest snapshot.
-        """
-        losses = self.engine.losses
-        stream.workers.begin_again()
-        loops: list[MainLoop] = []
-        for loop in list(self._running.values()):
-            if loop.stream is stream and loop.error is None:
-                try:
-                    loop.install_again()
-                    loops.append(loop)
-                except WorkerLost:
-                    raise
-                except TornadoError as error:  # its program was edited meanwhile, say: the others go on
-                    refused[loop] = error
-                    loop.withdraw()
-        stored = stream.stored.newest() if loops else None
-        if stored is not None:
-            version = stored.snapshot.version
-            with stream.stored.reading(version):
-                restoration = Restoration(stored, stream, loops, hosts=self._hosts, engine=self.engine)
-                restoration.load()
-            stream.forget_replayed(version)
-            refused |= {
-                loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
-            }
-            loops = [loop for loop in loops if loop not in refused]
-        if not loops:
-            return []
-        forked = set()
-        for command in stream.replay():
-            if any(loop.fork_again(command) for loop in loops):
-                forked.add(command.number)
-        stream.is_whole = self.engine.losses == losses
-        self.engine.notify()
-        return [branch for loop in loops for branch in loop.branches() if branch.id not in forked]
+    def _take_workers(self) -> None:
+        """Have the workers that the engine has begun to run, or is to run, by the map that is planned for so many; under the order."""
+        engine = self.engine
+        if self._planned.workers == engine.workers:
+            self._partition = self._planned
+        elif self._partition.workers != engine.workers:
+            self._partition = PartitionMap.even(engine.workers)
+        # In place: streams, loops and a cluster's engine have the same list.
+        self._blamed = [set() for _ in range(engine.workers)]
+        if isinstance(engine, ClusterEngine):
+            self._hosts[:] = [RemoteHost(index, engine) for index in range(engine.workers)]
+        else:
+            assert engine.fabric is not None
+            self._hosts[:] = [
+                WorkerHost(index, engine.workers, engine.fabric) for index in range(engine.workers)
+            ]
+            engine.start(self._hosts, self._on_failure)
 
     def _look_for_failures(self, host: LoopHost) -> set[tuple[int | None, int | None]]:
         """Fail the loops and branches whose operators raised; return all that are there, as (loop, branch)."""
@@ -550,6 +556,7 @@ class Master:
             number=next(self._stream_numbers),
             name=name,
             hosts=self._hosts,
+            partition=self._partition,
             engine=self.engine,
             order=self._order,
             store=store,

@@ -43,6 +43,11 @@ class NewLoop:
             return self.program.usual_delay_bound
         return self.delay_bound
 
+    def is_in(self, stored: StoredSnapshot) -> bool:
+        """Whether a stored snapshot has what it would compute on its graph."""
+        kind = kind_of_program(self.program)
+        return kind.is_stored and stored.fixed_point(kind.identity(self.program), self.name) is not None
+
     def check(self) -> None:
         """Refuse parameters that are none of the program, and a delay bound that it does not converge for.
 
@@ -70,12 +75,6 @@ def not_refused(wanted: Sequence[NewLoop], start: Callable[[NewLoop], Started]) 
         except CallerError as error:
             other.refuse(error)
     return started
-
-
-def has_fixed_point(stored: StoredSnapshot, wanted: NewLoop) -> bool:
-    """Whether a stored snapshot has what a loop would compute on its graph."""
-    kind = kind_of_program(wanted.program)
-    return kind.is_stored and stored.fixed_point(kind.identity(wanted.program), wanted.name) is not None
 
 
 def require_workers(loops: Sequence[MainLoop], losses: int) -> None:

@@ -56,6 +56,10 @@ class Parts:
         self._hosts = hosts
         self._engine = engine
 
+    def hosts(self) -> Sequence[LoopHost]:
+        """The workers as they are now; others may take their place."""
+        return tuple(self._hosts)
+
     def __len__(self) -> int:
         return len(self._hosts)
 
@@ -110,10 +114,6 @@ class Parts:
         """Hand a command to every worker."""
         for host in self._hosts:
             host.post(command)
-
-    def post_to(self, worker: int, command: Command) -> None:
-        """Hand a command to one worker."""
-        self._hosts[worker].post(command)
 
     # Asking
 

@@ -227,15 +227,6 @@ class RemoteHost:
         self._tickets = itertools.count()
         self._failures: list[tuple[int | None, int | None, BaseException]] = []
 
-    def forget_all(self) -> None:
-        """Forget what the lost worker had; the one in its place has nothing yet."""
-        self._starts.clear()
-        self._applied.clear()
-        self._installed.clear()
-        self._forks.clear()
-        self._placing.clear()
-        self._failures.clear()
-
     def loop(self, number: int) -> RemoteMain | None:
         """A loop's part on this worker."""
         return self._installed.get(number)

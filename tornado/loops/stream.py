@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from ..clock import after
 from ..engine import ClusterEngine, Engine
 from ..errors import ConnectionLost, InvalidArgument, QueueFull, StoreError
+from ..graph import PartitionMap
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch, has_edges
 from ..records.point_batch import PointBatch
@@ -24,6 +25,7 @@ from ..value_types import Mask
 from .admission_log import WINDOW, AdmissionLog, LogEntry
 from .admission_order import AdmissionOrder
 from .checkpointed import Checkpointed, StoreCheckpoint
+from .directions import ReverseListsGone
 from .group_commit import Admission, GroupCommit
 from .host import Fork, LoopHost
 from .journal import Journal
@@ -40,10 +42,6 @@ from .window import Window, log_windowed
 from .window_timer import expire_by_itself
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
-
-
-class ReverseListsGone(Exception):
-    """Nobody hears along the reverse lists any more that a loop was to hear along; it can be begun again, with new ones."""
 
 
 class RecordStream:
@@ -86,6 +84,8 @@ class RecordStream:
         Why the newest attempt to log something failed; None: it did not.
     window
         Through which edges leave by themselves; None: they stay.
+    journal
+        What others go through again that take the place of the workers; None: none will.
     before_logging
         Makes durable what the log counts on, which is the names behind ids; called before each write of it.
     """
@@ -96,6 +96,7 @@ class RecordStream:
         number: int,
         name: str,
         hosts: Sequence[LoopHost],
+        partition: PartitionMap,
         engine: Engine,
         order: AdmissionOrder,
         store: VersionedStore,
@@ -103,7 +104,7 @@ class RecordStream:
     ) -> None:
         self.number = number
         self.name = name
-        self.workers = StreamWorkers(number, hosts)
+        self.workers = StreamWorkers(number, hosts, partition)
         self.stored = StoredSnapshots(store, name)
         self.numbers = VersionNumbers(store, name)
         self.log = AdmissionLog(store, name) if store.durable else None
@@ -128,7 +129,7 @@ class RecordStream:
         self._version = self._admitted = 0
         self._offsets: dict[str, int] = {}
         self.had_edges = False  # whether any ever came
-        self._journal = Journal(self.log) if isinstance(engine, ClusterEngine) else None
+        self.journal = Journal(self.log) if isinstance(engine, ClusterEngine) else None
         self.checkpointing = threading.Lock()
         self.checkpointed: Checkpointed | None = None
         self._expected: list[VertexProgram] = []
@@ -191,8 +192,8 @@ class RecordStream:
         with self.order:
             loop.raise_failure()
             self.is_both_ways = True
-            if self._journal is not None:
-                self._journal.share_again(self.shares)
+            if self.journal is not None:
+                self.journal.share_again(self.shares, self.workers.partition, all_of_them=False)
 
     def note_directions(self) -> None:
         """Make shares of one direction again if no loop is left that hears along reverse lists."""
@@ -297,8 +298,8 @@ class RecordStream:
         admission = Admission(LogEntry(0, source, offset, batch, number), checked)
         while not admission.version:  # else the stream was about to stand still
             self._submit(admission, until_s)
-        if self._journal is not None and self._journal.is_full:
-            self._journal.relieve(self._store_snapshot)
+        if self.journal is not None and self.journal.is_full:
+            self.journal.relieve(self.store_snapshot)
         return admission.version
 
     def _submit(self, admission: Admission, until_s: float | None) -> None:
@@ -310,9 +311,9 @@ class RecordStream:
             found = "stands still while a loop begins on it" if self._stands_still else lag
             raise QueueFull(f"stream {self.name} {found}; nothing of this batch was admitted")
         self.require_open()
+        admission.is_both_ways, admission.partition = self.is_both_ways, self.workers.partition
         # What a window makes of it is known when its turn has come.
-        shares = [] if self.window is not None else self.shares(admission.entry.batch)
-        admission.is_both_ways, admission.shares = self.is_both_ways, shares
+        admission.shares = [] if self.window is not None else self.shares(admission.entry.batch)
         self.raise_failure()
         self.numbers.prepare()
         with self.order.until(until_s):
@@ -388,7 +389,8 @@ class RecordStream:
         self._count(entry.offsets, entry.version, entry.batch)
         if not len(entry.batch) or not self._loops:
             return
-        if not shares or admission.is_both_ways != self.is_both_ways:
+        is_stale = admission.partition is not self.workers.partition
+        if not shares or is_stale or admission.is_both_ways != self.is_both_ways:
             shares = self.shares(entry.batch)
         self._journal_and_post(shares, entry.version)
 
@@ -400,8 +402,8 @@ class RecordStream:
             self.had_edges = self.had_edges or has_edges(batch)
 
     def _journal_and_post(self, shares: list[Share], version: int) -> None:
-        if self._journal is not None:
-            self._journal.add(version, shares)
+        if self.journal is not None:
+            self.journal.add(version, shares)
         self.workers.post_shares(shares, version)
 
     def admit_logged(self, batch: RecordBatch, offsets: Mapping[str, int], version: int) -> None:
@@ -500,9 +502,9 @@ class RecordStream:
 
     def fork(self, command: Fork) -> None:
         """Put a fork of a loop into the sequence; under the order."""
-        if self._journal is not None:
-            self._journal.drop_forks({number for loop in self.loops for number in loop.branch_numbers()})
-            self._journal.add(self._version, command)
+        if self.journal is not None:
+            self.journal.drop_forks({number for loop in self.loops for number in loop.branch_numbers()})
+            self.journal.add(self._version, command)
         self.workers.post(command)
 
     # Snapshots
@@ -541,11 +543,11 @@ class RecordStream:
 
     def was_stored(self, version: int) -> None:
         """Forget, in the journal, what led to a version that is stored."""
-        if self._journal is not None:
+        if self.journal is not None:
             with self.order:
-                self._journal.forget(version)
+                self.journal.forget(version)
 
-    def _store_snapshot(self) -> tuple[int, int]:
+    def store_snapshot(self) -> tuple[int, int]:
         """Store a snapshot, so that the journal can forget what led to it; return how many edges and points it has, and their bytes."""
         self.on_full_journal()
         if not self.stored.is_durable:
@@ -574,10 +576,17 @@ class RecordStream:
         self.workers.count_applied(worker, records)
         self._engine.notify()
 
+    def begin_again(self, partition: PartitionMap) -> None:
+        """Begin on workers that have taken the place of others, with a map of theirs; under the order."""
+        before = self.workers.partition
+        self.workers.begin_again(partition)
+        if partition is not before and self.journal is not None and self._loops:
+            self.journal.share_again(self.shares, before, all_of_them=True)
+
     def replay(self) -> Iterator[Fork]:
         """Post the batches of the journal again, and yield its forks when it is their turn; under the order."""
-        assert self._journal is not None
-        for version, entry in self._journal.replay(until=self._version, points=self.points):
+        assert self.journal is not None
+        for version, entry in self.journal.replay(until=self._version, points=self.points):
             if isinstance(entry, Fork):
                 yield entry
             elif isinstance(entry, list):
@@ -587,5 +596,5 @@ class RecordStream:
 
     def forget_replayed(self, version: int) -> None:
         """Forget, in the journal, what led to a version that was loaded; under the order."""
-        assert self._journal is not None
-        self._journal.forget(version)  # whoever wrote it may not have come to that
+        assert self.journal is not None
+        self.journal.forget(version)  # whoever wrote it may not have come to that

@@ -17,18 +17,15 @@ class StreamWorkers:
     stream
         The number of the stream.
     hosts
-        The workers, in their order.
-
-    Attributes
-    ----------
+        The workers, in their order; the same sequence when others have taken their place.
     partition
         Which worker a vertex belongs to.
     """
 
-    def __init__(self, stream: int, hosts: Sequence[LoopHost]) -> None:
+    def __init__(self, stream: int, hosts: Sequence[LoopHost], partition: PartitionMap) -> None:
         self._stream = stream
         self._hosts = hosts
-        self.partition = PartitionMap.even(len(hosts))
+        self.partition = partition
         self._posted = [0] * len(hosts)
         self._applied = [0] * len(hosts)
 
@@ -55,6 +52,7 @@ class StreamWorkers:
         """Take records that a worker has applied off the backlog."""
         self._applied[worker] += records
 
-    def begin_again(self) -> None:
-        """Set the backlog to nothing, for workers that have taken the place of others."""
+    def begin_again(self, partition: PartitionMap) -> None:
+        """Set the backlog to nothing, for workers that have taken the place of others, with a map of theirs."""
+        self.partition = partition
         self._posted, self._applied = [0] * len(self), [0] * len(self)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidArgument, ResultUnavailable, UnknownVertex
+from ..errors import InvalidArgument, ResultUnavailable, UnknownVertex, WorkerLost
 from ..loop_views import ValuesView
 from ..value_types import Ids, Mask, ValueArray, Worst, ranked, reached_of, unknown_values
 from .ids import IdCodec, Vertex
@@ -287,11 +287,11 @@ class WholeAnswer:
 
     def page(self, selection: Selection) -> Page:
         """Read the selected rows."""
-        self._enter()
+        shared = self._enter()
         try:
-            return self._page(self._shared.values, selection)
+            return self._page(shared.values, selection)
         finally:
-            self._shared.give_back()
+            shared.give_back()
 
     def _page(self, values: ValuesView, selection: Selection) -> Page:
         if selection.vertices is not None:
@@ -310,8 +310,8 @@ class WholeAnswer:
 
     def chunks(self) -> Chunks:
         """Read ascending by id, a chunk at a time."""
-        self._enter()
-        return Chunks(self._read_chunks(), self._shared.give_back)
+        shared = self._enter()
+        return Chunks(self._read_chunks(shared), shared.give_back)
 
     def columns(self) -> Columns:
         """Copy all rows, ascending by id."""
@@ -322,17 +322,42 @@ class WholeAnswer:
 
     def arrays(self) -> tuple[Ids, ValueArray]:
         """Copy all rows as the loop has them, ascending by its own ids."""
-        self._enter()
+        shared = self._enter()
         try:
-            ids, values = self._shared.values.arrays()
+            ids, values = shared.values.arrays()
             return ids.copy(), values.copy()
         finally:
-            self._shared.give_back()
+            shared.give_back()
 
-    def _read_chunks(self) -> Iterator[Rows]:
+    def copy(self, copies: dict[SharedValues, SharedValues]) -> None:
+        """Hold a copy from now on, since the workers will be gone that have the values; nothing where they are already.
+
+        Parameters
+        ----------
+        copies
+            Of values that several answers share, by these; each is added here.
+        """
+        try:
+            held = self._enter()
+        except ResultUnavailable:
+            return
+        try:
+            if held not in copies:
+                copies[held] = SharedValues(CopiedValues(held.values, form=self.form), _nothing)
+            with self._lock:
+                if not self._dropped:
+                    self._shared = copies[held]
+                    self._shared.lease()
+                    held.give_back()
+        except WorkerLost:
+            return
+        finally:
+            held.give_back()
+
+    def _read_chunks(self, shared: SharedValues) -> Iterator[Rows]:
         after: int | None = None
         while True:
-            ids, values = self._shared.values.page(after, CHUNK_ROWS)
+            ids, values = shared.values.page(after, CHUNK_ROWS)
             if len(ids):
                 yield self.form.named(self.form.decoded(ids, values))
             if len(ids) < CHUNK_ROWS:
@@ -347,7 +372,7 @@ class WholeAnswer:
         if first:
             self._shared.give_back()
 
-    def _enter(self) -> None:
+    def _enter(self) -> SharedValues:
         # Under the lock that `drop` takes, so that the lease counted here always comes before the last one goes.
         with self._lock:
             if self._dropped:
@@ -356,6 +381,7 @@ class WholeAnswer:
                     hint="Ask the query again.",
                 )
             self._shared.lease()
+            return self._shared
 
 
 def lookup(values: ValuesView, vertices: Sequence[Vertex], form: AnswerForm) -> tuple[Rows, list[Vertex]]:

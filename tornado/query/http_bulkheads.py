@@ -13,6 +13,8 @@ from .bulkhead import Bulkhead
 from .http_requests import HttpLimits
 
 _STARTED_WITHIN_S = 60.0
+_RESCALED_WITHIN_S = 600.0
+_MOVED = "It goes on; `GET /v1/loops` shows how many workers there are."
 _PUSHED = "Whether it was admitted shows in the offsets of the loop, once it answers; send it again where it was not."
 
 
@@ -46,6 +48,8 @@ class Bulkheads:
         What those keep who follow a loop.
     starts
         Loops that are started, compiling included, and removed.
+    rescales
+        Loops that are put on other workers: a snapshot is stored, and loaded.
     """
 
     looks: Bulkhead
@@ -60,6 +64,7 @@ class Bulkheads:
     admissions: Bulkhead
     histories: Bulkhead
     starts: Bulkhead
+    rescales: Bulkhead
 
     @classmethod
     def of(cls, limits: HttpLimits) -> Self:
@@ -79,6 +84,7 @@ class Bulkheads:
             admissions=Bulkhead("admission", threads=32, deadline_s=limits.admission_timeout_s, hint=_PUSHED),
             histories=Bulkhead("read of kept answers", threads=8, deadline_s=read_s),
             starts=Bulkhead("start of a loop", threads=2, deadline_s=_STARTED_WITHIN_S),
+            rescales=Bulkhead("rescale of a stream", threads=4, deadline_s=_RESCALED_WITHIN_S, hint=_MOVED),
         )
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Annotated, Any, Literal, Protocol
 
 from fastapi import APIRouter
@@ -67,6 +68,10 @@ class LoopControl(Protocol):
         """Remove a loop."""
         ...
 
+    def rescale(self, stream: str, workers: int) -> Any:
+        """Put loops on so many workers."""
+        ...
+
 
 class StartBody(BaseModel):
     """A loop to start."""
@@ -99,6 +104,27 @@ class WindowBody(BaseModel):
     )
     left: int = Field(description="How many edges have left it.")
     late: int = Field(description="How many records were out of it when they came, and changed nothing.")
+
+
+class RescaleBody(BaseModel):
+    """Another number of workers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    workers: int = Field(description="1 to 64.", examples=[4])
+
+
+class RescaledBody(BaseModel):
+    """What became of it."""
+
+    stream: str
+    streams: list[str] = Field(
+        description="All that were put on other workers, which they share; none where there are as many already."
+    )
+    before: int
+    workers: int
+    version: int
+    pause_s: float = Field(description="For how long the loops stood still.")
 
 
 class StreamBody(BaseModel):
@@ -198,6 +224,21 @@ def stream_routes(
     async def push_points(request: Request, name: StreamName, ids: IdsParameter = None) -> Response:
         """Push points, added, replaced and removed in the order of the body; the same as pushing them to one of its loops."""
         return await pushes.points(request, _any_loop(service, name), ids)
+
+    @router.post("/v1/streams/{name}/rescale", response_model=RescaledBody, tags=["streams"])
+    async def rescale(request: Request, name: StreamName) -> Response:
+        """Put the loops of a stream on another number of workers, and with them those of all other streams here.
+
+        What is pushed or asked meanwhile waits. Blocks until the loops go on.
+        """
+        refuse_unknown_parameters(request, [])
+        body = await read_body(
+            request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
+        )
+        wanted = parse_body(RescaleBody, body, "a number of workers", '{"workers": 4}')
+        _any_loop(service, name)
+        rescaled = await bulkheads.rescales.run(lambda: _required(loops).rescale(name, wanted.workers))
+        return JsonResponse(asdict(rescaled) | {"pause_s": round(rescaled.pause_s, 6)})
 
     @router.post("/v1/loops", status_code=201, response_model=LoopBody, tags=["loops"])
     async def start(request: Request) -> Response:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import (
     BodyTooLarge,
+    Busy,
     CallerError,
     CannotAdopt,
     ConnectionLost,
@@ -39,6 +40,7 @@ STATUS: tuple[tuple[type[TornadoError], int], ...] = (
     (UnknownLoop, 404),
     (UnknownStream, 404),
     (NameTaken, 409),
+    (Busy, 409),
     (UnknownVertex, 404),
     (UnknownQuery, 404),
     (QueueFull, 429),

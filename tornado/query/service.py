@@ -330,6 +330,15 @@ class QueryService:
         """
         return self._adoptions.adopt(self.get(id))
 
+    def keep_answers(self) -> None:
+        """Copy the answers that lie in the memory of the workers, which others are to take the place of."""
+        for name in list(self.master.loops):
+            self._adoptions.forget(name)
+        copies: dict[SharedValues, SharedValues] = {}
+        for query in self.queries():
+            if isinstance(query.answer, WholeAnswer):
+                query.answer.copy(copies)
+
     def discard(self, query: Query) -> None:
         """Cancel a query and forget it, since nobody knows of it."""
         self.abandon(query)

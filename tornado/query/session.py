@@ -54,6 +54,7 @@ from .stream_handle import StreamHandle
 
 if TYPE_CHECKING:
     from ..loops.new_loop import NewLoop
+    from ..loops.rescaling import Rescaled
     from .http import HttpServer
 
 _log = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class Session:
     ) -> None:
         self.master = master
         self.service = QueryService(master, limits=limits, pusher=pusher)
+        master.before_move = self.service.keep_answers
         self._started = StartedLoops(master.store)
         self._membership = Lock()  # what is stored of started loops says which of them run
         self._beginnings: dict[str, Lock] = {}  # by stream, of those that handles were given of
@@ -386,6 +388,39 @@ class Session:
             with suppress(UnknownLoop, ConnectionLost):  # its stream has ended meanwhile
                 handles[name] = LoopHandle(self.service, loop)
         return handles
+
+    def rescale(self, stream: str, workers: int) -> Rescaled:
+        """Put the loops of a stream on so many workers while all goes on; blocks until they go on there.
+
+        The workers are shared, so those of all other streams of the session are put there too.
+
+        Parameters
+        ----------
+        stream : str
+            What it is called.
+        workers : int
+            From 1 to 64. Where there are as many already, nothing is done.
+
+        Returns
+        -------
+        Rescaled
+            With the streams that were moved, and for how many seconds they stood still.
+
+        Raises
+        ------
+        InvalidArgument
+            When there cannot be so many.
+        UnknownStream
+            When no loop reads a stream of that name.
+        Busy
+            When a loop is being started, or another number of workers is being taken.
+        NotSupported
+            When nothing is stored of a loop, and what came in is not kept.
+        WorkerLost
+            When so many did not come; the loops go on on as many as before.
+        """
+        rescaled: Rescaled = self.master.rescale(stream, workers)
+        return rescaled
 
     def serve(self, host: str = DEFAULT_HTTP_HOST, port: int = 0) -> HttpServer:
         """Serve the HTTP interface until the session closes; port 0 takes a free one (`server.url`).

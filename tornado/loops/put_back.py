@@ -1,0 +1,78 @@
+"""How the loops of a stream are put on workers that have taken the place of others, be these lost or ended on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..engine import Engine
+from ..errors import TornadoError, WorkerLost
+from ..graph import PartitionMap
+from .branch import Branch
+from .host import LoopHost
+from .main_loop import MainLoop
+from .restoration import Restoration
+from .stream import RecordStream
+
+
+def put_back(
+    stream: RecordStream,
+    running: Sequence[MainLoop],
+    partition: PartitionMap,
+    refused: dict[MainLoop, Exception],
+    *,
+    hosts: Sequence[LoopHost],
+    engine: Engine,
+) -> list[Branch]:
+    """Put the loops of a stream on workers that have nothing, and have them go through its sequence again; under the order.
+
+    Parameters
+    ----------
+    running
+        Its loops.
+    partition
+        Which of these workers has which vertex.
+    refused
+        Gets those that could not be put there, and why.
+
+    Returns
+    -------
+    The branches that cannot be forked again: their cut is older than the newest snapshot.
+
+    Raises
+    ------
+    WorkerLost
+        When these workers are lost too.
+    """
+    losses = engine.losses
+    stream.begin_again(partition)
+    loops: list[MainLoop] = []
+    for loop in running:
+        if loop.error is None:
+            try:
+                loop.install_again()
+                loops.append(loop)
+            except WorkerLost:
+                raise
+            except TornadoError as error:  # its program was edited meanwhile, say: the others go on
+                refused[loop] = error
+                loop.withdraw()
+    stored = stream.stored.newest() if loops else None
+    if stored is not None:
+        version = stored.snapshot.version
+        with stream.stored.reading(version):
+            restoration = Restoration(stored, stream, loops, hosts=hosts, engine=engine)
+            restoration.load()
+        stream.forget_replayed(version)
+        refused |= {
+            loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
+        }
+        loops = [loop for loop in loops if loop not in refused]
+    if not loops:
+        return []
+    forked = set()
+    for command in stream.replay():
+        if any(loop.fork_again(command) for loop in loops):
+            forked.add(command.number)
+    stream.is_whole = engine.losses == losses
+    engine.notify()
+    return [branch for loop in loops for branch in loop.branches() if branch.id not in forked]
