@@ -286,6 +286,9 @@ class MainLoop:
     def counts(self):
         return self.version, self._admitted, self.offsets()
 
+    def applied(self):
+        return [0]
+
     def offsets(self):
         self.master.answers.wait()
         with self._lock:

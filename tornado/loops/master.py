@@ -26,6 +26,7 @@ from ..records.point_schema import Points
 from ..storage import MemoryStore, VersionedStore
 from . import graph_of_now, points_of_now
 from .admission_order import AdmissionOrder
+from .balance import balanced, loads_of
 from .branch import Branch
 from .checkpoint import store_checkpoint
 from .declared_points import declare_points
@@ -37,7 +38,7 @@ from .log_replay import go_on
 from .loop_names import LoopNames
 from .main_loop import MainLoop
 from .new_loop import NewLoop, not_refused
-from .put_back import put_back
+from .put_back import put_back, require_same_workers
 from .remote_host import RemoteHost
 from .rescaling import Rescaled, check_workers, ready_to_move
 from .restoration import Restoration
@@ -196,7 +197,7 @@ class Master:
                 self._look_for_failures(host)  # in their first steps, when nobody knew yet whose these were
             with self._names.lock:  # whoever puts loops on other workers finds them named, or comes before this and they are refused
                 loops[0].raise_failure()
-                _require_workers(loops, self.engine.losses)
+                require_same_workers(loops, self.engine.losses)
                 for loop in loops:
                     self.loops[loop.name] = loop
         except BaseException:
@@ -408,6 +409,21 @@ class Master:
             names = tuple(sorted(one.name for one in streams))
             return Rescaled(stream, names, before, workers, named.counts()[0], pause_s)
 
+    def loads(self) -> list[int]:
+        """What each worker has done since it began: records applied, of all streams, and updates committed, of all loops."""
+        return loads_of(self._streams, list(self.loops.values()), self.workers)
+
+    def rebalance(self, loads: Sequence[float]) -> float:
+        """Move buckets of vertices by the load of each worker; see `balance`. Raises as `rescale` does.
+
+        Returns
+        -------
+        For how many seconds the loops stood still; 0 where nothing was to be moved.
+        """
+        with self._names.moving():
+            partition = balanced(self._partition, loads)
+            return 0.0 if partition is self._partition else self._move(partition, self._streams)
+
     def _move(self, partition: PartitionMap, streams: Sequence[RecordStream]) -> float:
         """Put all loops on other workers, by another map; return for how many seconds they stood still."""
         before = self._partition
@@ -581,15 +597,3 @@ class Master:
         if loaded.hears_back:
             stream.have_reverse(loaded)
         return loaded.fork_stored(stored, max_iterations)
-
-
-def _require_workers(loops: Sequence[MainLoop], losses: int) -> None:
-    """Refuse loops that were put on workers which are lost.
-
-    Raises
-    ------
-    WorkerLost
-        With the name of the first one.
-    """
-    if any(loop.losses != losses for loop in loops):
-        raise WorkerLost(f"the workers were lost while loop {loops[0].name} was started")

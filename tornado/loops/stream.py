@@ -555,6 +555,10 @@ class RecordStream:
             return loop.shares(batch)
         raise self._closed()
 
+    def applied(self) -> list[int]:
+        """How many records each worker has applied since the workers began; waits for nobody."""
+        return self.workers.applied()
+
     def count_applied(self, worker: int, records: int) -> None:
         """Take records that a worker has applied off the backlog, and let those go on who wait for room."""
         self.workers.count_applied(worker, records)
