@@ -6,6 +6,7 @@ import pytest
 from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
 from tests.engine.places import Placed, stream
+from tests.loops.general_programs import Paths
 from tornado.clock import ManualClock
 from tornado.graph import PartitionMap
 from tornado.loops import Master
@@ -99,3 +100,18 @@ def test_a_map_that_is_skewed_on_purpose_comes_to_balance_and_answers_stay_exact
             assert components.wait_idle(60)
             beside = master.start(ShortestPaths(source=2), "beside")
             assert beside.partition is master._partition
+
+
+def test_a_program_with_a_stream_of_its_own_keeps_the_even_map_also_behind_a_move():
+    with Master(None, 2) as master, Placed(master, "streamed", stream(seed=6)) as streamed:
+        streamed.admit(500)
+        master._move(skewed(2, 40), master._streams)
+        plain = master.start(Paths(source=1), "plain")
+        batch = streamed.records.slice(0, 500)
+        plain.admit(batch, "stream", 500)
+        branch, expected = plain.fork(), streamed.loop.fork()
+        assert branch.wait(60)
+        assert expected.wait(60)
+        (ids, found), (same, wanted) = branch.values().arrays(), expected.values().arrays()
+        assert np.array_equal(ids, same)
+        assert np.array_equal(found, wanted)

@@ -209,7 +209,8 @@ class Master:
         self, first: NewLoop, others: Sequence[NewLoop], stream: RecordStream, *, is_undirected: bool
     ) -> list[MainLoop]:
         """Start loops on a stream of their own; the first one, and those of the others that were not refused."""
-        kind_of_program(first.program)
+        if not kind_of_program(first.program).shares_streams:  # its kind knows no other map
+            stream.workers.begin_again(PartitionMap.even(self.workers))
         if any(other.name == stream.name for other in self._streams):
             raise NameTaken(
                 f"loops read a stream named {stream.name!r} already",
