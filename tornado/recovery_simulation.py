@@ -208,9 +208,7 @@ class _Recovery:
     intake: StreamIntake
 
     def __init__(self, seed: int, logged: _Logged) -> None:
-        self.seed = seed
-        self.logged = logged
-        self.store = FailingStore()
+        self.seed, self.logged, self.store = seed, logged, FailingStore()
         self.ids = list(range(Random(seed).randint(2, 10)))
         self.model = GraphModel()
         self.prefixes = {0: _Prefix(0, {})}
@@ -220,13 +218,12 @@ class _Recovery:
         self.inserted: list[tuple[int, int, float]] = []
         self.outstanding: list[_Asked] = []
         self.survivors: list[SimulatedWorker] = []
-        self.is_alive = False
         self.faults: list[tuple[int, Callable[[], None]]] = []  # by the turn from which they happen
         self.broken = 0  # what has happened to workers in this life
         self.turns = self.lives = self.deaths = self.losses = self.refusals = self.admissions = (
             self.answers
         ) = 0
-        self.rng = Random()
+        self.is_alive, self.rng = False, Random()
         self.digest = hashlib.blake2b(digest_size=16)
 
     def run(self, steps: Sequence[ScheduledStep]) -> SimulatedRecovery:
@@ -307,8 +304,9 @@ class _Recovery:
     def start_loops(self, master: Master) -> None:
         rng = self.rng
         if isinstance(self.engine, SimulatedCluster):
-            held = master._order._held, master._names.lock
-            self.engine.can_restore = lambda: not any(lock.locked() for lock in held)
+            self.engine.can_restore = lambda: (
+                not (master._order._held.locked() or master._names.lock.locked())
+            )
         others = [NewLoop(LeastSums(source=self.ids[-1]), "other")] if rng.random() < 0.3 else []
         self.loop = master.start(
             LeastSums(source=self.ids[0]), STREAM, rng.choice(_DELAY_BOUNDS), beside=others

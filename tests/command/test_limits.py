@@ -102,6 +102,7 @@ def job(tmp_path):
             "predict": None,
             "edges": (),
             "undirected": False,
+            "window": None,
             "check_times": False,
             "ids": "int",
             "engine": "threads",

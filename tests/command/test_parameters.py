@@ -127,6 +127,7 @@ def test_a_field_without_a_spelling_is_refused_only_where_it_is_needed():
 _OPTIONS = {
     "edges": (),
     "vertices": None,
+    "window": None,
     "points": (),
     "label": None,
     "id": None,

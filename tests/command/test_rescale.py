@@ -77,3 +77,20 @@ def test_the_command_names_the_streams_that_there_are(served):
     _, url = served
     with pytest.raises(UnknownStream, match="no stream is called 'rails'; streams: roads"):
         run_command_line(["rescale", "rails", "--workers", "3", "--url", url])
+
+
+def test_the_metrics_have_the_records_of_each_worker_as_there_are_workers(served):
+    session, url = served
+    session.rescale("roads", 3)
+    session.loop("roads").insert([3, 4, 5], [4, 5, 6])
+    session.loop("roads").query().result(30)
+    lines = [
+        line.split()
+        for line in httpx.get(f"{url}/metrics").text.splitlines()
+        if line.startswith("tornado_worker_applied_records_total{")
+    ]
+    assert len(lines) == 3
+    assert all('stream="roads"' in labels for labels, _ in lines)
+    assert (
+        sum(float(count) for _, count in lines) >= 5.0
+    )  # the snapshot has two, and three came; a vertex alone counts, too

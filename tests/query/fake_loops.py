@@ -223,6 +223,7 @@ class MainLoop:
         self._offsets = {}
         self.before_logging = None
         self.not_logged = None
+        self.workers = SimpleNamespace(applied=lambda: [0])
         self.wants_snapshot = True
         self._stored = {}
         self._admitted = 0

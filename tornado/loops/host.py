@@ -14,9 +14,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..graph import PartitionMap
 from ..points import EvolvingPoints
 from ..timely import Dataflow, Fabric, Scope, Worker
-from .kind import PartPlan
+from .kind import PartPlan, kind_named
 from .part import (
     AdoptingMain,
     BranchPart,
@@ -39,6 +40,7 @@ class StartLoop:
     loop: int
     stream: int
     plan: PartPlan
+    partition: PartitionMap
     on_installed: Callable[[int], None]  # worker
     on_refused: Callable[[int, BaseException], None]  # worker, why it has no part
     on_applied: Callable[[int, int], None]  # worker, records of the stream
@@ -294,13 +296,20 @@ class WorkerHost:
     def _start(self, command: StartLoop) -> None:
         index = self.index
         made: list[MainPart] = []
+        stream = self._streams.get(command.stream)
+
+        def on_applied(records: int) -> None:
+            command.on_applied(index, records)
+
+        if stream is None and kind_named(command.plan.kind).shares_streams:
+            stream = StreamPart(command.partition, index, on_applied)
 
         def build(scope: Scope) -> None:
             part = command.plan.part(
                 worker=index,
                 workers=self.workers,
-                on_applied=lambda records: command.on_applied(index, records),
-                stream=self._streams.get(command.stream),
+                on_applied=on_applied,
+                stream=stream,
             )
             made.append(part)
             part.build(scope)

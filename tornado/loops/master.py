@@ -16,7 +16,6 @@ from ..engine import ClusterEngine, Engine
 from ..errors import (
     CallerError,
     NameTaken,
-    NotSupported,
     UnknownLoop,
     UnknownStream,
     WorkerLost,
@@ -27,20 +26,22 @@ from ..records.window_width import WindowWidth
 from ..storage import MemoryStore, VersionedStore
 from . import graph_of_now, points_of_now
 from .admission_order import AdmissionOrder
+from .balance import balanced, loads_of
 from .branch import Branch
 from .checkpoint import store_checkpoint
 from .checkpointed import Checkpointed
 from .declared_points import declare_points
 from .directions import ReverseListsGone, stays_undirected
 from .engines import engine_of
+from .failures import fail_what_raised
 from .host import LoopHost, WorkerHost
 from .kind import kind_of_program
 from .log_replay import go_on
 from .loop_names import LoopNames
 from .main_loop import MainLoop
-from .new_loop import NewLoop, not_refused, require_workers
+from .new_loop import NewLoop, not_refused, require_shared
 from .new_window import window_of
-from .put_back import put_back
+from .put_back import put_back, require_same_workers
 from .remote_host import RemoteHost
 from .rescaling import Rescaled, check_workers, ready_to_move
 from .restoration import Restoration
@@ -99,7 +100,7 @@ class Master:
         self._stream_numbers = itertools.count()
         self._running: dict[int, MainLoop] = {}  # by number, those with a stored snapshot too
         self._is_closed = False
-        # By worker, what had failed there when it last raised an error: loops and branches, as `_look_for_failures` says them.
+        # By worker, what had failed there when it last raised an error: loops and branches, as `fail_what_raised` says them.
         self._blamed: list[set[tuple[int | None, int | None]]] = []
         self._partition = self._planned = PartitionMap.even(workers)
         self.before_move: Callable[[], object] = lambda: None
@@ -199,10 +200,12 @@ class Master:
         """
         try:
             for host in self._hosts:
-                self._look_for_failures(host)  # in their first steps, when nobody knew yet whose these were
+                fail_what_raised(
+                    host, self._running
+                )  # in their first steps, when nobody knew yet whose these were
             with self._names.lock:  # whoever puts loops on other workers finds them named, or comes before this and they are refused
                 loops[0].raise_failure()
-                require_workers(loops, self.engine.losses)
+                require_same_workers(loops, self.engine.losses)
                 for loop in loops:
                     self.loops[loop.name] = loop
         except BaseException:
@@ -220,7 +223,8 @@ class Master:
         width: WindowWidth | None,
     ) -> list[MainLoop]:
         """Start loops on a stream of their own; the first one, and those of the others that were not refused."""
-        kind_of_program(first.program)
+        if not kind_of_program(first.program).shares_streams:  # its kind knows no other map
+            stream.workers.begin_again(PartitionMap.even(self.workers))
         if any(other.name == stream.name for other in self._streams):
             raise NameTaken(
                 f"loops read a stream named {stream.name!r} already",
@@ -307,18 +311,7 @@ class Master:
         }
 
     def _start_beside(self, stream: RecordStream, wanted: NewLoop) -> MainLoop:
-        keeper = stream.keeper()
-        kinds = [
-            kind_of_program(wanted.program),
-            *([] if keeper is None else [kind_of_program(keeper.program)]),
-        ]
-        alone = next((kind for kind in kinds if not kind.shares_streams), None)
-        if alone is not None:
-            raise NotSupported(
-                f"{type(wanted.program).__name__} cannot be started on stream {stream.name!r}: {alone.described} reads a stream "
-                "of its own",
-                hint="Start it on a stream of its own: in a run of its own, not behind --and.",
-            )
+        require_shared(stream, wanted)
         begins_reverse = stream.beginning_reverse if wanted.program.both_ways else nullcontext()
         wanted = replace(wanted, program=wanted.program.reading(stream.points))
         with stream.expecting(wanted.program), begins_reverse:
@@ -423,6 +416,21 @@ class Master:
             names = tuple(sorted(one.name for one in streams))
             return Rescaled(stream, names, before, workers, named.counts()[0], pause_s)
 
+    def loads(self) -> list[int]:
+        """What each worker has done since it began: records applied, of all streams, and updates committed, of all loops."""
+        return loads_of(self._streams, list(self.loops.values()), self.workers)
+
+    def rebalance(self, loads: Sequence[float]) -> float:
+        """Move buckets of vertices by the load of each worker; see `balance`. Raises as `rescale` does.
+
+        Returns
+        -------
+        For how many seconds the loops stood still; 0 where nothing was to be moved.
+        """
+        with self._names.moving():
+            partition = balanced(self._partition, loads)
+            return 0.0 if partition is self._partition else self._move(partition, self._streams)
+
     def _move(self, partition: PartitionMap, streams: Sequence[RecordStream]) -> float:
         """Put all loops on other workers, by another map; return for how many seconds they stood still."""
         before = self._partition
@@ -461,7 +469,7 @@ class Master:
 
         Where no operator is to blame, the worker is not to be relied on, so every loop fails.
         """
-        failed, blamed = self._look_for_failures(self._hosts[worker]), self._blamed[worker]
+        failed, blamed = fail_what_raised(self._hosts[worker], self._running), self._blamed[worker]
         is_blamed = not failed <= blamed  # what failed earlier, and is still there, did not raise this
         self._blamed[worker] = failed
         if isinstance(error, WorkerLost) or not is_blamed:
@@ -523,20 +531,6 @@ class Master:
                 WorkerHost(index, engine.workers, engine.fabric) for index in range(engine.workers)
             ]
             engine.start(self._hosts, self._on_failure)
-
-    def _look_for_failures(self, host: LoopHost) -> set[tuple[int | None, int | None]]:
-        """Fail the loops and branches whose operators raised; return all that are there, as (loop, branch)."""
-        running = list(self._running.values())
-        failures = host.failures()
-        for number, branch, failure in failures:
-            failed = None if number is None else self._running.get(number)
-            if failed is not None and failed.error is None:
-                failed.fail(failure)
-            for loop in running:
-                forked = loop.branch(branch) if branch is not None else None
-                if forked is not None:
-                    forked.fail(failure)
-        return {(number, branch) for number, branch, _ in failures}
 
     def _placed(self, name: str, program: VertexProgram, delay_bound: int | None) -> dict[str, Any]:
         """What every loop here is made with."""

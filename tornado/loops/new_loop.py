@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..config import USUAL_DELAY_BOUND, DelayBound
-from ..errors import CallerError, WorkerLost
+from ..errors import CallerError, NotSupported
 from .kind import kind_of_program
-from .main_loop import MainLoop
 from .stored_snapshot import StoredSnapshot
+from .stream import RecordStream
 from .vertex_program import VertexProgram
 
 Started = TypeVar("Started")
@@ -77,13 +77,20 @@ def not_refused(wanted: Sequence[NewLoop], start: Callable[[NewLoop], Started]) 
     return started
 
 
-def require_workers(loops: Sequence[MainLoop], losses: int) -> None:
-    """Refuse loops that were put on workers which are lost.
+def require_shared(stream: RecordStream, wanted: NewLoop) -> None:
+    """Refuse a loop beside others where its kind, or theirs, reads a stream of its own.
 
     Raises
     ------
-    WorkerLost
-        With the name of the first one.
+    NotSupported
+        With the kind that does.
     """
-    if any(loop.losses != losses for loop in loops):
-        raise WorkerLost(f"the workers were lost while loop {loops[0].name} was started")
+    keeper = stream.keeper()
+    programs = [wanted.program, *([] if keeper is None else [keeper.program])]
+    alone = next((kind for kind in map(kind_of_program, programs) if not kind.shares_streams), None)
+    if alone is not None:
+        raise NotSupported(
+            f"{type(wanted.program).__name__} cannot be started on stream {stream.name!r}: {alone.described} reads a stream "
+            "of its own",
+            hint="Start it on a stream of its own: in a run of its own, not behind --and.",
+        )

@@ -95,6 +95,7 @@ class Parts:
                 self._number,
                 stream.number,
                 self._plan,
+                stream.workers.partition,
                 on_installed=lambda _: self._engine.notify(),
                 on_refused=refused,
                 on_applied=stream.count_applied,

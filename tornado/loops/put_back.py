@@ -44,7 +44,9 @@ def put_back(
         When these workers are lost too.
     """
     losses = engine.losses
-    stream.begin_again(partition)
+    shares = all(loop.kind.shares_streams for loop in running)
+    # Programs of kinds with a stream of their own know no other map than the even one.
+    stream.begin_again(partition if shares else PartitionMap.even(partition.workers))
     loops: list[MainLoop] = []
     for loop in running:
         if loop.error is None:
@@ -76,3 +78,15 @@ def put_back(
     stream.is_whole = engine.losses == losses
     engine.notify()
     return [branch for loop in loops for branch in loop.branches() if branch.id not in forked]
+
+
+def require_same_workers(loops: Sequence[MainLoop], losses: int) -> None:
+    """Refuse loops that were put on workers which are lost.
+
+    Raises
+    ------
+    WorkerLost
+        With the name of the first one.
+    """
+    if any(loop.losses != losses for loop in loops):
+        raise WorkerLost(f"the workers were lost while loop {loops[0].name} was started")

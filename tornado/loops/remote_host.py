@@ -286,10 +286,10 @@ class RemoteHost:
                 self.send(("release", loop, state))
             case Adopt(loop, found):
                 self.send(("adopt", loop, found))
-            case StartLoop(loop, stream, plan):
+            case StartLoop(loop, stream, plan, partition):
                 self._starts[loop] = command
                 self._applied[stream] = command.on_applied
-                self.send(("start", loop, stream, plan.kind, plan.fields()))
+                self.send(("start", loop, stream, plan.kind, plan.fields(), partition.buckets))
             case Place(ids, columns, behind_edges):
                 ticket = next(self._tickets)
                 self._placing[ticket] = command

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..engine import Member, MemberConfig, Membership, WireType, described
 from ..errors import InvalidArgument
+from ..graph import PartitionMap
 from ..records.edge_batch import EdgeBatch
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
@@ -89,12 +90,13 @@ class RemoteWorker:
                 part = self._branches.pop(number, None)
                 if part is not None:
                     part.free()
-            case ("start", loop, stream, kind, fields):
+            case ("start", loop, stream, kind, fields, buckets):
                 post(
                     StartLoop(
                         loop,
                         stream,
                         self._reader(kind).plan(fields),
+                        PartitionMap(self._worker_host.workers, np.array(buckets)),
                         on_installed=lambda _: report("installed", loop),
                         on_refused=lambda _, error: report("refused", loop, described(self._told(error))),
                         on_applied=lambda _, records: report("applied", stream, records),

@@ -107,12 +107,15 @@ class StreamPart:
 
     Attributes
     ----------
+    partition
+        Which worker a vertex belongs to.
     graph, points
         Read by all loops and branches, and changed here only. There are points where `points_of` was asked for them.
     """
 
     def __init__(self, partition: PartitionMap, worker: int, on_applied: Callable[[int], None]) -> None:
         self.graph = EvolvingGraph(partition, worker)
+        self.partition = partition
         self.points: EvolvingPoints | None = None
         self._workers, self._worker = partition.workers, worker
         self._on_applied = on_applied

@@ -36,6 +36,10 @@ class StreamWorkers:
         """How many records are posted and not applied."""
         return sum(self._posted) - sum(self._applied)
 
+    def applied(self) -> list[int]:
+        """How many records each has applied since it began."""
+        return list(self._applied)
+
     def post(self, command: Command) -> None:
         """Hand a command to every worker."""
         for host in self._hosts:

@@ -205,6 +205,7 @@ class _Statistics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield from self._loops()
+        yield from self._workers()
         yield from self._sources()
         yield from self._checkpoints()
         yield from self._windows()
@@ -267,6 +268,20 @@ class _Statistics(Collector):
                     if value is not None:
                         gauge.add_metric([one.name, over.rstrip("_") or "all"], value)
             yield gauge
+
+    def _workers(self) -> Iterator[Metric]:
+        applied = CounterMetricFamily(
+            "tornado_worker_applied_records",
+            "Records of a stream that a worker has applied since the workers began, or others took their place",
+            labels=["stream", "worker"],
+        )
+        seen: set[str] = set()
+        for _, loop in sorted(self._service.master.loops.items()):
+            if loop.stream_name not in seen:
+                seen.add(loop.stream_name)
+                for worker, records in enumerate(loop.stream.workers.applied()):
+                    applied.add_metric([loop.stream_name, str(worker)], records)
+        yield applied
 
     def _sources(self) -> Iterator[Metric]:
         sources: dict[str, list[IngesterStatistics]] = {}

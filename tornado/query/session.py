@@ -390,37 +390,26 @@ class Session:
         return handles
 
     def rescale(self, stream: str, workers: int) -> Rescaled:
-        """Put the loops of a stream on so many workers while all goes on; blocks until they go on there.
+        """Put the loops of a stream on so many workers, 1 to 64, while all goes on; blocks until they go on there.
 
-        The workers are shared, so those of all other streams of the session are put there too.
-
-        Parameters
-        ----------
-        stream : str
-            What it is called.
-        workers : int
-            From 1 to 64. Where there are as many already, nothing is done.
-
-        Returns
-        -------
-        Rescaled
-            With the streams that were moved, and for how many seconds they stood still.
+        The workers are shared, so those of all other streams of the session are put there too. Where there are as many already,
+        nothing is done. The result has the streams that were moved, and for how many seconds they stood still.
 
         Raises
         ------
-        InvalidArgument
-            When there cannot be so many.
-        UnknownStream
-            When no loop reads a stream of that name.
-        Busy
-            When a loop is being started, or another number of workers is being taken.
-        NotSupported
-            When nothing is stored of a loop, and what came in is not kept.
-        WorkerLost
-            When so many did not come; the loops go on on as many as before.
+        InvalidArgument, UnknownStream, Busy, NotSupported, WorkerLost
+            See `Master.rescale`; the loops go on as before.
         """
         rescaled: Rescaled = self.master.rescale(stream, workers)
         return rescaled
+
+    def keep_balanced(self) -> None:
+        """Have buckets of vertices moved where one worker has far more to do than the others for a while, until it closes."""
+        from ..loops.balance import Balance
+
+        balance = Balance(self.master)
+        balance.start()
+        self._closing.callback(balance.close)
 
     def serve(self, host: str = DEFAULT_HTTP_HOST, port: int = 0) -> HttpServer:
         """Serve the HTTP interface until the session closes; port 0 takes a free one (`server.url`).
@@ -544,6 +533,7 @@ def session_on(
             clock=master.clock,
         )
         session = Session(master, limits=limits or ServiceLimits.of(settings), pusher=pusher, store=store)
+        session.keep_balanced()
         opened.pop_all()
     return session
 

@@ -64,8 +64,8 @@ class CountingMain(ReadsStream[CountingBranch]):
         on_applied: Callable[[int], None],
         stream: StreamPart | None,
     ) -> None:
-        self.partition = PartitionMap.even(workers)
-        self.stream = StreamPart(self.partition, worker, on_applied) if stream is None else stream
+        self.stream = StreamPart(PartitionMap.even(workers), worker, on_applied) if stream is None else stream
+        self.partition = self.stream.partition
         self.graph = self.stream.graph
         self.worker = worker
         self.workers = workers
