@@ -49,6 +49,14 @@ def commit(carrier):
     return GroupCommit(ManualClock(), carrier)
 
 
+@pytest.fixture
+def ctrl_c():
+    """What Python does with it, also where these tests run in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def waiting(commit):
     return len(commit._waiting)
 
@@ -89,7 +97,7 @@ def test_who_does_not_wait_so_long_is_not_carried_out(commit, carrier):
     assert carrier.groups == [[2]]
 
 
-def test_an_interrupt_waits_for_what_is_being_carried_out_and_everybody_in_it_is_in(commit):
+def test_an_interrupt_waits_for_what_is_being_carried_out_and_everybody_in_it_is_in(ctrl_c):
     """Ctrl-C between the log and the loops: the group was in one and not in the others."""
     carried_out, other = [], admission(2)
 
@@ -109,7 +117,7 @@ def test_an_interrupt_waits_for_what_is_being_carried_out_and_everybody_in_it_is
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_what_is_interrupted_before_its_turn_is_not_in_and_never_comes_in(commit, carrier):
+def test_what_is_interrupted_before_its_turn_is_not_in_and_never_comes_in(commit, carrier, ctrl_c):
     carrier.goes_on.clear()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(commit.submit, admission(1), None)

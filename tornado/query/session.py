@@ -407,9 +407,8 @@ class Session:
         """Have buckets of vertices moved where one worker has far more to do than the others for a while, until it closes."""
         from ..loops.balance import Balance
 
-        balance = Balance(self.master)
+        self._closing.callback((balance := Balance(self.master)).close)
         balance.start()
-        self._closing.callback(balance.close)
 
     def serve(self, host: str = DEFAULT_HTTP_HOST, port: int = 0) -> HttpServer:
         """Serve the HTTP interface until the session closes; port 0 takes a free one (`server.url`).

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -362,7 +363,7 @@ class KafkaIngester:
 
     def _take_decoded(self, decoded: Decoded, partition: _Partition, number: int) -> bool:
         """Admit what was decoded of a chunk; False if stopped while waiting."""
-        decoded, checked = self._checked(decoded)
+        decoded, checked = self._checked(replace(decoded, parsed=decoded.parsed.timed()))
         repeated, repeats_at = 0, decoded.parsed.positions[:0]
         if partition.keys is not None:
             repeats, repeated = partition.keys.mark(decoded)
