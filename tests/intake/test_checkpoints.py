@@ -286,12 +286,12 @@ def test_a_snapshot_that_a_query_names_is_there_still_when_the_journal_was_full(
         named.append(paths.checkpoint())
         paths.insert([2], [3], [0.5])
         # As a loop does whose workers can be lost, when much has come in.
-        assert paths.loop.stream._store_snapshot() == (2, 48)
+        assert paths.loop.stream.store_snapshot() == (2, 48)
         assert min(snapshot.version for snapshot in paths.snapshots()) == named[0]
         assert paths.query(at=named[0]).values == {1: 0.0, 2: 0.5}
         named.clear()
         paths.insert([3], [4], [0.5])
-        paths.loop.stream._store_snapshot()
+        paths.loop.stream.store_snapshot()
         assert len(paths.snapshots()) == 1
 
 

@@ -580,7 +580,7 @@ class RecordStream:
         """Begin on workers that have taken the place of others, with a map of theirs; under the order."""
         before = self.workers.partition
         self.workers.begin_again(partition)
-        if partition is not before and self.journal is not None and self._loops:
+        if (partition.buckets != before.buckets).any() and self.journal is not None and self._loops:
             self.journal.share_again(self.shares, before, all_of_them=True)
 
     def replay(self) -> Iterator[Fork]:
