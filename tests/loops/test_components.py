@@ -17,10 +17,9 @@ from tornado.errors import UnknownField
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.kinds.selective.kind import SelectiveKind
 from tornado.loops import BranchState, Master, graph_of_now
-from tornado.loops.edge_shares import shares_of
+from tornado.loops.edge_shares import batch_of, shares_of
 from tornado.loops.journal import Journal
 from tornado.loops.new_loop import NewLoop
-from tornado.loops.share import batch_of
 from tornado.loops.stream_part import StreamPart
 from tornado.storage import open_store
 from tornado.testing import (

@@ -1,7 +1,8 @@
-"""How edges are shared out to workers: by the owners of their ends."""
+"""How edges are shared out to workers, by the owners of their ends, and put together again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..graph import PartitionMap
 from ..graph.graph_columns import REVERSE
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
+from ..records.record_batch import RecordBatch
 from .share import Share
 
 
@@ -55,3 +57,25 @@ def mentions_of(ids: NDArray[np.int64], partition: PartitionMap) -> list[Share]:
     """Return each worker's share of vertices that come without an edge."""
     owners = partition.owners_of(ids)
     return [Share(0, EdgeBatch.empty(), ids[owners == worker]) for worker in range(partition.workers)]
+
+
+def batch_of(shares: Sequence[Share], partition: PartitionMap) -> RecordBatch:
+    """Return a batch that has each record of these shares once; edges with one target, and records of a point, are in their order.
+
+    Parameters
+    ----------
+    partition
+        By which they were made: of an edge that several have, the worker of its target counts.
+    """
+    first, *others = [_own(share, worker, partition) for worker, share in enumerate(shares)]
+    if isinstance(first, EdgeBatch):
+        others += [EdgeBatch.mentions(share.mentioned) for share in shares]
+    return first.concat([first, *others])
+
+
+def _own(share: Share, worker: int, partition: PartitionMap) -> RecordBatch:
+    batch = share.batch
+    if not isinstance(batch, EdgeBatch):
+        return batch
+    own = partition.owners_of(batch.dst) == worker
+    return batch if own.all() else batch.take(own)

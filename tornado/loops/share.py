@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph import PartitionMap
-from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
 
 
@@ -46,25 +43,3 @@ class Share:
     def is_applied(self) -> bool:
         """Whether all of its records are."""
         return self.following == len(self.batch)
-
-
-def batch_of(shares: Sequence[Share], partition: PartitionMap) -> RecordBatch:
-    """Return a batch that has each record of these shares once; edges with one target, and records of a point, are in their order.
-
-    Parameters
-    ----------
-    partition
-        By which they were made: of an edge that several have, the worker of its target counts.
-    """
-    first, *others = [_own(share, worker, partition) for worker, share in enumerate(shares)]
-    if isinstance(first, EdgeBatch):
-        others += [EdgeBatch.mentions(share.mentioned) for share in shares]
-    return first.concat([first, *others])
-
-
-def _own(share: Share, worker: int, partition: PartitionMap) -> RecordBatch:
-    batch = share.batch
-    if not isinstance(batch, EdgeBatch):
-        return batch
-    own = partition.owners_of(batch.dst) == worker
-    return batch if own.all() else batch.take(own)
