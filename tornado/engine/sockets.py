@@ -36,7 +36,6 @@ class Breaks:
     """
 
     def __init__(self, socket: Socket) -> None:
-        self._socket = socket
         self.events = socket.get_monitor_socket(_BROKEN)
 
     def taken(self) -> list[int]:
@@ -48,8 +47,7 @@ class Breaks:
         return found
 
     def close(self) -> None:
-        """Stop watching; to be called before the socket is closed."""
-        self._socket.disable_monitor()
+        """Free what it takes; to be called when the socket is closed, as to stop watching one that is not can wait for ever."""
         self.events.close(linger=0)
 
 
