@@ -22,7 +22,7 @@ from tests.engine.places import Placed, pids_of, runs, stream
 from tornado.engine import MemberConfig, WireType, wire
 from tornado.engine.authenticator import Authenticator
 from tornado.engine.peers import PeerFabric
-from tornado.engine.sockets import let_in
+from tornado.engine.sockets import connected, let_in, listening, send
 from tornado.engine.wire import FENCE_BYTES, Wire, WrongFence
 from tornado.errors import ConnectionLost
 from tornado.kinds.selective.bundle import Bundle, Messages
@@ -220,6 +220,28 @@ def test_workers_reach_each_other_in_order_and_drop_what_strangers_send():
         for fabric in fabrics:
             fabric.close()
         context.term()
+
+
+@pytest.mark.parametrize("kind", [zmq.PUSH, zmq.DEALER])
+def test_what_is_sent_over_a_connection_that_broke_is_lost_and_nobody_waits(kind):
+    context, other = zmq.Context(), zmq.Context()
+    Authenticator(other, FENCE)
+    end, address = listening(other, zmq.PULL if kind == zmq.PUSH else zmq.ROUTER, "127.0.0.1")
+    socket, breaks = connected(context, kind, address, FENCE)
+    try:
+        send(socket, [b"one", b"message"])
+        assert end.poll(20_000)
+        end.close(linger=0)
+        other.term()
+        assert breaks.events.poll(20_000) and breaks.taken()
+        sender = threading.Thread(target=send, args=(socket, [b"another", b"message"]), daemon=True)
+        sender.start()
+        sender.join(5)
+        assert not sender.is_alive()
+    finally:
+        breaks.close()
+        socket.close(linger=0)
+    context.term()
 
 
 def test_a_worker_that_waits_is_woken_by_a_message_and_by_other_threads():

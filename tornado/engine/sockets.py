@@ -36,6 +36,7 @@ class Breaks:
     """
 
     def __init__(self, socket: Socket) -> None:
+        self._socket = socket
         self.events = socket.get_monitor_socket(_BROKEN)
 
     def taken(self) -> list[int]:
@@ -47,7 +48,8 @@ class Breaks:
         return found
 
     def close(self) -> None:
-        """Free what it takes; to be called when the socket is closed, as to stop watching one that is not can wait for ever."""
+        """Stop watching; to be called before the socket is closed: ZeroMQ's own thread would wait for ever for who takes an event."""
+        self._socket.disable_monitor()
         self.events.close(linger=0)
 
 
@@ -97,11 +99,17 @@ def keep_alive(socket: Socket, silent_s: float) -> None:
     socket.handshake_ivl = int(silent_s * 1000)
 
 
-def send(socket: Socket, frames: Sequence[bytes], flags: int = 0) -> None:
-    """Send a message, or its last frames."""
-    for frame in frames[:-1]:
-        socket.send(frame, flags | zmq.SNDMORE, copy=False)
-    socket.send(frames[-1], flags, copy=False)
+def send(socket: Socket, frames: Sequence[bytes]) -> None:
+    """Send a message, or lose it where the connection broke, as what was under way then: nobody waits for one that is not made again.
+
+    Whoever has to know looks at `Breaks`.
+    """
+    try:
+        for frame in frames[:-1]:
+            socket.send(frame, zmq.NOBLOCK | zmq.SNDMORE, copy=False)
+        socket.send(frames[-1], zmq.NOBLOCK, copy=False)
+    except zmq.Again:
+        pass
 
 
 def receive(socket: Socket, flags: int = 0) -> list[memoryview]:

@@ -257,10 +257,10 @@ class _SocketLink:
         """See `Link`."""
         self.is_dead = True
         with self._sending, self._asking:
-            self._commands.close(linger=100)
-            self._requests.close(linger=0)
             for breaks in self._breaks:
                 breaks.close()
+            self._commands.close(linger=100)
+            self._requests.close(linger=0)
 
 
 class _SocketInbox:
