@@ -128,6 +128,8 @@ class Restoration:
         if converged:
             self._wait(lambda: all(loop.error is not None or loop.is_at_rest() for loop in converged))
             self._place([loop.number for loop in converged], behind_edges=True)
+            # A worker that has not asked yet for what others have would not hear that it changes.
+            self._wait(lambda: all(loop.error is not None or loop.is_at_rest() for loop in converged))
         return {
             loop.number: Restored(
                 self._stored.snapshot_of(loop.name),

@@ -184,6 +184,11 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     @property
     def _is_taking_in(self) -> bool:
+        """Whether it goes through a graph that was there before it, or came in bulk: not while values are to come for that."""
+        return self._has_rows_to_take_in and not self.holds
+
+    @property
+    def _has_rows_to_take_in(self) -> bool:
         return bool(self.state.counters[names.FOLLOWING_ROW] != ANY_VERSION)
 
     def _aim(self) -> None:
@@ -497,7 +502,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def drain(self) -> bool:
         """See `ReadingPart`: all edges must have been taken in."""
-        return not self._is_taking_in
+        return not self._has_rows_to_take_in
 
     def record(self, branch: AccumulativeBranch) -> None:
         """See `CompiledMain`."""

@@ -21,6 +21,7 @@ from .loop_columns import (
     CURSOR_POSITION,
     CURSOR_ROW,
     DEGREE,
+    DEGREES,
     EDGES_VISITED,
     FOLLOWING_ROW,
     GOAL,
@@ -43,6 +44,7 @@ from .loop_columns import (
     WEIGHTED,
 )
 from .row_kernel import (
+    add_weight,
     admit_rows,
     announced,
     hear,
@@ -168,15 +170,21 @@ def announce(graph, loop, parameters, fuel):
 
 
 @nb.njit(cache=True)
+def subscribe(graph, loop, row):
+    """Ask for what a producer elsewhere announces, if it was not asked yet."""
+    if loop.flags[row] & SUBSCRIBED == 0:
+        loop.flags[row] |= SUBSCRIBED
+        send(loop, np.int64(graph.owner[row]), SUBSCRIBE, graph.ids[row], 0.0, 0)
+
+
+@nb.njit(cache=True)
 def hear_new_edge(graph, loop, parameters, producer, consumer, weight):
     """An edge came: it adds to the producer's out-weight, and what the producer announced counts at once."""
     if loop.flags[producer] & OWN:
         touch_producer(graph, loop, parameters, producer, weight, 1)
     else:
         touch_ghost(loop, producer, weight, 1)
-        if loop.flags[producer] & SUBSCRIBED == 0:
-            loop.flags[producer] |= SUBSCRIBED
-            send(loop, np.int64(graph.owner[producer]), SUBSCRIBE, graph.ids[producer], 0.0, 0)
+        subscribe(graph, loop, producer)
     hear(loop, parameters, consumer, weight * loop.share[producer])
 
 
@@ -194,7 +202,8 @@ def hear_lost_edge(graph, loop, parameters, producer, consumer, weight):
 def hear_edges(graph, loop, parameters):
     """Take in the rows and edges that came, and the edges that went, by the last records applied; a weight of 0 is no edge."""
     admit_rows(graph, loop, parameters)
-    count = graph.counters[DELTAS]
+    # Of a graph of which nothing is taken in yet there is nothing to hear.
+    count = graph.counters[DELTAS] if loop.counters[FOLLOWING_ROW] > 0 else 0
     for i in range(count):
         ahead = min(i + _DELTAS_AHEAD, count - 1)
         prefetch(loop.heard, np.int64(graph.delta_producer[ahead]))
@@ -236,6 +245,41 @@ def hear_rows(graph, loop, parameters, fuel):
             if weight != 0.0:
                 consumer = np.int64(graph.edge_consumer[slot])
                 hear_new_edge(graph, loop, parameters, row, consumer, weight)
+        fuel -= ROW_COST + graph.out_length[row]
+        row += 1
+    finished = row == graph.counters[ROWS]
+    loop.counters[FOLLOWING_ROW] = ANY_VERSION if finished else row
+    tell_owners(graph, loop)
+    return finished
+
+
+@nb.njit(cache=True, nogil=True)
+def weigh_rows(graph, loop, parameters, fuel):
+    """Like `hear_rows`, where values are to be placed: producers get their out-weights, and do not announce before `place_values`."""
+    admit_rows(graph, loop, parameters)
+    row = loop.counters[FOLLOWING_ROW]
+    while row < graph.counters[ROWS] and fuel > 0 and not outbox_is_full(loop):
+        edges = 0
+        first = graph.out_start[row]
+        stop = first + graph.out_length[row]
+        for slot in range(first, stop):
+            weight = graph.edge_weight[slot]
+            if weight != 1.0:
+                loop.counters[WEIGHTED] = 1
+            if weight != 0.0:
+                edges += 1
+                add_weight(loop, row, weight)
+        if edges > 0 and loop.flags[row] & OWN:
+            loop.degree[row] += edges
+            loop.counters[DEGREES] += edges
+            # Another worker told of its edges before, and what was announced then is heard over these too.
+            if loop.share[row] != 0.0:
+                for slot in range(first, stop):
+                    consumer = np.int64(graph.edge_consumer[slot])
+                    hear(loop, parameters, consumer, graph.edge_weight[slot] * loop.share[row])
+        elif edges > 0:
+            touch_ghost(loop, row, 0.0, edges)
+            subscribe(graph, loop, row)
         fuel -= ROW_COST + graph.out_length[row]
         row += 1
     finished = row == graph.counters[ROWS]

@@ -1,7 +1,8 @@
 """The main loop of an accumulative program on one worker, which can begin where a stored snapshot ended, or a branch has.
 
-Nobody announces while the edges come. Then each vertex announces what it was worth, by the out-weight that it has now, and every part
-says to the others that it has. What the parts have heard of each other by then is the fixed point, and they go on from there.
+Nothing is heard while the edges come. Then each part adds up out-weights and says to the others that it has; when all have, each vertex
+announces what it was worth, by the out-weight that it has now, and every part says that as well. What the parts have heard of each
+other by then is the fixed point, and they go on from there.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class RestorableMain(AccumulativeMain):
         self._placing: NDArray[np.float64] | None = None  # by row
         self._following_placed = 0
         self._placings = 0  # that have begun here
-        self._placed = np.zeros(
+        self._said = np.zeros(
             self.workers, np.int64
-        )  # of how many each part has said that it has placed all
+        )  # by each part, two of each placing: weighed all, placed all
 
     def place(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]] | None) -> None:
         """See `StorableMain`: with values to come, nobody announces until they are there.
@@ -45,6 +46,7 @@ class RestorableMain(AccumulativeMain):
             return
         _require_values(columns)
         self.holds = True
+        self.state.counters[names.FOLLOWING_ROW] = 0
 
     def place_behind_edges(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> None:
         """See `StorableMain`: have vertices announce what they were worth, in the next steps.
@@ -85,6 +87,19 @@ class RestorableMain(AccumulativeMain):
         self.operator.activate()
 
     def _go_on_placing(self) -> None:
+        if not self._placings:
+            return
+        weighed, placed = 2 * self._placings - 1, 2 * self._placings
+        if self._has_rows_to_take_in:
+            if not self.kernel.weigh_rows(*self._loop, FUEL):
+                self._flush()
+                self.operator.activate()
+                return
+            self._flush()
+        if self._said[self.worker] < weighed:
+            self._say(weighed)
+        if self._said.min() < weighed:
+            return
         if self._placing is not None:
             self._following_placed = int(
                 self.kernel.place_values(*self._loop, self._placing, self._following_placed, FUEL)
@@ -94,22 +109,24 @@ class RestorableMain(AccumulativeMain):
                 self.operator.activate()
                 return
             self._placing = None
-            self._placed[self.worker] = self._placings
-            for target in range(self.workers):
-                if target != self.worker:
-                    notice = Settled(self._placings)
-                    self._send(target, SumBundle(self.worker, notices=(notice,), mass=self._mass()))
-        if self._placings and self._placed.min() >= self._placings:
+            self._say(placed)
+        if self._said.min() >= placed:
             self.holds = False
             if not self._is_stale:
                 self._end_announcing()
             self.operator.activate()
 
+    def _say(self, number: int) -> None:
+        self._said[self.worker] = number
+        for target in range(self.workers):
+            if target != self.worker:
+                self._send(target, SumBundle(self.worker, notices=(Settled(number),), mass=self._mass()))
+
     def _take_notices(self, bundle: SumBundle) -> None:
         super()._take_notices(bundle)
         for notice in bundle.notices:
             if isinstance(notice, Settled):
-                self._placed[bundle.sender] = notice.attempt
+                self._said[bundle.sender] = notice.attempt
                 self.operator.activate()
 
     def _step(self) -> None:

@@ -28,6 +28,7 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     graph.apply(ids[:1], ids[1:], weights[:1], np.ones(1, np.int8), 0, 1)
     kernel.hear_edges(*loop)
     kernel.hear_rows(*loop, 0)
+    kernel.weigh_rows(*loop, 0)
     kernel.receive(*loop, 0, np.empty(0, np.uint8), ids[:0], weights[:0], ids[:0], 0, 100)
     kernel.announce(*loop, 1000)
     kernel.finish_cursor(*loop)

@@ -1,4 +1,8 @@
-"""The main loop of a compiled program on one worker, which can begin where a stored snapshot ended."""
+"""The main loop of a compiled program on one worker, which can begin where a stored snapshot ended.
+
+With the values of a fixed point no edge of it makes a better offer, so edges are not heard one by one as they come: when all are there,
+the loop takes in the graph by its rows, as one that begins on a graph that was there before.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,17 @@ from .main_processor import MainProcessor
 class RestorableProcessor(MainProcessor):
     """A main loop on one worker that can begin with what was stored. Called on the worker's thread, before anything is admitted."""
 
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._awaits_edges = False  # of the fixed point whose values were placed
+
+    def hear(self) -> None:
+        """See `MainProcessor`."""
+        if self._awaits_edges:
+            self.state.expect(self.graph.rows)
+        else:
+            super().hear()
+
     def place(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]] | None) -> None:
         """See `StorableMain`: values are taken over, and nothing is left to commit for them.
 
@@ -28,6 +43,7 @@ class RestorableProcessor(MainProcessor):
         self._make_known(ids)
         if columns is None:
             return
+        self._awaits_edges = True
         values, own = columns["values"], self.state.values
         if (values.dtype, values.shape[1:]) != (own.dtype, own.shape[1:]):
             raise StoreCorrupt(
@@ -63,3 +79,5 @@ class RestorableProcessor(MainProcessor):
         alone = np.where(unreached, NO_PARENT, SELF_PARENT)
         self.state.touch_all()
         self.state.columns.parent[rows] = np.where(rows == producers, alone, producers)
+        self._awaits_edges, self._following_row = False, 0
+        self.activate()
