@@ -5,8 +5,11 @@ larger array would stop the loop for as long as the copy takes, double the memor
 a stale view. So a growing column *reserves* address space (no memory, no commit charge) for the most that it may ever hold.
 """
 
+import ctypes
 import mmap
 import sys
+import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +23,8 @@ _RESERVE_WITHOUT_COMMIT = (
     0x4000 if sys.platform.startswith("linux") else 0
 )  # MAP_NORESERVE; other systems need no flag
 _HUGE_PAGE_BYTES = 2 << 20
+_POPULATE = 23  # MADV_POPULATE_WRITE, of Linux from 5.14 on
+_POPULATED_BYTES = 8 << 20  # at a time
 _JOIN = 25  # MADV_COLLAPSE, of Linux from 6.1 on
 # Below that, rounding up to huge pages would cost more memory than it saves time.
 _HUGE_PAGES_FROM_BYTES = 4 << 20
@@ -58,6 +63,33 @@ def advise_huge_pages(column: NDArray[Any], used: int) -> None:
         region.madvise(mmap.MADV_HUGEPAGE, 0, span)
     except OSError:  # a kernel without transparent huge pages: only speed is lost
         return
+
+
+def populate(columns: Sequence[NDArray[Any]], used: int) -> threading.Thread:
+    """Have memory put under the first `used` entries of reserved columns, which are soon to be written, all along together.
+
+    The system clears each page that is touched for the first time, which takes about as long as to write what belongs there. So
+    a thread does it, ahead of who writes, and lets go of the interpreter for it. What it cannot have is left to the first touch.
+    """
+    thread = threading.Thread(target=_populate, args=(columns, used), name="tornado-memory", daemon=True)
+    thread.start()
+    return thread
+
+
+def _populate(columns: Sequence[NDArray[Any]], used: int) -> None:
+    if not sys.platform.startswith("linux"):
+        return
+    advise = ctypes.CDLL(None).madvise
+    advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    widest = max(column.itemsize for column in columns)
+    entries = _POPULATED_BYTES // widest
+    for first in range(0, used, entries):
+        for column in columns:
+            begin = first * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
+            end = min(used, first + entries) * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
+            base = int(column.__array_interface__["data"][0])
+            if end > begin and advise(base + begin, end - begin, _POPULATE) != 0:
+                return
 
 
 def join_pages(column: NDArray[Any], first: int, stop: int) -> int:

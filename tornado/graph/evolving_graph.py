@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arena import advise_huge_pages, release_pages, reserve
+from ..arena import advise_huge_pages, populate, release_pages, reserve
 from ..columns import RECORD_BYTES, addresses_of
 from ..errors import GraphTooLarge
 from . import graph_columns as names
@@ -46,6 +46,8 @@ ROW_RECORD = np.dtype(
 _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
 _SLIDE_FUEL = 60_000
+_FEW_EDGES = 1 << 20  # for which a thread is not worth it
+_OF_EACH_EDGE = ("edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ class EvolvingGraph:
         self._compacted_at = 0
         self._advised_rows = 0
         self._advised_slots = 0
+        self._expected = 0
 
     @property
     def rows(self) -> int:
@@ -157,6 +160,14 @@ class EvolvingGraph:
         if self.columns.counters[names.LEASED]:
             self._make_graves(records)
         self._advise()
+
+    def expect(self, edges: int) -> None:
+        """Have memory under the lists of a graph that is empty, for so many edges that come soon; see `populate`."""
+        if self.columns.counters[names.EDGES] or edges <= max(_FEW_EDGES, self._expected):
+            return
+        self._expected = edges
+        self._advise_slots(edges)
+        populate([getattr(self.columns, name) for name in _OF_EACH_EDGE], edges)
 
     def apply(
         self,
@@ -456,11 +467,12 @@ class EvolvingGraph:
             advise_huge_pages(self._rows, rows)
         slots = int(max(counters[names.OUT_END], counters[names.IN_END]))
         if slots > self._advised_slots:
-            self._advised_slots = slots + max(slots // 4, 1 << 21)
-            for name in (
-                "edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position", "in_weight",
-            ):  # fmt: skip
-                advise_huge_pages(getattr(self.columns, name), self._advised_slots)
+            self._advise_slots(slots)
+
+    def _advise_slots(self, slots: int) -> None:
+        self._advised_slots = slots + max(slots // 4, 1 << 21)
+        for name in (*_OF_EACH_EDGE, "in_weight"):
+            advise_huge_pages(getattr(self.columns, name), self._advised_slots)
 
 
 def _graves(ring: int) -> dict[str, np.ndarray]:

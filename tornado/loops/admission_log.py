@@ -31,7 +31,7 @@ from ..storage import VersionedStore
 
 _KEY = b"group"
 _MOST_RECORDS = 1 << 16  # of a stretch; what a stream has room for at once
-_LONG_LOG_RECORDS = 1 << 23  # some seconds to go through again
+_LONG_LOG_RECORDS = 1 << 24  # some seconds to go through again, without a base
 _LONG_LOG_GROUPS = 1 << 16  # likewise
 _TIMED = "times"  # in the place of a layout
 _SIZE = 5  # where in an entry it stands
@@ -135,7 +135,7 @@ class AdmissionLog:
         """Whether so much stands behind a base of a version, and of so many records, that another one is worth its while."""
         records = self.sizes_after(version)[0]
         return (
-            records > max(_LONG_LOG_RECORDS, base_records // 2)
+            records > max(_LONG_LOG_RECORDS - base_records // 2, base_records // 4)
             or self.groups_after(version) > _LONG_LOG_GROUPS
         )
 

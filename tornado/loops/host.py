@@ -62,7 +62,7 @@ class Place:
     columns: Mapping[
         int, Mapping[str, NDArray[Any]] | None
     ]  # by loop, of those vertices; None: the loop begins anew
-    behind_edges: bool  # whether all edges of the snapshot are there, see `StorableMain`
+    awaited_edges: int | None  # about how many come to this worker; None: all are there, see `StorableMain`
     on_placed: Callable[[int, Exception | None], None]  # worker, what went wrong
 
 
@@ -334,7 +334,8 @@ class WorkerHost:
                 if loop not in self._loops:
                     continue  # what took it off the workers is heard of where it is waited for
                 part = cast("StorableMain", self._loops[loop])
-                if not command.behind_edges:
+                if command.awaited_edges is not None:
+                    cast("StreamPart", part.stream).graph.expect(command.awaited_edges)
                     part.place(command.ids, columns)
                 elif columns is not None:
                     part.place_behind_edges(command.ids, columns)

@@ -290,10 +290,10 @@ class RemoteHost:
                 self._starts[loop] = command
                 self._applied[stream] = command.on_applied
                 self.send(("start", loop, stream, plan.kind, plan.fields(), partition.buckets))
-            case Place(ids, columns, behind_edges):
+            case Place(ids, columns, awaited_edges):
                 ticket = next(self._tickets)
                 self._placing[ticket] = command
-                self.send(("place", ticket, behind_edges, ids, dict(columns)))
+                self.send(("place", ticket, awaited_edges, ids, dict(columns)))
             case EndLoop(loop, at_once):
                 self._installed.pop(loop, None)
                 ended = self._starts.pop(loop, None)

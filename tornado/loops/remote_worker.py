@@ -102,8 +102,8 @@ class RemoteWorker:
                         on_applied=lambda _, records: report("applied", stream, records),
                     )
                 )
-            case ("place", ticket, behind_edges, ids, columns):
-                post(Place(ids, columns, behind_edges, lambda _, error: self._placed(ticket, error)))
+            case ("place", ticket, awaited_edges, ids, columns):
+                post(Place(ids, columns, awaited_edges, lambda _, error: self._placed(ticket, error)))
             case ("end", loop, at_once):
                 post(EndLoop(loop, at_once))
 

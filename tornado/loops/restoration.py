@@ -119,7 +119,7 @@ class Restoration:
             When workers were lost meanwhile, or are ended.
         """
         # At once: a loop that heard of vertices before it has their values would begin to compute them.
-        self._place([loop.number for loop in self._loops])
+        self._place([loop.number for loop in self._loops], self._stored.edge_count // len(self._hosts))
         for edges in self._stored.edge_pages():
             self._admit(EdgeBatch.insertions(edges.sources, edges.targets, edges.weights))
         for points in self._stored.point_pages():
@@ -127,7 +127,7 @@ class Restoration:
         converged = [loop for loop in self._left() if self._has_fixed_point(loop)]
         if converged:
             self._wait(lambda: all(loop.error is not None or loop.is_at_rest() for loop in converged))
-            self._place([loop.number for loop in converged], behind_edges=True)
+            self._place([loop.number for loop in converged], None)
             # A worker that has not asked yet for what others have would not hear that it changes.
             self._wait(lambda: all(loop.error is not None or loop.is_at_rest() for loop in converged))
         return {
@@ -165,7 +165,7 @@ class Restoration:
     def _left(self) -> list[ReadingLoop]:
         return [loop for loop in self._loops if loop.number not in self.refused and loop.error is None]
 
-    def _place(self, loops: Sequence[int], *, behind_edges: bool = False) -> None:
+    def _place(self, loops: Sequence[int], awaited_edges: int | None) -> None:
         """Have every worker's parts of loops take over its entries of their columns, or what their loop has as a whole."""
         outcomes: list[Exception | None] = []
 
@@ -181,7 +181,7 @@ class Restoration:
                 else self._arrays.get(loop)
                 for loop in loops
             }
-            host.post(Place(self._ids[own], owned, behind_edges, on_placed))
+            host.post(Place(self._ids[own], owned, awaited_edges, on_placed))
         self._wait(lambda: len(outcomes) == len(self._hosts))
         for outcome in outcomes:
             if outcome is not None:

@@ -232,6 +232,11 @@ class StoredSnapshot:
         return self._contents.counts.get("edges", 0) + self._contents.counts.get("points", 0)
 
     @property
+    def edge_count(self) -> int:
+        """How many edges it has; 0 where it does not say so."""
+        return self._contents.counts.get("edges", 0)
+
+    @property
     def has_edges(self) -> bool:
         """Whether it may have edges: it says that it has some, or does not say how many."""
         return self._contents.counts.get("edges", 1) > 0
