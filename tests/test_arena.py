@@ -3,7 +3,7 @@
 import numpy as np
 import psutil
 
-from tornado.arena import join_pages, release_pages, reserve
+from tornado.arena import join_pages, populate, release_pages, reserve
 
 HUGE = (2 << 20) // 8  # items of a huge page
 
@@ -38,3 +38,14 @@ def test_of_what_is_joined_parts_are_given_back():
 
 def test_other_arrays_are_left_alone():
     assert join_pages(np.zeros(4 * HUGE), 3, 4 * HUGE) == 3
+
+
+def test_memory_comes_ahead_of_who_writes_and_what_is_there_stays():
+    columns = [reserve(1 << 26, np.int32), reserve(1 << 26, np.float64)]
+    columns[0][:10], columns[1][:10] = 7, 0.5
+    before = resident()
+    populate(columns, 4 << 20).join()
+    taken = resident() - before
+    assert 44 << 20 < taken < 52 << 20  # 12 bytes of each of 4 M entries
+    assert columns[0][:10].tolist() == [7] * 10 and columns[1][:10].tolist() == [0.5] * 10
+    assert not columns[0][10 : 4 << 20].any() and not columns[1][10 : 4 << 20].any()

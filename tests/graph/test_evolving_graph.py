@@ -1,5 +1,6 @@
 """The evolving graph against the plain model, at the newest version and at every version that is leased."""
 
+import itertools
 import random
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import tornado.graph.evolving_graph
 from tornado import EdgeBatch
 from tornado.graph import EvolvingGraph, PartitionMap
+from tornado.graph import graph_columns as names
 from tornado.testing import GraphModel
 
 
@@ -93,6 +95,53 @@ def test_the_graph_is_that_of_the_model_at_every_version_leased(seed, monkeypatc
             # Now and then in steps, with records between them.
             twin.graph.compact(steps=twin.random.choice([1, 2, None]))
         twin.check()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("expected", [0, 100, 3_000, 50_000])
+def test_a_graph_that_comes_in_bulk_is_the_one_that_comes_edge_by_edge_and_goes_on_as_that(
+    seed, expected, monkeypatch
+):
+    monkeypatch.setattr(tornado.graph.evolving_graph, "_FEW_EDGES", 0)
+    twin = Twin(seed, vertices=40)
+    twin.graph.expect(expected)
+    for _ in range(3):
+        src, dst = (
+            np.array([twin.random.choice(twin.vertices) for _ in range(1_000)], np.int64) for _ in range(2)
+        )
+        edges = EdgeBatch.insertions(src, dst, np.arange(1_000) % 4 / 1.0)
+        twin.model.apply(edges)
+        twin.inserted += zip(src.tolist(), dst.tolist(), edges.weight.tolist(), strict=True)
+        assert twin.graph.apply(edges.src, edges.dst, edges.weight, edges.op, 0, 1_000, is_load=True) == 1_000
+        assert twin.graph.columns.counters[names.DELTAS] == 0  # nobody is told
+    twin.check()
+    for _ in range(20):
+        twin.apply(twin.random.randrange(1, 200))
+        if twin.random.random() < 0.5:
+            twin.lease()
+    twin.check()
+    twin.graph.apply(src, dst, np.ones(1_000), edges.op, 0, 1_000)
+    assert twin.graph.columns.counters[names.DELTAS] == 1_000
+
+
+def test_with_more_to_come_lists_grow_less_often(monkeypatch):
+    monkeypatch.setattr(tornado.graph.evolving_graph, "_FEW_EDGES", 0)
+    ends = {}
+    ids = np.arange(100, dtype=np.int64)
+    for expected in (0, 6_400):
+        graph = EvolvingGraph(PartitionMap.even(1))
+        graph.expect(expected)
+        ends[expected] = []
+        for turn in range(64):  # an edge more from each vertex, every time
+            targets = np.roll(ids, turn)
+            graph.apply(ids, targets, np.ones(100), np.ones(100, np.int8), 0, 100, is_load=True)
+            ends[expected].append(graph.columns.out_start[:100].tolist())
+        assert graph.statistics().edges == 6_400
+    moves = {
+        expected: sum(one != next_one for one, next_one in itertools.pairwise(starts))
+        for expected, starts in ends.items()
+    }
+    assert moves[6_400] <= 5 < 10 <= moves[0]
 
 
 def test_the_ring_of_graves_grows_while_somebody_reads_and_shrinks_when_nobody_does():

@@ -16,6 +16,7 @@ from .graph_columns import (
     GRAVE_MASK,
     KNOWN_ROWS,
     LEASED,
+    LOADING,
     MISSING,
     MOST_DELTAS,
     PART,
@@ -47,6 +48,8 @@ def apply_mentions(graph, identifiers):
 @nb.njit(cache=True)
 def write_delta(graph, sign, producer, consumer, weight, born):
     """Tell the loops on this graph of an edge that came or went."""
+    if graph.counters[LOADING]:
+        return
     place = graph.counters[DELTAS]
     graph.delta_sign[place] = sign
     graph.delta_producer[place] = producer

@@ -47,6 +47,7 @@ _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
 _SLIDE_FUEL = 60_000
 _FEW_EDGES = 1 << 20  # for which a thread is not worth it
+_MOST_GROWTH = 64.0
 _OF_EACH_EDGE = ("edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position")
 
 
@@ -179,6 +180,7 @@ class EvolvingGraph:
         stop: int,
         *,
         is_both_ways: bool = False,
+        is_load: bool = False,
     ) -> int:
         """Apply records ``first .. stop``, as far as there is room for what they leave behind.
 
@@ -194,6 +196,8 @@ class EvolvingGraph:
         is_both_ways
             Whether there may be records of which only the source belongs to this worker. Without reverse lists those change
             nothing: the lists may have gone since, or workers that took the place of lost ones never had any.
+        is_load
+            Whether they are of those that are expected, see `expect`, and no loop is to hear of them one by one.
 
         Returns
         -------
@@ -201,8 +205,13 @@ class EvolvingGraph:
         """
         self.make_room(stop - first)
         both_ways = is_both_ways or self._reverse is not None
+        self.columns.counters[names.LOADING] = self._growth() if is_load and self._reverse is None else 0
         apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
+
+    def _growth(self) -> int:
+        edges = max(1, int(self.columns.counters[names.EDGES]))
+        return int(256 * min(max(1.0, self._expected / edges), _MOST_GROWTH))
 
     def begin_reverse(self) -> None:
         """Have reverse lists, empty ones; from now on they have every record of which the source is owned here."""

@@ -42,6 +42,7 @@ PART = 16  # the worker whose part of the graph this is
 REVERSED = 17  # 1: the graph has reverse lists
 WEIGHTS_IN = 18  # 1: in-lists have the weights of their edges, too
 WEIGHED_ROWS = 19  # of which lists they are there
+LOADING = 20  # 256ths: how many times as many edges as it has it gets in bulk, of which nobody is told; 0: they come one by one
 GRAPH_COUNTERS = 24
 
 SIZE_CLASSES = 80

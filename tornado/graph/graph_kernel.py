@@ -25,6 +25,7 @@ from .graph_columns import (
     IN_END,
     IN_IDLE,
     LEASED,
+    LOADING,
     OUT_END,
     OUT_IDLE,
     ROWS,
@@ -148,8 +149,12 @@ def take_in_block(graph, size_class):
 @nb.njit(cache=True)
 def grow_out_list(graph, row):
     """Move a producer's out-list to a larger block."""
-    length = graph.out_length[row]
-    size_class = class_for(length + 1 if length < 2 else length + (length >> 2) + 1)
+    length = np.int64(graph.out_length[row])
+    # In bulk, room at once for as many as it gets if it gets more as the whole graph does.
+    wanted = max(
+        length + 1 if length < 2 else length + (length >> 2) + 1, length * graph.counters[LOADING] >> 8
+    )
+    size_class = class_for(wanted)
     start = take_out_block(graph, size_class)
     old = graph.out_start[row]
     for i in range(length):

@@ -39,6 +39,8 @@ class ReadsStream(Generic[Branch]):
         What it reads.
     hears_back
         Which reverse lists of the graph it hears along, counted from 1; 0: along none.
+    awaits_edges
+        Whether edges of a snapshot are coming that it takes in when all are there.
     branches
         Those that were recorded and are not over.
     """
@@ -46,6 +48,7 @@ class ReadsStream(Generic[Branch]):
     graph: EvolvingGraph
     stream: StreamPart
     hears_back: int = 0
+    awaits_edges: bool = False
     declared_points: Points | None = None
     branches: list[Branch]
     _is_stepping: bool = False  # what other threads see of the queues means nothing meanwhile

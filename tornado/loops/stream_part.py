@@ -39,10 +39,13 @@ class ReadingPart(Protocol):
         Which reverse lists it hears along, counted from 1; 0: along none.
     declared_points
         What the points that it hears of are declared to be; None: it hears of edges.
+    awaits_edges
+        Whether edges of a snapshot are coming that it does not hear of one by one: it takes them in when all are there.
     """
 
     hears_back: int
     declared_points: Points | None
+    awaits_edges: bool
 
     @property
     def has_branches(self) -> bool:
@@ -256,7 +259,10 @@ class StreamPart:
             self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
         columns = (batch.src, batch.dst, batch.weight, batch.op)
-        share.following = self.graph.apply(*columns, first, stop, is_both_ways=share.is_both_ways)
+        is_load = all(reader.awaits_edges for reader in self._readers if reader.declared_points is None)
+        share.following = self.graph.apply(
+            *columns, first, stop, is_both_ways=share.is_both_ways, is_load=is_load
+        )
         self._tell()
 
     def _stop_scans(self) -> None:

@@ -45,7 +45,7 @@ class RestorableMain(AccumulativeMain):
         if columns is None:
             return
         _require_values(columns)
-        self.holds = True
+        self.holds = self.awaits_edges = True
         self.state.counters[names.FOLLOWING_ROW] = 0
 
     def place_behind_edges(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> None:
@@ -62,6 +62,7 @@ class RestorableMain(AccumulativeMain):
             raise StoreCorrupt(f"vertex {ids[missing[0]]} of a stored snapshot is not in the graph")
         placed = np.zeros(self.state.rows_seen)
         placed[rows] = values
+        self.awaits_edges = False
         self._begin_placing(placed)
 
     def adopt(self, found: object | None) -> None:

@@ -21,13 +21,9 @@ from .main_processor import MainProcessor
 class RestorableProcessor(MainProcessor):
     """A main loop on one worker that can begin with what was stored. Called on the worker's thread, before anything is admitted."""
 
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self._awaits_edges = False  # of the fixed point whose values were placed
-
     def hear(self) -> None:
         """See `MainProcessor`."""
-        if self._awaits_edges:
+        if self.awaits_edges:
             self.state.expect(self.graph.rows)
         else:
             super().hear()
@@ -43,7 +39,7 @@ class RestorableProcessor(MainProcessor):
         self._make_known(ids)
         if columns is None:
             return
-        self._awaits_edges = True
+        self.awaits_edges = True
         values, own = columns["values"], self.state.values
         if (values.dtype, values.shape[1:]) != (own.dtype, own.shape[1:]):
             raise StoreCorrupt(
@@ -79,5 +75,5 @@ class RestorableProcessor(MainProcessor):
         alone = np.where(unreached, NO_PARENT, SELF_PARENT)
         self.state.touch_all()
         self.state.columns.parent[rows] = np.where(rows == producers, alone, producers)
-        self._awaits_edges, self._following_row = False, 0
+        self.awaits_edges, self._following_row = False, 0
         self.activate()
