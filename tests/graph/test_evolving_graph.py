@@ -141,7 +141,8 @@ def test_with_more_to_come_lists_grow_less_often(monkeypatch):
         expected: sum(one != next_one for one, next_one in itertools.pairwise(starts))
         for expected, starts in ends.items()
     }
-    assert moves[6_400] <= 5 < 10 <= moves[0]
+    assert moves[6_400] <= 5, moves
+    assert moves[0] >= 10, moves
 
 
 def test_the_ring_of_graves_grows_while_somebody_reads_and_shrinks_when_nobody_does():
