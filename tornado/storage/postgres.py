@@ -9,6 +9,7 @@ a service whose lock went with its connection writes nothing any more once anoth
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from threading import Condition, RLock
@@ -285,6 +286,12 @@ def label_of(url: str) -> str:
     >>> label_of("postgresql://ann:secret@db:5433/loops")
     'postgresql://ann@db:5433/loops'
     """
+    if re.search("%(?![0-9A-Fa-f]{2})", url):
+        # The library would say so, and show what it stands in: that may be the password.
+        raise InvalidArgument(
+            "the address of a Postgres store has a percent sign without two hexadecimal digits behind it",
+            hint="Write %25 for a percent sign, also in a password.",
+        )
     try:
         parts = urlsplit(url)
         port = parts.port
