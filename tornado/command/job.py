@@ -39,6 +39,7 @@ from .progress import Reading, Reporter, make_reporter, show_compiling
 from .written import PREDICTIONS, Writing, predictions_of_answer, table_of_answer, writings_of
 
 _STOPPING_S = 60.0
+_LAST_RENEWAL_S = 3.0
 _LOSSES = 10  # of workers in a row, while one snapshot is stored
 
 
@@ -192,7 +193,7 @@ class _Job:
                     self._settle(reporter)
                 elif code is ExitCode.DONE and (self._deployment.is_gone_on_from or self._plan.results):
                     self._checkpoint()
-                    self._settle_results()
+                    self._settle_results(self._plan.deadline_s)
             return code
         finally:
             gc.unfreeze()
@@ -448,12 +449,12 @@ class _Job:
                 self._interruption.check()
                 reporter.show(self._reading("converging"))
         self._checkpoint()
-        self._settle_results()
+        self._settle_results(self._plan.deadline_s)
 
-    def _settle_results(self) -> None:
+    def _settle_results(self, timeout_s: float) -> None:
         """Wait until the tables outside have the answer to what was read."""
         for kept in self._deployment.kept_results:
-            kept.settle(self._plan.deadline_s)
+            kept.settle(timeout_s)
 
     def _stay(self, reporter: Reporter) -> None:
         shown_s = time.monotonic()
@@ -472,6 +473,8 @@ class _Job:
                     reporter.show(reading)
                 shown = reading
         self._checkpoint()
+        with contextlib.suppress(TornadoError):  # said already, and the next start renews it
+            self._settle_results(_LAST_RENEWAL_S)
         self._interruption.check()
 
     def _store_snapshot(self) -> None:

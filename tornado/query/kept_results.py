@@ -140,7 +140,7 @@ class KeptResults:
                 lambda: not self._is_due() or self._failed > failed or self._is_stopped,
                 until_s,
             )
-            if not self._is_due():
+            if self._is_stopped or not self._is_due():
                 return
             error = self._error
         if isinstance(error, TornadoError):
