@@ -18,7 +18,14 @@ import pyarrow as pa
 
 from ..certificate import NONE, has_no_answer
 from ..clock import Clock, wait_until
-from ..errors import ConnectionLost, NotSupported, StoreUnreachable, TornadoError, UnknownLoop
+from ..errors import (
+    ConnectionLost,
+    InvalidArgument,
+    NotSupported,
+    StoreUnreachable,
+    TornadoError,
+    UnknownLoop,
+)
 from ..loop_views import MainLoopView
 from ..storage.postgres_results import AnsweredSnapshot, ColumnType, PostgresResults, ResultsAddress
 from ..value_types import Ids, Mask, ValueArray, reached_of
@@ -112,13 +119,18 @@ class KeptResults:
         InvalidArgument, StoreError
             When the table cannot be had, and would not be later.
         """
+        served = self._service.served(self._loop)
+        checkpoints = served.checkpoints
+        if checkpoints is None:
+            raise InvalidArgument(
+                f"results are renewed after each checkpoint, and nobody takes any of stream {served.name!r}",
+                hint="Start the loop by a session.",
+            )
         try:
             self._table.open()
         except StoreUnreachable as error:
             self._book_failure(error)
-        served = self._service.served(self._loop)
         served.results[self._loop.name] = self.statistics
-        checkpoints = served.checkpoints_by(self._clock)
         checkpoints.add_listener(self._want)
         self._want(checkpoints.statistics().version)
         self._thread.start()
