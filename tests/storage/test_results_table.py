@@ -269,3 +269,12 @@ def test_a_thousand_changes_of_a_million_rows_are_there_in_a_tenth_of_a_second(p
         (count, pytest.approx(values.sum()))
     ]
     assert np.median(times_s) < 0.1
+
+
+def test_a_schema_is_chosen_as_libpq_has_it(postgres_url):
+    query(postgres_url, "CREATE SCHEMA analytics")
+    address = ResultsAddress.of(f"{postgres_url}/paths?options=-csearch_path%3Danalytics")
+    table = PostgresResults(address, vertex_type="int64", value_type="int64")
+    table.renew([b"1,9223372036854775807\n"], [], snapshot())
+    table.close()
+    assert query(postgres_url, "SELECT vertex, value FROM analytics.paths") == [(1, 2**63 - 1)]
