@@ -118,6 +118,7 @@ def job(tmp_path):
             "as_json": True,
             "checkpoint_every": None,
             "keep_snapshots": 3,
+            "results": None,
         }
         plan = RunPlan.of("sssp", options | changes)
         return _Job(plan, deployment, Interruption(), {"sssp": Writing()}, as_json=True)

@@ -168,6 +168,7 @@ _OPTIONS = {
     "as_json": False,
     "checkpoint_every": None,
     "keep_snapshots": 3,
+    "results": None,
 }
 
 

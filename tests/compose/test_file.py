@@ -13,6 +13,7 @@ from tests.compose.described import COMPOSE, DOCKERFILE, described, option, spar
 from tornado.command.application import root_command
 from tornado.command.parameters import PROGRAM_KEY, make_program
 from tornado.command.plan import RunPlan
+from tornado.storage.postgres_results import ResultsAddress
 from tornado.testing import kafka_broker
 
 FILE = described()
@@ -46,8 +47,8 @@ def test_everything_that_is_named_is_there_and_everything_that_is_there_is_named
     waited_for = {name for service in SERVICES.values() for name in service.get("depends_on", {})}
     assert waited_for <= set(SERVICES)
     assert set(SERVICES) >= {"kafka", "postgres", "spark-master", "generator", "pipeline", "service"}
-    # Only the pipeline, the service and what nothing uses yet are ends of the chain.
-    assert set(SERVICES) - waited_for == {"pipeline", "postgres"}
+    # Only the pipeline is an end of the chain.
+    assert set(SERVICES) - waited_for == {"pipeline"}
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -114,6 +115,13 @@ def test_the_commands_of_our_own_are_taken_by_our_own_parsers():
     assert make_program(entry, context.params).source == 5050
     assert (plan.loop, plan.address.host, plan.address.port) == ("sssp", "0.0.0.0", 8080)
     assert plan.store == "lmdb:///snapshots/store"
+    database = SERVICES["postgres"]["environment"]
+    results = ResultsAddress.of(plan.results)
+    assert (
+        results.database
+        == f"postgresql://{database['POSTGRES_USER']}@postgres:5432/{database['POSTGRES_DB']}"
+    )
+    assert SERVICES["service"]["environment"]["PGPASSWORD"] == database["POSTGRES_PASSWORD"]
     produce = parsed(SERVICES["generator"]["command"]).params
     assert (produce["topic"], produce["rate"], produce["edges"]) == ("roads", 1000.0, ())
     # The source is the middle of the town.

@@ -42,7 +42,7 @@ def wait_until(condition, children, timeout_s=120):
 
 
 @contextlib.contextmanager
-def chain(folder, spark=None):
+def chain(folder, postgres, spark=None):
     """Start all of the file but the pipeline; returns what it is started by, what runs, the broker and where the service is."""
     from tornado.ingest.java import spark_java_home
 
@@ -66,6 +66,7 @@ def chain(folder, spark=None):
         "SPARK_CONF_DIR": str(folder / "conf"),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "TORNADO_LOOPS_DATA_DIR": str(folder / "data"),
+        "PGPASSWORD": "local-use-only",
     }
     with contextlib.ExitStack() as stack:
         broker = KafkaBroker(folder / "kafka")
@@ -81,6 +82,7 @@ def chain(folder, spark=None):
                 "7077": str(master),
                 "8090": str(master_ui),
                 "8091": str(worker_ui),
+                "postgres:5432": f"127.0.0.1:{postgres.port}",
                 "/tmp/spark": str(folder / "spark"),
                 "/names": str(folder / "names"),
                 "/pipeline": str(folder / "pipeline"),
@@ -102,24 +104,38 @@ def chain(folder, spark=None):
         yield natively, children, broker, f"http://127.0.0.1:{http}"
 
 
-def test_broker_generator_and_service_of_the_file_become_healthy_and_roads_are_in_the_topic(tmp_path):
+@pytest.fixture
+def postgres(postgres_server):
+    """A server with the user and the database of the file."""
+    postgres_server.execute("CREATE ROLE tornado LOGIN PASSWORD 'local-use-only'")
+    postgres_server.execute("CREATE DATABASE tornado OWNER tornado")
+    yield postgres_server
+    postgres_server.execute("DROP DATABASE tornado WITH (FORCE)")
+    postgres_server.execute("DROP ROLE tornado")
+
+
+def test_broker_generator_and_service_of_the_file_become_healthy_and_roads_are_in_the_topic(
+    tmp_path, postgres
+):
     """All but Spark, whose part in such a chain `tornado demo-kafka` shows in its tests."""
     pytest.importorskip("pyspark")
-    with chain(tmp_path) as (natively, children, broker, url), ServiceClient(url) as client:
+    with chain(tmp_path, postgres) as (natively, children, broker, url), ServiceClient(url) as client:
         wait_until(lambda: sum(ends(broker, "roads").values()) >= ENOUGH, children)
         assert client.loop("sssp")["offsets"] == {}
         assert natively.is_healthy("generator") and natively.is_healthy("service")
         names = (tmp_path / "names" / "junctions.csv").read_text().splitlines()
         assert len(names) == SIDE * SIDE + 1
+        # Nothing is in, so nothing is the answer; but the table is there to be joined.
+        assert postgres.execute("SELECT * FROM distances", "tornado") == []
 
 
 @pytest.mark.soak
 @pytest.mark.spark
 @pytest.mark.parametrize("spark", ["in one process", "a cluster"])
-def test_the_chain_of_the_file_gives_the_exact_answer(tmp_path, spark):
+def test_the_chain_of_the_file_gives_the_exact_answer(tmp_path, postgres, spark):
     pytest.importorskip("pyspark")
     with (
-        chain(tmp_path, spark) as (natively, children, broker, url),
+        chain(tmp_path, postgres, spark) as (natively, children, broker, url),
         natively.start("pipeline") as pipeline,
         ServiceClient(url) as client,
     ):
@@ -132,6 +148,8 @@ def test_the_chain_of_the_file_gives_the_exact_answer(tmp_path, spark):
         stops = batch_end(tmp_path / "pipeline" / "state" / "edges", "roads", records)
         names = tmp_path / "names" / "junctions.csv"
         history = EdgeHistory.of(replayed_roads(broker.address, "roads", stops, names))
+        held = "SELECT count(*) FROM distances WHERE value >= 0"
+        wait_until(lambda: postgres.execute(held, "tornado")[0][0] > SIDE * SIDE // 2, children)
     found = {
         row["vertex"]: float("inf") if row["value"] is None else row["value"]
         for row in answer["result"]["values"]

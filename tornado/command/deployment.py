@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+from urllib.parse import quote
 
 from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS, DelayBound
 from ..errors import InvalidArgument, StoreLocked
@@ -32,11 +33,14 @@ from ..query.session import session_on
 from ..records.point_schema import Points
 from ..records.window_width import WindowWidth
 from ..storage import VersionedStore, open_store
-from .plan import Address, LoopBeside, default_quarantine, default_stores
+from .plan import LOOP_IN_OUTPUT, Address, LoopBeside, default_quarantine, default_stores
 
 if TYPE_CHECKING:
     # The web framework takes its time to load; a run without --http never does.
     from ..query.http import HttpServer
+
+    # So does what talks to PostgreSQL.
+    from ..query.kept_results import KeptResults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,8 @@ class Placement:
         After what time, or behind how many others, edges leave by themselves; None: they stay.
     points : Points or None
         What the points of the stream are; None: it has none.
+    results : str or None
+        The address of the table in which the newest exact answer of each loop is kept, with `LOOP_IN_OUTPUT` for its name; None: of none.
     """
 
     loop: str
@@ -98,6 +104,7 @@ class Placement:
     window: WindowWidth | None = None
     stream: str | None = None
     points: Points | None = None
+    results: str | None = None
 
     @property
     def stream_name(self) -> str:
@@ -118,6 +125,8 @@ class Deployment:
         Further loops on the same stream.
     on_checkpoint_failure : callable, optional
         Told of what made a periodic checkpoint fail.
+    on_results_failure : callable, optional
+        Told of what made a renewal of results fail.
 
     Attributes
     ----------
@@ -133,6 +142,8 @@ class Deployment:
         Where rejected records go.
     server : HttpServer or None
         Serves already.
+    kept_results : list of KeptResults
+        Those that are renewed outside.
     """
 
     loop: MainLoopView
@@ -142,6 +153,7 @@ class Deployment:
     service: QueryService
     server: HttpServer | None
     quarantine: Quarantine
+    kept_results: list[KeptResults]
     _handle: LoopHandle
     _store: VersionedStore
 
@@ -152,7 +164,9 @@ class Deployment:
         beside: Sequence[LoopBeside] = (),
         *,
         on_checkpoint_failure: Callable[[Exception], None] | None = None,
+        on_results_failure: Callable[[Exception], None] | None = None,
     ) -> None:
+        self._on_results_failure = on_results_failure
         self._placement = placement
         self._beside = beside
         self._on_checkpoint_failure = on_checkpoint_failure
@@ -174,6 +188,12 @@ class Deployment:
         placement = self._placement
         store = self._store = _open_store(placement)
         stack.callback(store.close)  # for what fails before the session has it
+        period_s = _period(placement, store, self._program)
+        if placement.results is not None and not period_s:
+            raise InvalidArgument(
+                f"--results is renewed after each checkpoint, and there are none of {placement.loop} in {store.url}",
+                hint="Name a durable store (--store lmdb:///DIR), and leave `--checkpoint-every off` out.",
+            )
         self.quarantine = stack.enter_context(_open_quarantine(placement, store))
         session = stack.enter_context(
             session_on(
@@ -190,7 +210,7 @@ class Deployment:
             placement.loop,
             placement.delay_bound,
             ids="string" if placement.string_ids else "int",
-            checkpoint_every_s=_period(placement, store, self._program),
+            checkpoint_every_s=period_s,
             keep_snapshots=placement.keep_snapshots,
             on_checkpoint_failure=self._on_checkpoint_failure,
             undirected=placement.undirected,
@@ -210,9 +230,21 @@ class Deployment:
                 loop.adoption.require()
                 loop.adoption.takes_all = True
         self.returned = [handle.loop for name, handle in session.loops.items() if name not in named]
+        self.kept_results = []
+        if placement.results is not None:
+            for loop in self.loops:
+                stack.callback(self._keep_results(loop, placement.results).close)
         self.server = None
         if placement.address is not None:
             self.server = session.serve(placement.address.host, placement.address.port)
+
+    def _keep_results(self, loop: MainLoopView, url: str) -> KeptResults:
+        from ..query.kept_results import keep_results
+
+        url = url.replace(LOOP_IN_OUTPUT, quote(loop.name, safe=""))
+        kept = keep_results(self.service, loop, url, on_failure=self._on_results_failure)
+        self.kept_results.append(kept)
+        return kept
 
     @property
     def is_gone_on_from(self) -> bool:

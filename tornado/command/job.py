@@ -39,6 +39,7 @@ from .progress import Reading, Reporter, make_reporter, show_compiling
 from .written import PREDICTIONS, Writing, predictions_of_answer, table_of_answer, writings_of
 
 _STOPPING_S = 60.0
+_LAST_RENEWAL_S = 3.0
 _LOSSES = 10  # of workers in a row, while one snapshot is stored
 
 
@@ -95,6 +96,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         check_times=plan.check_times,
         window=plan.window,
         points=points,
+        results=plan.results,
     )
     with (
         Interruption() as interruption,
@@ -102,7 +104,11 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         contextlib.ExitStack() as stack,
     ):
         deployment = Deployment(
-            placement, program, beside, on_checkpoint_failure=partial(_say_failure, as_json=as_json)
+            placement,
+            program,
+            beside,
+            on_checkpoint_failure=partial(_say_failure, as_json=as_json),
+            on_results_failure=partial(_say_failure, as_json=as_json, what="no results were renewed"),
         )
         with show_compiling(as_json=as_json):
             stack.enter_context(deployment)
@@ -185,8 +191,9 @@ class _Job:
                     self._stay(reporter)
                 elif self._plan.output is None:
                     self._settle(reporter)
-                elif code is ExitCode.DONE and self._deployment.is_gone_on_from:
+                elif code is ExitCode.DONE and (self._deployment.is_gone_on_from or self._plan.results):
                     self._checkpoint()
+                    self._settle_results(self._plan.deadline_s)
             return code
         finally:
             gc.unfreeze()
@@ -442,6 +449,12 @@ class _Job:
                 self._interruption.check()
                 reporter.show(self._reading("converging"))
         self._checkpoint()
+        self._settle_results(self._plan.deadline_s)
+
+    def _settle_results(self, timeout_s: float) -> None:
+        """Wait until the tables outside have the answer to what was read."""
+        for kept in self._deployment.kept_results:
+            kept.settle(timeout_s)
 
     def _stay(self, reporter: Reporter) -> None:
         shown_s = time.monotonic()
@@ -460,6 +473,8 @@ class _Job:
                     reporter.show(reading)
                 shown = reading
         self._checkpoint()
+        with contextlib.suppress(TornadoError):  # said already, and the next start renews it
+            self._settle_results(_LAST_RENEWAL_S)
         self._interruption.check()
 
     def _store_snapshot(self) -> None:
@@ -508,12 +523,12 @@ def _told_rows(rows: int, table: str) -> str:
     return f"{rows:,} predictions" if table == PREDICTIONS else f"{rows:,} rows of {table}"
 
 
-def _say_failure(error: Exception, *, as_json: bool) -> None:
-    """Report a checkpoint that failed; the loop goes on."""
+def _say_failure(error: Exception, *, as_json: bool, what: str = "no snapshot was stored") -> None:
+    """Report a checkpoint, or what comes after one, that failed; the loop goes on."""
     if isinstance(error, TornadoError):
         _say_error(error, as_json=as_json)
     else:
-        say_note(f"error: no snapshot was stored: {error}", as_json=as_json, event="error", code="error")
+        say_note(f"error: {what}: {error}", as_json=as_json, event="error", code="error")
 
 
 def _say_error(error: TornadoError, *, as_json: bool) -> None:

@@ -175,6 +175,8 @@ class RunPlan:
         Seconds between two snapshots; 0 is never, None was not said.
     keep_snapshots : int
         How many snapshots are left in the store.
+    results : str or None
+        The address of the table in which the newest exact answer of each loop is kept; None: of none.
     window : WindowWidth or None
         After what time, or behind how many others, edges leave by themselves; None: they stay.
     """
@@ -215,6 +217,7 @@ class RunPlan:
     as_json: bool
     checkpoint_every_s: float | None
     keep_snapshots: int
+    results: str | None
 
     @classmethod
     def of(
@@ -281,6 +284,12 @@ class RunPlan:
                 f"--output {output} would be written by each of several loops",
                 hint=f"Put {LOOP_IN_OUTPUT} into it, such as {LOOP_IN_OUTPUT}.csv: the name of the loop comes there.",
             )
+        results = options["results"]
+        if results is not None and several and LOOP_IN_OUTPUT not in results.rpartition("/")[2]:
+            raise InvalidArgument(
+                "--results names one table for several loops",
+                hint=f"Put {LOOP_IN_OUTPUT} into its name, such as …/DATABASE/{LOOP_IN_OUTPUT}: the name of the loop comes there.",
+            )
         _check_format(options)
         if output is not None:
             check_output(output, output_format=options["output_format"])
@@ -331,6 +340,7 @@ class RunPlan:
             as_json=options["as_json"],
             checkpoint_every_s=_checked_checkpoints(options["checkpoint_every"], options["store"]),
             keep_snapshots=options["keep_snapshots"],
+            results=results,
         )
 
     @property

@@ -199,6 +199,12 @@ class RunCommand(ProgramCommand):
     help="How many snapshots stay in the store; one that a query names is kept meanwhile.",
 )
 @click.option(
+    "--results",
+    metavar="URL",
+    help="Keep a table of the newest exact answer for SQL, renewed after each checkpoint: postgresql://USER@HOST/DATABASE/TABLE, with "
+    "{loop} in the name of the table where there are several loops.",
+)
+@click.option(
     "--adopt",
     is_flag=True,
     help="Have the loops take over what each converged branch with their own parameters has found.",

@@ -103,6 +103,7 @@ class Checkpoints:
         self._duration_s: float | None = None
         self._last_error: str | None = None
         self._reported: str | None = None
+        self._listeners: list[Callable[[int], None]] = []
 
     def take(self) -> int:
         """Write a snapshot of now, forget what is not to be kept, and return its version.
@@ -190,6 +191,10 @@ class Checkpoints:
         if self._thread is not None:
             self._thread.join()
 
+    def add_listener(self, listener: Callable[[int], None]) -> None:
+        """Call with the version of each checkpoint from now on; must be quick."""
+        self._listeners.append(listener)
+
     def statistics(self) -> CheckpointStatistics:
         """Return counts and times as they are now."""
         with self._lock:
@@ -220,6 +225,8 @@ class Checkpoints:
             if written:
                 self._duration_s = self._clock.monotonic() - begun_s
             self._last_error = None
+        for listener in self._listeners:
+            listener(version)
 
     def _book_failure(self, error: Exception) -> None:
         with self._lock:

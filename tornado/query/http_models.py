@@ -270,6 +270,20 @@ class TableBody(BaseModel):
     columns: list[ColumnBody]
 
 
+class ResultsBody(BaseModel):
+    """The table outside that has the newest exact answer of a loop (`--results`); counts since the service began."""
+
+    table: str = Field(description="Its address, without a password.")
+    renewed: int
+    failed: int
+    changes: int = Field(description="Rows that were written or removed.")
+    version: int | None = Field(description="Of the stream, that the table is the answer to.")
+    rows: int | None
+    age_s: float | None = Field(description="Since the answer was there.")
+    duration_s: float | None
+    last_error: str | None = Field(description="Why the last renewal failed; null where it did not.")
+
+
 class LoopBody(BaseModel):
     """A main loop and its statistics, which are null in a list where the loop never said them."""
 
@@ -311,6 +325,7 @@ class LoopBody(BaseModel):
         description="Of a program that predicts points before it learns from them: `points` that were (by their weights), their mean `loss`, "
         "the `accuracy` of classifiers, else the mean `absolute_error` and `squared_error`, and `recent_…` of the last 10,000.",
     )
+    results: ResultsBody | None = Field(None, description="Null where none are kept.")
     statistics_age_s: float | None = Field(
         description="0, or how old these numbers are of a loop that hangs or failed."
     )

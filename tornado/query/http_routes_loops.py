@@ -7,6 +7,7 @@ shown as it was last, with the age of that. Health and readiness ask nobody.
 
 from __future__ import annotations
 
+import dataclasses
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -159,6 +160,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
     said = {field: getattr(statistics, field, None) for field in fields}
     if known is not None:
         said["residual"] = number(known.record.residual)
+    kept = service.served(loop).results.get(name)
     return said | {
         "name": name,
         "stream": loop.stream_name,
@@ -169,6 +171,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
         "statistics_age_s": None if known is None else number(round(known.age_s, 3)),
         "offsets": dict(sorted((loop.offsets() if known is None else known.record.sources).items())),
         "sources": {one.source: source_dict(one) for one in service.sources(name)},
+        "results": None if kept is None else dataclasses.asdict(kept()),
         "ids": service.codec_of_values(name).kind,
         "rank": service.rank(name),
         "tables": service.form(name).tables,

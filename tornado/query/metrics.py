@@ -10,7 +10,7 @@ a stream, however many loops read it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 
@@ -120,6 +120,18 @@ _CHECKPOINT_GAUGES = (
         "duration_s",
     ),
 )
+# The same of the results of a loop that are kept in a table outside.
+_RESULTS_COUNTERS = (
+    ("tornado_results_renewals", "How often the table of a loop's results was renewed", "renewed"),
+    ("tornado_results_failures", "How often it could not be", "failed"),
+    ("tornado_results_changes", "Rows that were written or removed", "changes"),
+)
+_RESULTS_GAUGES = (
+    ("tornado_results_version", "Version of the loop that the table is the answer to", "version"),
+    ("tornado_results_rows", "Rows of the table", "rows"),
+    ("tornado_results_age_seconds", "Since the answer was there that the table has", "age_s"),
+    ("tornado_results_duration_seconds", "How long the last renewal took, the answer included", "duration_s"),
+)
 
 
 class Metrics:
@@ -208,6 +220,7 @@ class _Statistics(Collector):
         yield from self._workers()
         yield from self._sources()
         yield from self._checkpoints()
+        yield from self._results()
         yield from self._windows()
         yield from self._queries()
         rejected = CounterMetricFamily(
@@ -349,17 +362,15 @@ class _Statistics(Collector):
             for stream in self._service.streams()
             if stream.checkpoints is not None
         ]
-        for name, text, attribute in _CHECKPOINT_COUNTERS:
-            counter = CounterMetricFamily(name, text, labels=["stream"])
-            for stream, one in taken:
-                counter.add_metric([stream], getattr(one, attribute))
-            yield counter
-        for name, text, attribute in _CHECKPOINT_GAUGES:
-            gauge = GaugeMetricFamily(name, text, labels=["stream"])
-            for stream, one in taken:
-                value = getattr(one, attribute)
-                gauge.add_metric([stream], math.nan if value is None else value)
-            yield gauge
+        yield from _counted("stream", taken, _CHECKPOINT_COUNTERS, _CHECKPOINT_GAUGES)
+
+    def _results(self) -> Iterator[Metric]:
+        kept = [
+            (loop, statistics())
+            for stream in self._service.streams()
+            for loop, statistics in list(stream.results.items())
+        ]
+        yield from _counted("loop", kept, _RESULTS_COUNTERS, _RESULTS_GAUGES)
 
     def _windows(self) -> Iterator[Metric]:
         late = CounterMetricFamily(
@@ -396,6 +407,26 @@ class _Statistics(Collector):
         yield GaugeMetricFamily(
             "tornado_retained_results_bytes", "Size of results kept", value=statistics.retained_size_bytes
         )
+
+
+def _counted(
+    label: str,
+    those: Sequence[tuple[str, object]],
+    counters: Iterable[tuple[str, str, str]],
+    gauges: Iterable[tuple[str, str, str]],
+) -> Iterator[Metric]:
+    """Statistics by what the label says; a number that is None is NaN."""
+    for name, text, attribute in counters:
+        counter = CounterMetricFamily(name, text, labels=[label])
+        for labelled, one in those:
+            counter.add_metric([labelled], getattr(one, attribute))
+        yield counter
+    for name, text, attribute in gauges:
+        gauge = GaugeMetricFamily(name, text, labels=[label])
+        for labelled, one in those:
+            value = getattr(one, attribute)
+            gauge.add_metric([labelled], math.nan if value is None else value)
+        yield gauge
 
 
 def _resident_bytes() -> int:

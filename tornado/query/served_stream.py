@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ..clock import Clock
 from ..ingest.ingester import IngesterStatistics
@@ -12,6 +13,41 @@ from .ids import IdCodec, IntIds
 
 SourceStatistics = Callable[[], Sequence[IngesterStatistics]]
 """Says where some sources are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsStatistics:
+    """How the results of a loop are kept in a table outside, see `KeptResults`; counts since it began.
+
+    Attributes
+    ----------
+    table : str
+        Where, without a password.
+    renewed, failed : int
+        How many renewals succeeded, and failed.
+    changes : int
+        How many rows were written or removed by them.
+    version : int or None
+        Of the stream, that the table is the answer to.
+    rows : int or None
+        How many it has.
+    age_s : float or None
+        Since the answer was there.
+    duration_s : float or None
+        How long the last renewal took, from the question on.
+    last_error : str or None
+        Why the last one failed; None where it did not.
+    """
+
+    table: str
+    renewed: int
+    failed: int
+    changes: int
+    version: int | None
+    rows: int | None
+    age_s: float | None
+    duration_s: float | None
+    last_error: str | None
 
 
 class ServedStream:
@@ -30,6 +66,8 @@ class ServedStream:
         What the stream is called.
     checkpoints : Checkpoints or None
         Those that a session takes of it.
+    results : dict
+        How the results of its loops stand that are kept outside, by the name of the loop.
     """
 
     def __init__(self, intake: StreamIntake, codec: IdCodec | None = None) -> None:
@@ -37,6 +75,7 @@ class ServedStream:
         self.intake = intake
         self.codec: IdCodec = IntIds() if codec is None else codec
         self.checkpoints: Checkpoints | None = None
+        self.results: dict[str, Callable[[], ResultsStatistics]] = {}
         self._watched: list[SourceStatistics] = [intake.reports.statistics]
 
     def checkpoints_by(self, clock: Clock) -> Checkpoints:

@@ -196,6 +196,8 @@ class QueryService:
             f"loop {name!r} was removed",
         )
         self._adoptions.forget(name)
+        for served in self.streams():
+            served.results.pop(name, None)
         for listener in self._loop_listeners:
             listener(name)
 

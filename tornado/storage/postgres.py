@@ -9,6 +9,7 @@ a service whose lock went with its connection writes nothing any more once anoth
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from threading import Condition, RLock
@@ -225,9 +226,10 @@ class PostgresDatabase:
             )
 
 
-def connected(url: str) -> Any:
-    """Return a new connection that sees the tables of a store; what goes wrong is psycopg2's, see `meant`."""
-    connection = psycopg2.connect(make_dsn(url, options=f"-c search_path={SCHEMA}", **_OPTIONS))
+def connected(url: str, *, schema: str | None = SCHEMA) -> Any:
+    """Return a new connection that sees the tables of a schema, left out those of a store; what goes wrong is psycopg2's, see `meant`."""
+    seen = {} if schema is None else {"options": f"-c search_path={schema}"}
+    connection = psycopg2.connect(make_dsn(url, **seen, **_OPTIONS))
     connection.set_client_encoding("UTF8")
     return connection
 
@@ -243,18 +245,30 @@ def require_version(cursor: Cursor, label: str) -> None:
         )
 
 
-def meant(error: psycopg2.Error, what: str, label: str) -> StoreError:
-    """What an error of the server is to whoever uses the store. Its text has no password in it, and is of one line here."""
+_PERMISSION: Final = f"Let the user create a schema and tables, or make the schema {SCHEMA} its own."
+
+
+def meant(error: psycopg2.Error, what: str, label: str, *, permission: str = _PERMISSION) -> StoreError:
+    """What an error of the server is to whoever uses the store. Its text has no password in it, and is of one line here.
+
+    Parameters
+    ----------
+    error
+        Whose text is told.
+    what
+        Could not be done.
+    label
+        Where.
+    permission
+        What to do where the user may not.
+    """
     said = " ".join(str(error).split()) or type(error).__name__
     told = f"could not {what} in {label}: {said}"
     match error:
         case psycopg2.errors.DiskFull() | psycopg2.errors.OutOfMemory():
             return StoreFull(told)
         case psycopg2.errors.InsufficientPrivilege() | psycopg2.errors.ReadOnlySqlTransaction():
-            return StoreLocked(
-                told,
-                hint=f"Let the user create a schema and tables, or make the schema {SCHEMA} its own.",
-            )
+            return StoreLocked(told, hint=permission)
     if "password authentication failed" in said or "no password supplied" in said or "pg_hba.conf" in said:
         return StoreLocked(told, hint="Look at the user and the password in the address.")
     if "database" in said and "does not exist" in said:
@@ -272,6 +286,12 @@ def label_of(url: str) -> str:
     >>> label_of("postgresql://ann:secret@db:5433/loops")
     'postgresql://ann@db:5433/loops'
     """
+    if re.search("%(?![0-9A-Fa-f]{2})", url):
+        # The library would say so, and show what it stands in: that may be the password.
+        raise InvalidArgument(
+            "the address of a Postgres store has a percent sign without two hexadecimal digits behind it",
+            hint="Write %25 for a percent sign, also in a password.",
+        )
     try:
         parts = urlsplit(url)
         port = parts.port

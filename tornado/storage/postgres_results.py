@@ -1,0 +1,338 @@
+"""A table of results in PostgreSQL, for people who join it with their own: (vertex, value, version, answered_at).
+
+A renewal is one transaction: what changed is copied into a temporary table and put over the rows of the same vertices, rows of vertices
+that are no more go, and a row of ``TABLE_snapshots`` says what the table is the answer to. So whoever reads sees one answer, and
+never half of one.
+
+After an error the connection is given up: the next renewal begins with a new one, and has to be of all rows (`is_anew`), whatever has
+become of the transaction before. One service at a time renews a table: an advisory lock on it goes with the connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import psycopg2
+from psycopg2.sql import SQL, Composed, Identifier
+
+from ..errors import InvalidArgument, StoreLocked
+from .postgres import Cursor, connected, label_of, meant
+
+KEPT_SNAPSHOTS: Final = 10_000
+"""How many of the newest rows of ``TABLE_snapshots`` are left; a table does not grow for ever."""
+
+ColumnType = Literal["int64", "float64", "string"]
+
+_SNAPSHOTS: Final = "_snapshots"
+_LONGEST_NAME_BYTES: Final = 63  # PostgreSQL cuts off what is longer
+_LOCK: Final = 0x7265736C << 32  # beside the lock of a store; below it is the number of the table
+_TYPES: Final = {"int64": "bigint", "float64": "double precision", "string": "text"}
+_STAMP: Final = ("version bigint", "answered_at timestamp with time zone")
+_OF_SNAPSHOTS: Final = (
+    "number bigint",
+    *_STAMP,
+    *("loop text", "stream text", "offsets jsonb", "certificate jsonb"),
+    *("vertices bigint", "changed bigint", "removed bigint"),
+)
+_SHAPE: Final = """
+SELECT relkind, array(
+    SELECT attname || ' ' || format_type(atttypid, atttypmod) FROM pg_attribute
+    WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+), EXISTS (
+    SELECT FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+    WHERE indrelid = pg_class.oid AND indisunique AND indpred IS NULL AND indnkeyatts = 1 AND attname = %(key)s
+) FROM pg_class WHERE oid = to_regclass(quote_ident(%(name)s))
+"""
+_VALID: Final = "Use postgresql://USER:PASSWORD@HOST:PORT/DATABASE/TABLE."
+_PERMISSION: Final = "Let the user create tables in the schema, and temporary ones in the database."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredSnapshot:
+    """What a table is the answer to.
+
+    Attributes
+    ----------
+    version
+        Of the stream.
+    answered_at
+        When the answer was there; aware.
+    loop, stream
+        What was asked, and what it reads.
+    offsets, certificate
+        As JSON.
+    vertices
+        How many rows the table has.
+    """
+
+    version: int
+    answered_at: datetime
+    loop: str
+    stream: str
+    offsets: str
+    certificate: str
+    vertices: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsAddress:
+    """Where a table of results is.
+
+    Attributes
+    ----------
+    database
+        The address of the database, with its password.
+    table
+        What the table is called.
+    label
+        The address of the table without the password, for messages.
+    """
+
+    database: str
+    table: str
+    label: str
+
+    @classmethod
+    def of(cls, url: str) -> ResultsAddress:
+        """Read ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE/TABLE``.
+
+        Raises
+        ------
+        InvalidArgument
+            It is none, or the name of the table is too long for PostgreSQL.
+
+        Examples
+        --------
+        >>> ResultsAddress.of("postgresql://ann:secret@db:5433/loops/paths").label
+        'postgresql://ann@db:5433/loops/paths'
+        """
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise InvalidArgument("the address of a table of results cannot be read", hint=_VALID) from error
+        database, _, quoted = parts.path.rstrip("/").rpartition("/")
+        table = unquote(quoted)
+        if not database.strip("/") or not table or "\x00" in table:
+            raise InvalidArgument("the address of a table of results names no table", hint=_VALID)
+        longest = _LONGEST_NAME_BYTES - len(_SNAPSHOTS)
+        if len(table.encode()) > longest:
+            raise InvalidArgument(
+                f"the table of results is called {table!r}, but its name may have {longest} bytes at most",
+                hint=f"PostgreSQL cuts off what is longer than {_LONGEST_NAME_BYTES}, and {_SNAPSHOTS} comes behind it.",
+            )
+        address = urlunsplit(parts._replace(path=database))
+        return cls(address, table, f"{label_of(address)}/{quoted}")
+
+
+class PostgresResults:
+    """See the module. Connects with the first renewal, or `open`.
+
+    Parameters
+    ----------
+    address
+        Where the table is; made where there is none.
+    vertex_type, value_type
+        What its first two columns are; a value may be NULL.
+    """
+
+    def __init__(self, address: ResultsAddress, *, vertex_type: ColumnType, value_type: ColumnType) -> None:
+        self.label = address.label
+        self._address = address
+        self._types = {"vertex": _TYPES[vertex_type], "value": _TYPES[value_type]}
+        self._texts = [name for name, kind in self._types.items() if kind == "text"]
+        self._table, self._snapshots = Identifier(address.table), Identifier(address.table + _SNAPSHOTS)
+        self._connection: Any = None
+        self._has_all = False
+
+    @property
+    def is_anew(self) -> bool:
+        """Whether the next renewal has to be of all rows: nobody knows what is there."""
+        return not self._has_all
+
+    def open(self) -> None:
+        """Connect, and make the table where there is none; nothing where that was done.
+
+        Raises
+        ------
+        InvalidArgument
+            The table has other columns.
+        StoreLocked
+            The server lets this user not in or make no tables, there is no such database, or another service keeps the table.
+        StoreUnreachable
+            No server answers.
+        """
+        if self._connection is not None:
+            return
+        with self._as_ours("open"):
+            self._connection = connected(self._address.database, schema=None)
+            with self._connection.cursor() as cursor:
+                self._take(cursor)
+            self._connection.commit()
+
+    def renew(
+        self,
+        changed: Iterable[bytes | memoryview],
+        removed: Iterable[bytes | memoryview],
+        of: AnsweredSnapshot,
+    ) -> None:
+        """Make the table the answer to a snapshot.
+
+        Parameters
+        ----------
+        changed
+            Lines of CSV, ``vertex,value``, of the rows that are new or have another value; where it `is_anew`, of all. A value that is
+            empty is NULL, unless it is text.
+        removed
+            Such lines, of which only the vertex counts, of rows that go; where it is anew none, and whatever is not among the others goes.
+        of
+            What goes into the row of ``TABLE_snapshots``.
+
+        Raises
+        ------
+        StoreError
+            As `open`; or the server could not do it. Then nothing is renewed, unless the end of the transaction was not heard of.
+        """
+        self.open()
+        with self._as_ours("renew the results"):
+            with self._connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '5s'")
+                self._copy(cursor, "changed", changed)
+                gone = self._remove_others(cursor) if self.is_anew else self._remove(cursor, removed)
+                put = self._put(cursor, of)
+                self._note(cursor, of, put, gone)
+            self._connection.commit()
+            self._has_all = True
+
+    def close(self) -> None:
+        """Give the table back. Closing twice is no mistake."""
+        connection, self._connection, self._has_all = self._connection, None, False
+        if connection is not None:
+            with contextlib.suppress(psycopg2.Error):
+                connection.close()
+
+    @contextlib.contextmanager
+    def _as_ours(self, what: str) -> Iterator[None]:
+        """Whatever goes wrong, the connection is given up: so nothing is taken for known that may not be there."""
+        try:
+            yield
+        except psycopg2.Error as error:
+            self.close()
+            raise meant(error, what, self.label, permission=_PERMISSION) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _take(self, cursor: Cursor) -> None:
+        """Make the tables, become the only one that renews them, and look whether they are what they should be."""
+        columns = tuple(f"{name} {kind}" for name, kind in self._types.items()) + _STAMP
+        self._make(cursor, self._table, SQL("{} , PRIMARY KEY (vertex)").format(SQL(", ".join(columns))))
+        snapshots = SQL(", ".join(_OF_SNAPSHOTS)[len(_OF_SNAPSHOTS[0]) :])
+        self._make(
+            cursor,
+            self._snapshots,
+            SQL("number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY{}").format(snapshots),
+        )
+        cursor.execute(
+            "SELECT pg_try_advisory_lock(%s | to_regclass(quote_ident(%s))::oid::bigint)",
+            (_LOCK, self._table.string),
+        )
+        if not cursor.fetchall()[0][0]:
+            raise StoreLocked(
+                f"the table {self.label} is kept by another service",
+                hint="End that one, or name another table.",
+            )
+        self._require_columns(cursor, self._table, columns, key="vertex")
+        self._require_columns(cursor, self._snapshots, _OF_SNAPSHOTS, key="number")
+        made = SQL(", ".join(columns[:2]))
+        for name in ("changed", "removed"):
+            cursor.execute(
+                SQL("CREATE TEMPORARY TABLE {} ({}) ON COMMIT DELETE ROWS").format(Identifier(name), made)
+            )
+
+    def _make(self, cursor: Cursor, name: Identifier, columns: Composed) -> None:
+        """Only where it is not there: to look needs no permission to make one."""
+        cursor.execute("SELECT to_regclass(quote_ident(%s)) IS NULL", (name.string,))
+        if cursor.fetchall()[0][0]:
+            cursor.execute(SQL("CREATE TABLE {} ({})").format(name, columns))
+
+    def _require_columns(
+        self, cursor: Cursor, name: Identifier, columns: tuple[str, ...], *, key: str
+    ) -> None:
+        cursor.execute(_SHAPE, {"name": name.string, "key": key})
+        ((kind, found, has_key),) = cursor.fetchall()
+        if kind not in {"r", "p"} or tuple(found) != columns or not has_key:
+            raise InvalidArgument(
+                f"{name.string} in {self.label} is no table of these results: it has ({', '.join(found)})"
+                f"{'' if has_key else f' and no unique index of {key}'}, and these are ({', '.join(columns)})",
+                hint="Name another table, or drop that one: it is made when it is missing.",
+            )
+
+    def _copy(self, cursor: Cursor, name: str, lines: Iterable[bytes | memoryview]) -> None:
+        # An empty text is one; any other empty value is NULL.
+        texts = SQL(", FORCE_NOT_NULL ({})").format(SQL(", ").join(map(Identifier, self._texts)))
+        copy = SQL("COPY pg_temp.{} FROM STDIN WITH (FORMAT csv{})").format(
+            Identifier(name), texts if self._texts else SQL("")
+        )
+        cursor.copy_expert(copy, io.BytesIO(b"".join(lines)))
+
+    def _remove(self, cursor: Cursor, removed: Iterable[bytes | memoryview]) -> int:
+        self._copy(cursor, "removed", removed)
+        if cursor.rowcount == 0:
+            return 0
+        cursor.execute("ANALYZE pg_temp.removed")
+        cursor.execute(
+            SQL("DELETE FROM {} AS old USING pg_temp.removed AS gone WHERE old.vertex = gone.vertex").format(
+                self._table
+            )
+        )
+        return cursor.rowcount
+
+    def _remove_others(self, cursor: Cursor) -> int:
+        """Remove the rows of which no vertex is among all, and take from among these the rows that are there as they are."""
+        cursor.execute("ANALYZE pg_temp.changed")
+        cursor.execute(
+            SQL(
+                "DELETE FROM {} AS old WHERE NOT EXISTS"
+                " (SELECT FROM pg_temp.changed AS new WHERE new.vertex = old.vertex)"
+            ).format(self._table)
+        )
+        removed = cursor.rowcount
+        cursor.execute(
+            SQL(
+                "DELETE FROM pg_temp.changed AS new USING {} AS old"
+                " WHERE new.vertex = old.vertex AND new.value IS NOT DISTINCT FROM old.value"
+            ).format(self._table)
+        )
+        return removed
+
+    def _put(self, cursor: Cursor, of: AnsweredSnapshot) -> int:
+        cursor.execute(
+            SQL(
+                "INSERT INTO {} SELECT vertex, value, %s, %s FROM pg_temp.changed ON CONFLICT (vertex) DO UPDATE"
+                " SET value = excluded.value, version = excluded.version, answered_at = excluded.answered_at"
+            ).format(self._table),
+            (of.version, of.answered_at),
+        )
+        return cursor.rowcount
+
+    def _note(self, cursor: Cursor, of: AnsweredSnapshot, changed: int, removed: int) -> None:
+        cursor.execute(
+            SQL(
+                "INSERT INTO {} (version, answered_at, loop, stream, offsets, certificate, vertices, changed, removed)"
+                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING number"
+            ).format(self._snapshots),
+            (
+                *(of.version, of.answered_at, of.loop, of.stream, of.offsets, of.certificate),
+                *(of.vertices, changed, removed),
+            ),
+        )
+        newest = cursor.fetchall()[0][0]
+        cursor.execute(
+            SQL("DELETE FROM {} WHERE number <= %s").format(self._snapshots), (newest - KEPT_SNAPSHOTS,)
+        )
