@@ -41,6 +41,17 @@ def test_an_unknown_address_names_the_valid_ones(url):
         open_store(url)
 
 
+@pytest.mark.parametrize(
+    "rest", ["//ann:secret@host/loops", "//ann:sec:ret@secret@host/loops", "ann:secret@host"]
+)
+@pytest.mark.parametrize("scheme", ["postgresq:", "postgresql+psycopg2:", ""])
+def test_an_address_with_a_wrong_scheme_is_refused_without_its_password(scheme, rest):
+    with pytest.raises(InvalidArgument, match="is not known") as refused:
+        open_store(scheme + rest)
+    assert "secret" not in str(refused.value)
+    assert "@host" in str(refused.value)
+
+
 @pytest.mark.parametrize("url", ["lmdb://data/roads", "lmdb:data", "lmdb:/data"])
 def test_a_folder_that_is_not_absolute_is_refused_with_the_three_slashes(url):
     with pytest.raises(InvalidArgument, match="three slashes"):

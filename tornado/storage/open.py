@@ -78,7 +78,11 @@ def scheme_of(url: str) -> Literal["memory", "lmdb", "postgresql"]:
         case "postgresql" | "postgres":
             return "postgresql"
         case _:
-            raise InvalidArgument(f"store {url!r} is not known", hint=f"Use {_VALID}.")
+            # Who mistypes an address may have a password in it.
+            user, at, place = rest.rpartition("@")
+            kind = f"{scheme}://" if user.startswith("//") else ""
+            shown = f"{kind}…@{place}" if at else url
+            raise InvalidArgument(f"store {shown!r} is not known", hint=f"Use {_VALID}.")
 
 
 def lmdb_folder(url: str) -> Path:
