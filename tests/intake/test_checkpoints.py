@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from apps.sssp import ShortestPaths
+from tests.logged import entries_of
 from tests.loops.test_general_programs import Paths
 from tests.query import fake_loops
 from tests.query.conftest import eventually, intake_of, start_roads
@@ -48,7 +49,7 @@ def test_a_session_stores_snapshots_by_itself_and_the_next_one_goes_on_from_the_
         oldest = paths.snapshots()[0].offsets["insert"]
         paths.insert([30], [31], [1.0])
     # Only now: nobody reads the log beside a session that forgets what is in its snapshots.
-    kept = [entry.offset for entry in AdmissionLog(store, "shortest_paths").replay(after=0, points=None)]
+    kept = [entry.offset for entry in entries_of(AdmissionLog(store, "shortest_paths"))]
     assert kept == list(range(oldest + 1, 31))
     assert oldest > 1
     with opened(store, workers=1) as session:

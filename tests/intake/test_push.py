@@ -8,6 +8,7 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.kept_store import KeptStore
+from tests.logged import entries_of
 from tests.query import fake_loops
 from tests.query.conftest import intake_of, start_roads
 from tornado.clock import SYSTEM_CLOCK
@@ -133,7 +134,7 @@ def test_the_log_lets_go_of_what_the_oldest_snapshot_kept_has_and_of_nothing_els
                 checkpoints.take()
         assert [snapshot.offsets["http"] for snapshot in loop.snapshots()] == [5, 7]
     log = AdmissionLog(store, "roads")
-    assert [entry.offset for entry in log.replay(after=0, points=None)] == [6, 7, 8, 9]
+    assert [entry.offset for entry in entries_of(log)] == [6, 7, 8, 9]
     with intake_on(store) as (_, loop):
         assert loop.offsets() == {"http": 9}
 

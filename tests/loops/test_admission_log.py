@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kept_store import KeptStore
+from tests.logged import entries_of
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
 from tornado.loops.admission_log import AdmissionLog, LogEntry
 from tornado.records.edge_batch import EdgeBatch
@@ -63,10 +64,11 @@ def test_a_base_lets_go_of_the_groups_before_it_and_never_of_the_newest(base, le
     store, log = written([1, 2, 3], [4], [6])
     log.forget(base)
     for found in (log, AdmissionLog(store, "roads")):
-        assert versions(found) == left
+        assert versions(found, base) == [version for version in left if version > base]
+        assert [each.version for each in entries_of(found)] == left
         assert found.offsets == {"http": 60}
     log.append([entry(8)])
-    assert versions(AdmissionLog(store, "roads")) == [*left, 8]
+    assert [each.version for each in entries_of(AdmissionLog(store, "roads"))] == [*left, 8]
 
 
 def test_points_come_back_and_others_than_declared_are_refused():
@@ -111,6 +113,15 @@ def test_a_group_that_is_missing_in_the_middle_is_refused():
         copy.write(LINE, version, page, metadata=store.metadata(LINE, version))
     with pytest.raises(StoreCorrupt, match="version 3 stands behind version 2, which is not there"):
         versions(AdmissionLog(copy, "roads"))
+
+
+@pytest.mark.parametrize("base", [0, 1])
+def test_a_log_whose_beginning_is_missing_is_refused_where_the_base_does_not_have_it(base):
+    store, log = written([1], [2], [3])
+    log.forget(2)
+    with pytest.raises(StoreCorrupt, match="version 3 stands behind version 2, which is not there"):
+        versions(AdmissionLog(store, "roads"), base)
+    assert versions(AdmissionLog(store, "roads"), 2) == [3]
 
 
 def test_a_group_that_cannot_be_written_is_not_in(monkeypatch):

@@ -186,6 +186,8 @@ class AdmissionLog:
 
         Parameters
         ----------
+        after
+            The version of the base that is gone on from; 0: there is none.
         points
             What the points of the stream are declared to be; None: it has none.
 
@@ -194,12 +196,14 @@ class AdmissionLog:
         InvalidArgument
             When there are points that are not so declared.
         StoreCorrupt
-            When a group is damaged, or missing.
+            When a group is damaged, or missing, also between the base and the first one.
         """
         before: int | None = None
         for version in self._store.versions(self._line):
             metadata = self._metadata(version)
-            if before is not None and metadata["before"] != before:
+            # Those before the first one may be forgotten, but only what a base has that is gone on from.
+            is_gap = metadata["before"] > after < version if before is None else metadata["before"] != before
+            if is_gap:
                 raise self._corrupt(
                     version, f"stands behind version {metadata['before']}, which is not there"
                 )
