@@ -185,7 +185,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
     @property
     def _is_taking_in(self) -> bool:
         """Whether it goes through a graph that was there before it, or came in bulk: not while values are to come for that."""
-        return self._has_rows_to_take_in and not self.holds
+        return self._has_rows_to_take_in and not self.awaits_edges
 
     @property
     def _has_rows_to_take_in(self) -> bool:

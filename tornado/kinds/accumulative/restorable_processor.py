@@ -62,7 +62,6 @@ class RestorableMain(AccumulativeMain):
             raise StoreCorrupt(f"vertex {ids[missing[0]]} of a stored snapshot is not in the graph")
         placed = np.zeros(self.state.rows_seen)
         placed[rows] = values
-        self.awaits_edges = False
         self._begin_placing(placed)
 
     def adopt(self, found: object | None) -> None:
@@ -90,16 +89,8 @@ class RestorableMain(AccumulativeMain):
     def _go_on_placing(self) -> None:
         if not self._placings:
             return
-        weighed, placed = 2 * self._placings - 1, 2 * self._placings
-        if self._has_rows_to_take_in:
-            if not self.kernel.weigh_rows(*self._loop, FUEL):
-                self._flush()
-                self.operator.activate()
-                return
-            self._flush()
-        if self._said[self.worker] < weighed:
-            self._say(weighed)
-        if self._said.min() < weighed:
+        placed = 2 * self._placings
+        if self.awaits_edges and not self._have_weighed(placed - 1):
             return
         if self._placing is not None:
             self._following_placed = int(
@@ -116,6 +107,19 @@ class RestorableMain(AccumulativeMain):
             if not self._is_stale:
                 self._end_announcing()
             self.operator.activate()
+
+    def _have_weighed(self, number: int) -> bool:
+        """Go on with adding up out-weights; return whether all parts have them, and know it of each other."""
+        if self._has_rows_to_take_in:
+            finished = self.kernel.weigh_rows(*self._loop, FUEL)
+            self._flush()
+            if not finished:
+                self.operator.activate()
+                return False
+        if self._said[self.worker] < number:
+            self._say(number)
+        self.awaits_edges = bool(self._said.min() < number)
+        return not self.awaits_edges
 
     def _say(self, number: int) -> None:
         self._said[self.worker] = number
