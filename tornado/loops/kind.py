@@ -230,6 +230,11 @@ def kinds() -> list[ProgramKind[VertexProgram]]:
     return [kind_named(name) for name in _registry()]
 
 
+def stored_kinds() -> str:
+    """Return the names of the kinds of which snapshots are stored, for a message."""
+    return ", ".join(kind.name for kind in kinds() if kind.is_stored)
+
+
 def _registry() -> dict[str, str]:
     # By name: what is above this room is loaded when it is needed.
     registry: dict[str, str] = import_module(f"{_PACKAGE}.kinds").KINDS
