@@ -74,7 +74,9 @@ class BranchWays:
             self._note(news, list(beyond))
             found += news
 
-    def weights_between(self, producers: Ids, consumers: Ids) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def weights_between(
+        self, producers: Ids, consumers: Ids
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """See `WayReader`: each edge is with the worker that has its consumer."""
         holders = np.array([self._holders[vertex] for vertex in consumers.tolist()], np.int64)
         outcomes: dict[int, Weighed] = {}
@@ -143,7 +145,9 @@ class StoredWays:
         nobody = np.zeros(len(places), np.int64)
         return WaySteps(known[places], parents[places], nobody, self._vertices.values[places])
 
-    def weights_between(self, producers: Ids, consumers: Ids) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def weights_between(
+        self, producers: Ids, consumers: Ids
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """See `WayReader`: all pages are looked through."""
         order = np.argsort(consumers, kind="stable")  # each is there once
         wanted = consumers[order]

@@ -151,7 +151,9 @@ class EndLoop:
     at_once: bool = False
 
 
-Command = StartLoop | Place | Admit | Fork | Weigh | GiveUp | Stop | Limit | Cancel | Release | Adopt | EndLoop
+Command = (
+    StartLoop | Place | Admit | Fork | Weigh | GiveUp | Stop | Limit | Cancel | Release | Adopt | EndLoop
+)
 
 
 class LoopHost(Protocol):
@@ -396,15 +398,14 @@ class WorkerHost:
     def _weigh(self, command: Weigh) -> None:
         branch = self._branches.get(command.number)
         found: tuple[NDArray[np.int32], NDArray[np.float64]] | Exception
-        try:
-            if branch is None or not branch.is_finished:
-                raise InternalError(
-                    f"branch {command.number} has kept no version on worker {self.index}: its edges are gone"
-                )
-            processor = cast("WayPart", branch.processor)
-            found = processor.weights_between(command.producers, command.consumers)
-        except Exception as error:  # noqa: BLE001  for whoever asked
-            found = error
+        if branch is None or not branch.is_finished:
+            found = InternalError(f"branch {command.number} has kept no version on worker {self.index}")
+        else:
+            try:
+                processor = cast("WayPart", branch.processor)
+                found = processor.weights_between(command.producers, command.consumers)
+            except Exception as error:  # noqa: BLE001  for whoever asked
+                found = error
         command.on_weighed(self.index, found)
 
     def _give_up(self, number: int) -> None:

@@ -204,9 +204,9 @@ class MainLoop:
         ------
         InvalidArgument
             When no snapshot of version `at` is stored; the message lists those that are. For parameters that are fixed where the
-            loop is started, or that the program refuses.
+            loop is started, or that the program refuses. When ways are to be read, and values come along none.
         NotSupported
-            When edges are to be read, and the kind of its programs has none to read; or ways, and its values come along none.
+            When edges are to be read, and the kind of its programs has none to read.
         UnknownField
             For a parameter that the program does not have.
         """

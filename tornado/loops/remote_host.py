@@ -297,9 +297,10 @@ class RemoteHost:
                 self._forks[command.number] = command, None
                 plan = start.plan
                 options = command.fresh, command.max_iterations, command.reads_edges, command.reads_points
-                options = *options, command.reads_ways
                 fields = plan.fork_fields(command.arguments)
-                self.send(("fork", command.loop, command.number, plan.kind, fields, *options))
+                self.send(
+                    ("fork", command.loop, command.number, plan.kind, fields, *options, command.reads_ways)
+                )
             case Weigh(number, producers, consumers):
                 ticket = next(self._tickets)
                 self._weighing[ticket] = command

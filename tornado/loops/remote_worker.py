@@ -186,8 +186,10 @@ class RemoteWorker:
         self._member.report("finished", number, part.is_converged, dict(part.findings), last, history)
 
     def _weighed(self, ticket: int, found: tuple[Any, ...] | Exception) -> None:
-        failed = isinstance(found, Exception)
-        self._member.report("weighed", ticket, described(found) if failed else None, *(() if failed else found))
+        if isinstance(found, Exception):
+            self._member.report("weighed", ticket, described(found))
+        else:
+            self._member.report("weighed", ticket, None, *found)
 
     def _placed(self, ticket: int, error: Exception | None) -> None:
         self._member.report("placed", ticket, None if error is None else described(error))

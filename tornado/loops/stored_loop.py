@@ -38,9 +38,7 @@ class StoredLoop(MainLoop):
         self._on_end = on_end
         super().__init__(**arguments)
 
-    def fork_stored(
-        self, stored: StoredSnapshot, max_iterations: int | None, *, reads_ways: bool
-    ) -> Branch:
+    def fork_stored(self, stored: StoredSnapshot, max_iterations: int | None, *, reads_ways: bool) -> Branch:
         """Load a snapshot and fork the one branch that this loop is for. Blocks until the graph is handed to the workers."""
         try:
             point = self._begin_with_arrays(stored)

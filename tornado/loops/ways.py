@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InternalError, NotSupported
+from ..errors import InternalError, InvalidArgument
 from ..value_types import Ids, reached_of, shown
 from .vertex_program import VertexProgram
 
@@ -51,7 +51,9 @@ class WayReader(Protocol):
         """All steps from these vertices back to where their values began; without those that were never seen."""
         ...
 
-    def weights_between(self, producers: Ids, consumers: Ids) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def weights_between(
+        self, producers: Ids, consumers: Ids
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """How many edges lead from each producer to the consumer at its place, and the weights of all of them, pair by pair."""
         ...
 
@@ -103,11 +105,11 @@ def require_ways(program: VertexProgram) -> None:
 
     Raises
     ------
-    NotSupported
+    InvalidArgument
         With the reason.
     """
     if not program.finds_ways:
-        raise NotSupported(
+        raise InvalidArgument(
             f"paths are asked for, but a value of {type(program).__name__} does not come along one path",
             hint="Programs that choose among offers along edges have paths, such as sssp, bfs and widest_path. Leave paths out.",
         )
