@@ -14,7 +14,7 @@ CANDIDATES := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 # More for pytest: `make test ARGS="-k storage"`.
 ARGS ?=
 
-.PHONY: help setup check format format-check lint types test demo demo-learning demo-kafka bench bench-learning figures bench-report bench-smoke bench-ingest soak clean distclean
+.PHONY: help setup check format format-check lint types test demo demo-learning demo-kafka bench bench-learning figures bench-report bench-smoke bench-ingest soak dashboard clean distclean
 
 help:
 	@echo "make demo         a road network streams in, roads close, two questions get exact answers"
@@ -108,6 +108,10 @@ bench-ingest: $(INSTALLED)
 
 bench-smoke: $(INSTALLED)
 	@$(BIN)/python -m benchmarks --smoke $(ARGS) </dev/null
+
+# What Grafana imports: deploy/grafana.json, from the rows of deploy/dashboard.py.
+dashboard: $(INSTALLED)
+	@$(BIN)/python deploy/dashboard.py
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
