@@ -201,6 +201,15 @@ class OrderingKind(ProgramKind[Program_contra], Protocol[Program_contra]):
         ...
 
 
+def arguments_of_fork(
+    kind: ProgramKind[VertexProgram], program: VertexProgram, top: int | None
+) -> tuple[object, ...]:
+    """Return what the workers get of the program of a branch of which only the best so many are wanted; None: all values."""
+    if top is None or not kind.proves_order:
+        return kind.fork_arguments(program)
+    return cast("OrderingKind[VertexProgram]", kind).ordering_arguments(program, top)
+
+
 def kind_of_program(program: VertexProgram) -> ProgramKind[VertexProgram]:
     """Return the kind of a program.
 

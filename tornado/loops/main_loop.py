@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack
 
 from ..engine import ClusterEngine, Engine
 from ..errors import InvalidArgument, NotSupported, WorkerLost
@@ -20,7 +20,7 @@ from .branch_ways import StoredWays, ways_of_branch
 from .fork_options import ForkOptions
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
-from .kind import OrderingKind, kind_of_program, stored_kinds
+from .kind import arguments_of_fork, kind_of_program, stored_kinds
 from .part import MainPartView, PartView
 from .parts import Parts
 from .restoration import Restored
@@ -308,7 +308,7 @@ class MainLoop:
         command = Fork(
             loop=self.number,
             number=branch.id,
-            arguments=self._fork_arguments(program, top),
+            arguments=arguments_of_fork(self.kind, program, top),
             fresh=fresh,
             max_iterations=max_iterations,
             on_recorded=branch.recorded,
@@ -319,11 +319,6 @@ class MainLoop:
         )
         self.stream.fork(command)
         return branch
-
-    def _fork_arguments(self, program: VertexProgram, top: int | None) -> tuple[object, ...]:
-        if top is None or not self.kind.proves_order:
-            return self.kind.fork_arguments(program)
-        return cast("OrderingKind[VertexProgram]", self.kind).ordering_arguments(program, top)
 
     # Storing
 
@@ -478,6 +473,7 @@ class MainLoop:
             restarts=self._engine.losses,
             sources=offsets,
             validation=validation_of(parts),
+            by_worker=tuple(parts),
         )
 
     # Called by the master
