@@ -19,7 +19,7 @@ from ..value_types import Ids
 from .branch import Branch
 from .branch_edges import edges_of_stored
 from .host import LoopHost, Weigh
-from .part import WayView
+from .part import StepsView
 from .stored_snapshot import StoredSnapshots, VertexColumns
 from .ways import WaySteps, joined
 
@@ -42,7 +42,7 @@ class BranchWays:
     """
 
     def __init__(
-        self, number: int, parts: Sequence[WayView], hosts: Sequence[LoopHost], engine: Engine
+        self, number: int, parts: Sequence[StepsView], hosts: Sequence[LoopHost], engine: Engine
     ) -> None:
         self._number = number
         self._parts = parts
@@ -171,7 +171,7 @@ def ways_of_branch(branch: Branch) -> BranchWays:
     InternalError
         When it is not, or was released.
     """
-    parts = [cast("WayView", part) for _, part in branch.states()]
+    parts = [cast("StepsView", part) for _, part in branch.states()]
     if not parts:
         raise InternalError(f"branch {branch.id} is not over or was released: it has no ways")
     return BranchWays(branch.id, parts, branch.hosts, branch.engine)

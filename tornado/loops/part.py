@@ -163,7 +163,7 @@ class PagesView(Protocol):
         ...
 
 
-class WayView(BranchPartView, Protocol):
+class StepsView(BranchPartView, Protocol):
     """One worker's part of a branch whose values have come from other vertices, each from one; asked when it is over."""
 
     def steps_back(self, ids: NDArray[np.int64]) -> WaySteps:
@@ -244,7 +244,7 @@ class StorableBranch(BranchPart, StorableView, Protocol):
         ...
 
 
-class WayPart(BranchPart, WayView, Protocol):
+class WayPart(BranchPart, StepsView, Protocol):
     """One worker's part of a branch whose ways are read, as the worker's host runs it."""
 
     def weights_between(

@@ -200,11 +200,11 @@ class RemoteBranch(RemotePart):
         return RemoteValues(self._ask, is_final=True)
 
     def steps_back(self, ids: Ids) -> WaySteps:
-        """See `WayView`."""
+        """See `StepsView`."""
         return WaySteps(*self._ask("steps_back", np.ascontiguousarray(ids, np.int64)))
 
     def all_steps(self) -> WaySteps:
-        """See `WayView`."""
+        """See `StepsView`."""
         return WaySteps(*self._ask("all_steps"))
 
     def pages(self) -> RemotePages:

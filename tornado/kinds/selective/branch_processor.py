@@ -109,12 +109,12 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         return self.state.rows_seen, partial(self.state.stored_columns, ids=self.graph.columns.ids)
 
     def steps_back(self, ids: NDArray[np.int64]) -> WaySteps:
-        """See `WayView`."""
+        """See `StepsView`."""
         rows = self.graph.rows_of(ids)
         return self._steps(rows[(rows >= 0) & (rows < self.state.rows_seen)])
 
     def all_steps(self) -> WaySteps:
-        """See `WayView`."""
+        """See `StepsView`."""
         return self._steps(np.arange(self.state.rows_seen))
 
     def _steps(self, rows: NDArray[np.int64]) -> WaySteps:
