@@ -30,6 +30,7 @@ from ..query.ids import StringIds
 from ..query.served_stream import ServedStream
 from ..query.service import QueryService
 from ..query.session import session_on
+from ..query.token_file import TokenFile
 from ..records.point_schema import Points
 from ..records.window_width import WindowWidth
 from ..storage import VersionedStore, open_store
@@ -69,6 +70,8 @@ class Placement:
         Where rejected records go; None puts them beside the store.
     address : Address or None
         Where to serve; None serves nothing.
+    tokens : TokenFile or None
+        Who is let in there; None: anybody on this machine.
     checkpoint_every_s : float or None
         How often a snapshot is stored; None leaves it to the default where there can be any, and 0 is never.
     keep_snapshots : int
@@ -94,6 +97,7 @@ class Placement:
     string_ids: bool = False
     quarantine: str | None = None
     address: Address | None = None
+    tokens: TokenFile | None = None
     checkpoint_every_s: float | None = None
     keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
     engine: str = "threads"
@@ -236,7 +240,9 @@ class Deployment:
                 stack.callback(self._keep_results(loop, placement.results).close)
         self.server = None
         if placement.address is not None:
-            self.server = session.serve(placement.address.host, placement.address.port)
+            self.server = session.serve(
+                placement.address.host, placement.address.port, tokens=placement.tokens
+            )
 
     def _keep_results(self, loop: MainLoopView, url: str) -> KeptResults:
         from ..query.kept_results import keep_results

@@ -87,6 +87,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         string_ids=plan.ids == "string",
         quarantine=plan.quarantine,
         address=plan.address,
+        tokens=plan.tokens,
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
         adopts=plan.adopts,
@@ -289,10 +290,13 @@ class _Job:
         server = self._deployment.server
         if self._plan.pipeline is None or server is None:
             return
+        streams = frozenset({self._plan.stream})
         self._pipeline = PipelineProcess(
             self._plan.pipeline,
             url=server.url,
             loop=self._plan.loop,
+            # One of its own: what it may is not what somebody's token happens to allow.
+            token=None if server.tokens is None else server.tokens.issue(name="pipeline", streams=streams),
             folder=pipeline_folder(self._deployment.store_url),
             is_anew=not self._deployment.is_gone_on_from,
         )

@@ -31,6 +31,8 @@ from ..ingest.kafka.settings import (
     parse_brokers,
 )
 from ..ingest.point_layout import PointFormat
+from ..query.exposure import tokens_at
+from ..query.token_file import TokenFile
 from ..records.window_width import WindowWidth
 from .kafka_config import read_client_settings, require_client
 from .output import STANDARD_OUTPUT, OutputFormat, check_output, check_written, require_nothing_written
@@ -159,6 +161,8 @@ class RunPlan:
         URL of the store; None chooses a free one under the user's data folder.
     address : Address or None
         Where to serve; None serves nothing.
+    tokens : TokenFile or None
+        Who is let in there; None: anybody on this machine.
     pipeline : PipelineSettings or None
         What fills the loop from a process of its own.
     output : str or None
@@ -204,6 +208,7 @@ class RunPlan:
     delay_bound: DelayBound
     store: str | None
     address: Address | None
+    tokens: TokenFile | None = None
     pipeline: PipelineSettings | None
     output: str | None
     output_format: OutputFormat | None
@@ -327,6 +332,7 @@ class RunPlan:
             delay_bound=parse_delay_bound(options["delay_bound"]),
             store=options["store"],
             address=address,
+            tokens=None if address is None else tokens_at(address.host, options["tokens"]),
             pipeline=pipeline,
             output=output,
             output_format=options["output_format"],

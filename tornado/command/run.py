@@ -215,6 +215,13 @@ class RunCommand(ProgramCommand):
     help="Serve the HTTP interface, and stay up when the files end; port 0 takes a free one.",
 )
 @click.option(
+    "--tokens",
+    envvar="TORNADO_TOKENS",
+    metavar="PATH",
+    help="Who may use the HTTP interface: a file with a line `read|write TOKEN [STREAM …]` for each token, or sha256:HEX in place of it; "
+    "TORNADO_TOKENS names the file or has these lines. Without it the interface binds to this machine alone.",
+)
+@click.option(
     "--pipeline",
     metavar="FILE.py",
     help="A Python file that fills the loop, run in a process of its own beside the service; its arguments stand behind "

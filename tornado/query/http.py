@@ -1,16 +1,13 @@
 """The HTTP server: the application served by uvicorn on a thread of its own.
 
 The socket is bound and listens before the thread starts, so a port that is taken is an error of `start`, with nothing
-begun; port 0 takes a free one. Bound to loopback unless told otherwise; anything else is said aloud, since there is no
-access control.
+begun; port 0 takes a free one. Bound to loopback unless told otherwise; anything else needs tokens.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
-import logging
 import socket
 import threading
 import time
@@ -20,6 +17,7 @@ import uvicorn
 
 from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT
 from ..errors import InternalError, InvalidArgument, PeerError, PortInUse
+from .exposure import is_loopback, require_loopback
 from .http_app import create_app
 from .http_bulkheads import Bulkheads
 from .http_hosts import LOOPBACK_HOSTS
@@ -28,12 +26,11 @@ from .http_routes_queries import Stopping
 from .http_routes_streams import LoopControl
 from .metrics import Metrics
 from .service import QueryService
+from .token_file import TokenFile
 
 STARTING_S = 10.0
 STOPPING_S = 5
 BACKLOG = 512
-
-_log = logging.getLogger(__name__)
 
 
 class HttpServer:
@@ -51,11 +48,8 @@ class HttpServer:
         Starts and removes loops; left out, none can be.
     limits : HttpLimits, optional
         What one client may take.
-
-    Attributes
-    ----------
-    warning : str or None
-        What was warned of when the server is reachable from outside this machine.
+    tokens : TokenFile, optional
+        Who is let in; left out, anybody who can reach it, which must then be this machine alone.
     """
 
     def __init__(
@@ -66,13 +60,14 @@ class HttpServer:
         *,
         loops: LoopControl | None = None,
         limits: HttpLimits | None = None,
+        tokens: TokenFile | None = None,
     ) -> None:
         if not 0 <= port <= 65_535:
             raise InvalidArgument(f"port is {port} but must be from 0 to 65535", hint="0 takes a free one.")
         self.service = service
         self.host = host
         self.port = port
-        self.warning: str | None = None
+        self.tokens = tokens
         self._wanted_port = port
         self._loops = loops
         self._limits = limits or HttpLimits()
@@ -98,6 +93,8 @@ class HttpServer:
 
         Raises
         ------
+        InvalidArgument
+            When other machines could reach it, and there are no tokens.
         PortInUse
             When somebody listens there.
         PeerError
@@ -105,11 +102,11 @@ class HttpServer:
         """
         if self._thread is not None:
             raise InvalidArgument(f"the server at {self.url} runs already", hint="Stop it first.")
+        if self.tokens is None:
+            require_loopback(self.host)
         bound = _bind(self.host, self._wanted_port)
         self.port = bound.getsockname()[1]
-        self.warning = _exposure(self.host, bound)
-        if self.warning is not None:
-            _log.warning(self.warning)
+        is_local = is_loopback(str(bound.getsockname()[0]))
         self._stopping = Stopping()
         self._bulkheads = Bulkheads.of(self._limits)
         app = create_app(
@@ -119,7 +116,8 @@ class HttpServer:
             limits=self._limits,
             bulkheads=self._bulkheads,
             stopping=self._stopping,
-            hosts=[*LOOPBACK_HOSTS, self._host] if self.warning is None else None,
+            hosts=[*LOOPBACK_HOSTS, self._host] if is_local else None,
+            tokens=self.tokens,
         )
         config = uvicorn.Config(
             app,
@@ -206,13 +204,3 @@ def _bind(host: str, port: int) -> socket.socket:
             f"{host}:{port} cannot be bound: {error.strerror}", hint="Is this an address of this machine?"
         ) from error
     return bound
-
-
-def _exposure(host: str, bound: socket.socket) -> str | None:
-    address = ipaddress.ip_address(str(bound.getsockname()[0]).partition("%")[0])
-    if address.is_loopback:
-        return None
-    return (
-        f"The HTTP interface at {host} ({address}) can be reached from other machines, and has no access control: "
-        "anybody who reaches it can read results and push edges. Bind it to 127.0.0.1, or put a proxy in front."
-    )

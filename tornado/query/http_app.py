@@ -16,6 +16,8 @@ from starlette.responses import JSONResponse, Response
 from .. import __version__
 from ..errors import TornadoError
 from . import problems
+from .callers import Caller
+from .http_access import Access
 from .http_bulkheads import Bulkheads
 from .http_hosts import HostCheck
 from .http_models import shown
@@ -27,8 +29,11 @@ from .http_routes_loops import loop_routes, operator_routes
 from .http_routes_queries import Stopping, query_routes
 from .http_routes_readers import reader_routes
 from .http_routes_streams import LoopControl, stream_routes
+from .http_routes_tickets import ticket_routes
 from .metrics import Metrics
 from .service import QueryService
+from .tickets import Tickets
+from .token_file import TokenFile
 
 DESCRIPTION = """Ask running iterative analyses for exact answers.
 
@@ -45,6 +50,7 @@ def create_app(
     bulkheads: Bulkheads,
     stopping: Stopping,
     hosts: Collection[str] | None = None,
+    tokens: TokenFile | None = None,
 ) -> FastAPI:
     """Return the application over one service.
 
@@ -62,6 +68,8 @@ def create_app(
         Set when the server stops, so that nobody waits on.
     hosts : collection of str, optional
         What the Host header may name; left out, anything.
+    tokens : TokenFile, optional
+        Who is let in; left out, anybody.
     """
     app = _Application(
         title="tornado-loops",
@@ -73,6 +81,8 @@ def create_app(
         openapi_url=None,
         redirect_slashes=False,
     )
+    tickets = Tickets[Caller](clock=service.clock)
+    app.add_middleware(Access, service=service, tokens=tokens, tickets=tickets)
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
     app.include_router(query_routes(service, limits, stopping, bulkheads))
@@ -83,6 +93,7 @@ def create_app(
     app.include_router(reader_routes(service, limits, bulkheads))
     app.include_router(following_routes(service, limits, stopping, bulkheads))
     app.include_router(operator_routes(service, metrics, bulkheads))
+    app.include_router(ticket_routes(tickets))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)
     app.add_exception_handler(problems.ProblemError, _error)

@@ -138,10 +138,27 @@ class Query:
         The deadline that holds, in seconds from now.
     clock : Clock
         What it is counted by.
+    stream : str
+        What its loop reads: who may see that may see the query, also when the loop is gone.
+
+    Attributes
+    ----------
+    asker : object
+        Whoever asked, in the words of those that let it in; None where nobody was looked at.
     """
 
-    def __init__(self, id: str, request: QueryRequest, deadline_s: float, *, clock: Clock) -> None:  # noqa: A002  the resource's word
+    def __init__(
+        self,
+        id: str,  # noqa: A002  the resource's word
+        request: QueryRequest,
+        deadline_s: float,
+        *,
+        clock: Clock,
+        stream: str = "",
+    ) -> None:
         self.id = id
+        self.stream = stream
+        self.asker: object = None
         self.request = request
         self._clock = clock
         self.submitted_s = clock.monotonic()

@@ -73,7 +73,7 @@ class LoopReader(DataSourceReader):
     def read(self, _partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Ask, and yield the answer."""
         options = self._options
-        with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+        with RemoteLoop(options.url, options.loop, token=options.token, timeout_s=options.timeout_s) as loop:
             table = loop.values(mode=options.mode, vertices=self._vertices, deadline_s=options.deadline_s)
         # An answer without rows cannot tell which kind its ids have.
         yield from table.cast(self._types.arrow_schema).to_batches()
