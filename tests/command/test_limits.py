@@ -115,6 +115,8 @@ def job(tmp_path):
             "max_iterations": None,
             "check": False,
             "adopt": False,
+            "access_log": False,
+            "tokens": None,
             "as_json": True,
             "checkpoint_every": None,
             "keep_snapshots": 3,

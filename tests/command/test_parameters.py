@@ -164,6 +164,8 @@ _OPTIONS = {
     "max_iterations": None,
     "check": False,
     "adopt": False,
+    "access_log": False,
+    "tokens": None,
     "quarantine": None,
     "as_json": False,
     "checkpoint_every": None,

@@ -103,11 +103,13 @@ def test_every_route_is_closed_without_a_token_and_with_a_wrong_one(ask):
 def test_who_only_reads_is_refused_whatever_changes_something(ask):
     changing = 0
     for method, path, filled in routes(ask):
+        if path.endswith("/events"):
+            continue  # they do not end
         answer = ask(method, filled, READER, content=b"")
         if (need := NEEDS[path][method]).writes:
             changing += 1
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), (method, path)
-        elif need.about is not About.EVERYTHING and method == "GET" and not path.endswith("/events"):
+        elif need.about is not About.EVERYTHING and method == "GET":
             assert answer.status_code not in {401, 403}, (method, path, answer.text)
     assert changing >= 12
 

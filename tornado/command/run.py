@@ -222,6 +222,11 @@ class RunCommand(ProgramCommand):
     "TORNADO_TOKENS names the file or has these lines. Without it the interface binds to this machine alone.",
 )
 @click.option(
+    "--access-log",
+    is_flag=True,
+    help="Log each HTTP request: its name (X-Request-ID), method, path, status and time.",
+)
+@click.option(
     "--pipeline",
     metavar="FILE.py",
     help="A Python file that fills the loop, run in a process of its own beside the service; its arguments stand behind "

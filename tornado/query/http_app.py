@@ -22,6 +22,7 @@ from .http_bulkheads import Bulkheads
 from .http_hosts import HostCheck
 from .http_models import shown
 from .http_pushes import Pushes
+from .http_request_ids import RequestIds
 from .http_requests import HttpLimits, problem_response
 from .http_routes_batches import batch_routes
 from .http_routes_following import following_routes
@@ -85,6 +86,7 @@ def create_app(
     app.add_middleware(Access, service=service, tokens=tokens, tickets=tickets)
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
+    app.add_middleware(RequestIds, clock=service.clock)  # outermost: a refusal has a name too
     app.include_router(query_routes(service, limits, stopping, bulkheads))
     pushes = Pushes(service, limits, bulkheads)
     app.include_router(loop_routes(service, pushes, limits, bulkheads))
