@@ -13,6 +13,8 @@ from tests.compose.described import COMPOSE, DOCKERFILE, described, option, spar
 from tornado.command.application import root_command
 from tornado.command.parameters import PROGRAM_KEY, make_program
 from tornado.command.plan import RunPlan
+from tornado.errors import InvalidArgument
+from tornado.query.bearer_tokens import digest_of
 from tornado.storage.postgres_results import ResultsAddress
 from tornado.testing import kafka_broker
 
