@@ -117,6 +117,8 @@ def job(tmp_path):
             "adopt": False,
             "access_log": False,
             "tokens": None,
+            "tls_certificate": None,
+            "tls_key": None,
             "as_json": True,
             "checkpoint_every": None,
             "keep_snapshots": 3,

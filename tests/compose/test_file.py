@@ -119,7 +119,7 @@ def test_the_commands_of_our_own_are_taken_by_our_own_parsers():
     plan = RunPlan.of(entry.name, context.params | {"tokens": given})
     [shown] = [SERVICES[name]["environment"]["TORNADO_TOKEN"] for name in ("pipeline",)]
     assert shown == SERVICES["service"]["environment"]["TORNADO_TOKENS"].removeprefix("write ")
-    assert plan.tokens.table.find(digest_of("local-use-only")).writes
+    assert plan.door.tokens.table.find(digest_of("local-use-only")).writes
     assert make_program(entry, context.params).source == 5050
     assert (plan.loop, plan.address.host, plan.address.port) == ("sssp", "0.0.0.0", 8080)
     assert plan.store == "lmdb:///snapshots/store"

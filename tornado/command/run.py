@@ -222,6 +222,13 @@ class RunCommand(ProgramCommand):
     "TORNADO_TOKENS names the file or has these lines. Without it the interface binds to this machine alone.",
 )
 @click.option(
+    "--tls-certificate",
+    metavar="PATH",
+    help="Serve https with this certificate (PEM, those that it was issued by behind it), and with --tls-key. SIGHUP has both, and the tokens, "
+    "read again.",
+)
+@click.option("--tls-key", metavar="PATH", help="The key of that certificate (PEM, without a password).")
+@click.option(
     "--access-log",
     is_flag=True,
     help="Log each HTTP request: its name (X-Request-ID), method, path, status and time.",

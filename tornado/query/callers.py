@@ -5,12 +5,15 @@ A service without tokens is asked by `ANYBODY`, who may everything: it listens o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
 from ..errors import Forbidden
 from .bearer_tokens import BearerToken
+from .query import Query
+from .token_use import TokenUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,13 @@ class Caller:
         What it showed; None where nobody has to show one.
     is_known : bool
         Whether it showed what it had to; who did not can only ask what everybody may.
+    use : TokenUse or None
+        What its token uses; None where that is not limited.
     """
 
     token: BearerToken | None
     is_known: bool = True
+    use: TokenUse | None = None
 
     @property
     def name(self) -> str:
@@ -49,6 +55,15 @@ class Caller:
         """Return whether it may see a stream."""
         streams = self.streams
         return streams is None or stream in streams
+
+    def pushed(self, count: int) -> None:
+        """Count records that it has pushed."""
+        if self.use is not None:
+            self.use.spend_records(count)
+
+    def asking(self) -> AbstractContextManager[Callable[[Query], None]]:
+        """Hold a place for a question; see `TokenUse.asking`."""
+        return nullcontext(lambda _: None) if self.use is None else self.use.asking()
 
     def require_writing(self) -> None:
         """Refuse who only reads.

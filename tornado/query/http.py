@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 import threading
 import time
 from typing import Self
@@ -25,6 +26,7 @@ from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
 from .http_routes_streams import LoopControl
 from .metrics import Metrics
+from .server_certificate import ServerCertificate
 from .service import QueryService
 from .token_file import TokenFile
 
@@ -50,6 +52,8 @@ class HttpServer:
         What one client may take.
     tokens : TokenFile, optional
         Who is let in; left out, anybody who can reach it, which must then be this machine alone.
+    certificate : ServerCertificate, optional
+        With which it speaks TLS; left out, it does not.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class HttpServer:
         loops: LoopControl | None = None,
         limits: HttpLimits | None = None,
         tokens: TokenFile | None = None,
+        certificate: ServerCertificate | None = None,
     ) -> None:
         if not 0 <= port <= 65_535:
             raise InvalidArgument(f"port is {port} but must be from 0 to 65535", hint="0 takes a free one.")
@@ -68,6 +73,7 @@ class HttpServer:
         self.host = host
         self.port = port
         self.tokens = tokens
+        self._certificate = certificate
         self._wanted_port = port
         self._loops = loops
         self._limits = limits or HttpLimits()
@@ -86,7 +92,7 @@ class HttpServer:
     @property
     def url(self) -> str:
         """Where the server is, without a slash at the end."""
-        return f"http://{self._host}:{self.port}"
+        return f"{'http' if self._certificate is None else 'https'}://{self._host}:{self.port}"
 
     def start(self) -> Self:
         """Bind, and answer requests on a thread from now on.
@@ -94,7 +100,7 @@ class HttpServer:
         Raises
         ------
         InvalidArgument
-            When other machines could reach it, and there are no tokens.
+            When other machines could reach it, and there are no tokens; or its certificate is of no use.
         PortInUse
             When somebody listens there.
         PeerError
@@ -104,6 +110,8 @@ class HttpServer:
             raise InvalidArgument(f"the server at {self.url} runs already", hint="Stop it first.")
         if self.tokens is None:
             require_loopback(self.host)
+        if self._certificate is not None:
+            self._certificate.check()
         bound = _bind(self.host, self._wanted_port)
         self.port = bound.getsockname()[1]
         is_local = is_loopback(str(bound.getsockname()[0]))
@@ -130,6 +138,10 @@ class HttpServer:
             timeout_keep_alive=30,
             timeout_graceful_shutdown=STOPPING_S,
         )
+        if self._certificate is not None:
+            config.load()
+            config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._certificate.load_into(config.ssl)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(bound,), name="tornado-http", daemon=True)
         self._thread.start()
@@ -140,6 +152,19 @@ class HttpServer:
                 raise InternalError(f"the HTTP server did not start at {self.url} within {STARTING_S:g} s")
             time.sleep(0.002)
         return self
+
+    def reload(self) -> None:
+        """Read tokens and certificate again; connections that are there keep what they have.
+
+        Raises
+        ------
+        InvalidArgument
+            When either cannot be used; it stays as it was then.
+        """
+        if self.tokens is not None:
+            self.tokens.reload()
+        if self._certificate is not None and self._server is not None and self._server.config.ssl is not None:
+            self._certificate.load_into(self._server.config.ssl)
 
     def stop(self) -> None:
         """Finish the answers under way, wake those that wait, and end the thread; a second call does nothing."""

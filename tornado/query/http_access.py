@@ -23,11 +23,13 @@ from ..errors import Forbidden, TornadoError, Unauthorized, UnknownQuery
 from .bearer_tokens import BearerToken, digest_of
 from .callers import ANYBODY, NOBODY, Caller
 from .events import event
+from .http_audit import audited
 from .http_requests import problem_response
 from .problems import of_error
 from .service import QueryService
 from .tickets import Tickets
 from .token_file import TokenFile
+from .token_use import TokenUse, TokenUses
 
 _CALLER: Final = "tornado.caller"
 _SCHEME: Final = "bearer"
@@ -137,31 +139,41 @@ class Access:
         self._service = service
         self._tokens = tokens
         self._tickets = tickets
+        self._uses = TokenUses(clock=service.clock)
         self._needs = [(compile_path(path)[0], needs) for path, needs in NEEDS.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it with 401 or 403."""
+        """Pass a request on, or answer it with 401 or 403; 429 where its token has used what it may."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         ticket = _take_ticket(scope)
         need, parameters = self._need(scope["method"], scope["path"])
+        caller, refused = self._let_in(scope, need, parameters, ticket)
+        scope[_CALLER] = caller
+        if self._tokens is not None and (need.writes or scope["method"] == "DELETE"):
+            send = audited(scope, send, caller)
+        if refused is not None:
+            await problem_response(of_error(refused))(scope, receive, send)
+            return
+        if caller.token is not None:
+            send = self._while_let_in(caller.token, send)
+        if caller.use is not None and caller.use.limits.bytes_per_s is not None:
+            receive, send = _counted(caller.use, receive, send)
+        await self._app(scope, receive, send)
+
+    def _let_in(
+        self, scope: Scope, need: Need, parameters: Mapping[str, str], ticket: str | None
+    ) -> tuple[Caller, TornadoError | None]:
+        """Return who sent a request, and why it is refused, if it is."""
+        caller = NOBODY
         try:
             caller = self._caller(Headers(scope=scope).getlist("authorization"), scope["method"], ticket)
             if need.about is not About.NOTHING:
                 self._check(caller, need, parameters)
-        except Unauthorized as error:
-            if need.about is not About.NOTHING:
-                await problem_response(of_error(error))(scope, receive, send)
-                return
-            caller = NOBODY
         except TornadoError as error:
-            await problem_response(of_error(error))(scope, receive, send)
-            return
-        scope[_CALLER] = caller
-        if caller.token is not None:
-            send = self._while_let_in(caller.token, send)
-        await self._app(scope, receive, send)
+            return caller, None if need.about is About.NOTHING else error
+        return caller, None
 
     def _need(self, method: str, path: str) -> tuple[Need, Mapping[str, str]]:
         for pattern, needs in self._needs:
@@ -181,18 +193,25 @@ class Access:
                     "the ticket is not valid, or no more: it is taken once, and soon",
                     hint="POST /v1/tickets gives another one.",
                 )
-            return Caller(token)
+            return self._known(token)
         if not headers:
             raise Unauthorized("this service asks for a token, and the request has none")
         scheme, _, shown = headers[0].partition(" ")
         token = table.find(digest_of(shown.strip())) if scheme.lower() == _SCHEME else None
         if token is None or len(headers) > 1:
             raise Unauthorized("the request shows a token that this service does not know, or no more")
-        return Caller(token)
+        return self._known(token)
+
+    def _known(self, token: BearerToken) -> Caller:
+        return Caller(token, use=self._uses.of(token))
 
     def _check(self, caller: Caller, need: Need, parameters: Mapping[str, str]) -> None:
         if need.writes:
             caller.require_writing()
+        if caller.use is not None:
+            caller.use.require_bytes()
+            if need.writes:
+                caller.use.require_records()
         if caller.streams is None:
             return
         match need.about:
@@ -241,6 +260,21 @@ class Access:
             await send(message)
 
         return checked
+
+
+def _counted(use: TokenUse, receive: Receive, send: Send) -> tuple[Receive, Send]:
+    """Return both with the bytes of bodies counted."""
+
+    async def received() -> Message:
+        message = await receive()
+        use.spend_bytes(len(message.get("body", b"")))
+        return message
+
+    async def sent(message: Message) -> None:
+        use.spend_bytes(len(message.get("body", b"")))
+        await send(message)
+
+    return received, sent
 
 
 def _take_ticket(scope: Scope) -> str | None:

@@ -276,7 +276,9 @@ def query_routes(
             kind = bulkheads.reads
         elif asked.at is not None:
             kind, deadline_s = bulkheads.loads, asked.checked(service.limits)
-        query = await kind.run(lambda: service.submit(asked), after=given_up, deadline_s=deadline_s)
+        with caller.asking() as counted:
+            query = await kind.run(lambda: service.submit(asked), after=given_up, deadline_s=deadline_s)
+            counted(query)
         query.asker = caller.token and caller.token.digest
         if wait_s:
             await finished(query, wait_s)

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ..loops.new_loop import NewLoop
     from ..loops.rescaling import Rescaled
     from .http import HttpServer
+    from .server_certificate import ServerCertificate
     from .token_file import TokenFile
 
 _log = logging.getLogger(__name__)
@@ -410,7 +411,12 @@ class Session:
         balance.start()
 
     def serve(
-        self, host: str = DEFAULT_HTTP_HOST, port: int = 0, *, tokens: TokenFile | None = None
+        self,
+        host: str = DEFAULT_HTTP_HOST,
+        port: int = 0,
+        *,
+        tokens: TokenFile | None = None,
+        certificate: ServerCertificate | None = None,
     ) -> HttpServer:
         """Serve the HTTP interface until the session closes; port 0 takes a free one (`server.url`).
 
@@ -418,17 +424,21 @@ class Session:
         ----------
         tokens : TokenFile, optional
             Who is let in; left out, anybody on this machine, and nobody else.
+        certificate : ServerCertificate, optional
+            With which it speaks TLS.
 
         Raises
         ------
         InvalidArgument
-            When other machines could reach it and there are no tokens.
+            When other machines could reach it and there are no tokens, or the certificate is of no use.
         PortInUse
             When somebody listens there.
         """
         from .http import HttpServer
 
-        server = HttpServer(self.service, host, port, loops=self, tokens=tokens).start()
+        server = HttpServer(
+            self.service, host, port, loops=self, tokens=tokens, certificate=certificate
+        ).start()
         self._closing.callback(server.stop)
         return server
 
