@@ -115,3 +115,48 @@ def test_a_pipeline_has_a_token_of_its_own_and_hears_of_no_other(process, tmp_pa
         timeout=60,
     )
     assert answer.json()["result"]["values"] == [{"vertex": 4, "value": 6.0}]
+
+
+def test_a_signal_has_the_tokens_read_again_and_each_change_is_a_line_of_the_audit(process, tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text("write f1rst")
+    running, url = process("--tokens", str(path))
+
+    def push(token):
+        headers = {"Authorization": f"Bearer {token}", "content-type": "application/x-ndjson"}
+        edge = b'{"src": 3, "dst": 4}'
+        return httpx.post(f"{url}/v1/loops/sssp/edges", content=edge, headers=headers).status_code
+
+    def said(event):
+        for line in running.stderr:
+            if (found := json.loads(line))["event"] == event:
+                assert "f1rst" not in line and "s3cond" not in line
+                return found
+        raise AssertionError("it ended")
+
+    assert push("f1rst") == 202
+    audit = said("audit")
+    assert (audit["who"][:7], audit["path"], audit["status"]) == ("sha256:", "/v1/loops/sssp/edges", 202)
+    assert audit["time"] and audit["request"]
+    path.write_text("write s3cond")
+    running.send_signal(signal.SIGHUP)
+    said("reloaded")
+    assert (push("f1rst"), push("s3cond")) == (401, 202)
+    path.write_text("wrong s3cond")
+    running.send_signal(signal.SIGHUP)
+    assert "line 1" in said("error")["message"]
+    assert push("s3cond") == 202
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--tls-certificate", "none.pem"), "without --tls-key"),
+        (("--tls-key", "none.key"), "without --tls-certificate"),
+        (("--tls-certificate", "none.pem", "--tls-key", "none.key"), "cannot be read"),
+    ],
+)
+def test_a_certificate_that_cannot_be_used_is_wrong_usage(tornado, options, said):
+    done = tornado("run", "sssp", "--source", "1", "--http", "127.0.0.1:0", *options)
+    assert done.code == 2
+    assert said in done.err

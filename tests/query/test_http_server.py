@@ -143,3 +143,35 @@ def test_a_server_answers_to_the_name_it_was_bound_by_and_an_open_one_to_any(ask
     with HttpServer(asked, "0.0.0.0", port=0, tokens=TokenFile.of("read t0ken")) as server:
         url = f"http://127.0.0.1:{server.port}/healthz"
         assert httpx.get(url, headers={"Host": "roads.example"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://localhost:1"},  # another port of this machine
+        {"Origin": "null"},
+        {"Origin": "http://[broken"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_a_change_that_a_page_of_somebody_else_sends_is_refused(asked, headers):
+    with HttpServer(asked, port=0) as server:
+        for method, path in (("POST", "/v1/queries"), ("DELETE", "/v1/loops/roads"), ("POST", "/v1/tickets")):
+            response = httpx.request(method, server.url + path, headers=headers)
+            assert (response.status_code, response.json()["code"]) == (403, "cross-site")
+        # What a browser may send without asking us has another type than ours.
+        form = {"content-type": "text/plain"}
+        plain = httpx.post(f"{server.url}/v1/queries", content=b'{"loop": "roads"}', headers=form)
+        assert plain.status_code == 415
+        assert (
+            "access-control-allow-origin" not in httpx.get(f"{server.url}/v1/loops", headers=headers).headers
+        )
+
+
+def test_a_change_that_our_own_page_sends_is_taken(asked):
+    with HttpServer(asked, port=0) as server:
+        headers = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
+        asked_for = httpx.post(f"{server.url}/v1/queries", json={"loop": "roads"}, headers=headers)
+        assert asked_for.status_code == 202

@@ -21,6 +21,7 @@ from .http_access import Access
 from .http_bulkheads import Bulkheads
 from .http_hosts import HostCheck
 from .http_models import shown
+from .http_origins import OriginCheck
 from .http_pushes import Pushes
 from .http_request_ids import RequestIds
 from .http_requests import HttpLimits, problem_response
@@ -84,6 +85,8 @@ def create_app(
     )
     tickets = Tickets[Caller](clock=service.clock)
     app.add_middleware(Access, service=service, tokens=tokens, tickets=tickets)
+    if tokens is None:
+        app.add_middleware(OriginCheck)
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(RequestIds, clock=service.clock)  # outermost: a refusal has a name too
