@@ -18,7 +18,7 @@ write {WRITER} name=loader
 write {ROADS} roads
 read {LANES} lanes    # another stream
 """
-PUBLIC = {"/", "/healthz", "/readyz", "/openapi.json", "/docs"}
+PUBLIC = {"/", "/healthz", "/readyz", "/openapi.json", "/docs", "/page/{build}/{path:path}"}
 METHODS = ("get", "put", "post", "delete", "patch")
 NDJSON = {"content-type": "application/x-ndjson"}
 
@@ -65,7 +65,12 @@ def routes(ask):
                 filled = (
                     path.replace("{id}", query["id"]).replace("{source}", "spark:q").replace("{number}", "0")
                 )
-                filled = filled.replace("{reader}", "me").replace("{part}", "p").replace("{chunk}", "0")
+                filled = (
+                    filled.replace("{reader}", "me")
+                    .replace("{part}", "p")
+                    .replace("{chunk}", "0")
+                    .replace("{of}", "loops")
+                )
                 yield method.upper(), path, filled.replace("{name}", "roads")
 
 

@@ -26,6 +26,7 @@ from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
 from .http_routes_streams import LoopControl
 from .metrics import Metrics
+from .observer import Observer
 from .server_certificate import ServerCertificate
 from .service import QueryService
 from .token_file import TokenFile
@@ -83,6 +84,7 @@ class HttpServer:
             let_go=lambda: service.pusher.quarantine.statistics().let_go,
             within_s=self._limits.look_timeout_s / 2,
         )
+        self._observer = Observer(service, within_s=self._limits.look_timeout_s / 2)
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._stopping = Stopping()
@@ -121,6 +123,7 @@ class HttpServer:
             self.service,
             loops=self._loops,
             metrics=self._metrics,
+            observer=self._observer,
             limits=self._limits,
             bulkheads=self._bulkheads,
             stopping=self._stopping,
@@ -142,6 +145,7 @@ class HttpServer:
             config.load()
             config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._certificate.load_into(config.ssl)
+        self._observer.start()
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(bound,), name="tornado-http", daemon=True)
         self._thread.start()
@@ -176,6 +180,7 @@ class HttpServer:
         if loop is not None and thread.is_alive():
             loop.call_soon_threadsafe(self._stopping.set)
         thread.join()
+        self._observer.stop()
         self._bulkheads.close()
 
     @property

@@ -70,6 +70,7 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     "/readyz": {"GET": _PUBLIC},
     "/openapi.json": {"GET": _PUBLIC},
     "/docs": {"GET": _PUBLIC},
+    "/page/{build}/{path:path}": {"GET": _PUBLIC},
     "/metrics": {"GET": _READ},
     "/v1/tickets": {"POST": _READ},
     "/v1/loops": {"GET": _READ, "POST": Need(About.WHAT_IT_SEES, writes=True)},
@@ -90,6 +91,11 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     "/v1/streams/{name}/vertices": {"POST": _WRITE_STREAM},
     # All streams have the same workers.
     "/v1/streams/{name}/rescale": {"POST": _WRITE_ALL},
+    # What is observed is told to all who listen in the same bytes, so it is for those who may see all of it.
+    "/v1/observations": {"GET": _ALL},
+    "/v1/observations/lines/{of}": {"GET": _ALL},
+    "/v1/observations/questions": {"GET": _ALL},
+    "/v1/observations/events": {"GET": _ALL},
     "/v1/queries": {"GET": _READ, "POST": _READ},
     # Who only reads may end what it has asked itself, which the route looks at.
     "/v1/queries/{id}": {"GET": _QUERY, "DELETE": _QUERY},

@@ -28,11 +28,14 @@ from .http_requests import HttpLimits, problem_response
 from .http_routes_batches import batch_routes
 from .http_routes_following import following_routes
 from .http_routes_loops import loop_routes, operator_routes
+from .http_routes_observations import observation_routes
+from .http_routes_page import page_files, page_routes
 from .http_routes_queries import Stopping, query_routes
 from .http_routes_readers import reader_routes
 from .http_routes_streams import LoopControl, stream_routes
 from .http_routes_tickets import ticket_routes
 from .metrics import Metrics
+from .observer import Observer
 from .service import QueryService
 from .tickets import Tickets
 from .token_file import TokenFile
@@ -48,6 +51,7 @@ def create_app(
     *,
     loops: LoopControl | None,
     metrics: Metrics,
+    observer: Observer,
     limits: HttpLimits,
     bulkheads: Bulkheads,
     stopping: Stopping,
@@ -63,6 +67,8 @@ def create_app(
         Starts and removes loops.
     metrics : Metrics
         Outlive the application: a counter that falls back to 0 looks like a crash.
+    observer : Observer
+        Looks for all who watch; outlives the application, too.
     limits : HttpLimits
     bulkheads : Bulkheads
         Where calls run that may hang; not the application's to close.
@@ -99,6 +105,9 @@ def create_app(
     app.include_router(following_routes(service, limits, stopping, bulkheads))
     app.include_router(operator_routes(service, metrics, bulkheads))
     app.include_router(ticket_routes(tickets))
+    page = page_files()
+    app.include_router(observation_routes(service, observer, limits, stopping, bulkheads, build=page.build))
+    app.include_router(page_routes(page))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)
     app.add_exception_handler(problems.ProblemError, _error)
