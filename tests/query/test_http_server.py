@@ -69,7 +69,7 @@ def test_a_server_that_runs_refuses_to_start_twice(asked):
         server.start()
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_an_address_that_others_can_reach_needs_tokens(asked, host):
     with pytest.raises(InvalidArgument, match=r"reached from other machines.*--tokens"):
         HttpServer(asked, host, 0).start()

@@ -31,7 +31,7 @@ def issued():
 
 @pytest.fixture
 def trusting():
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the default one is shared by all tests
     AUTHORITY.configure_trust(context)
     return context
 

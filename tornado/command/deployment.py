@@ -240,6 +240,9 @@ class Deployment:
                 stack.callback(self._keep_results(loop, placement.results).close)
         self.server = None
         if placement.address is not None:
+            from ..query.http_connections import make_room_for_connections
+
+            make_room_for_connections()
             self.server = session.serve(
                 placement.address.host,
                 placement.address.port,

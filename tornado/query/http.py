@@ -21,6 +21,7 @@ from ..errors import InternalError, InvalidArgument, PeerError, PortInUse
 from .exposure import is_loopback, require_loopback
 from .http_app import create_app
 from .http_bulkheads import Bulkheads
+from .http_connections import Connections
 from .http_hosts import LOOPBACK_HOSTS
 from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
@@ -119,6 +120,11 @@ class HttpServer:
         is_local = is_loopback(str(bound.getsockname()[0]))
         self._stopping = Stopping()
         self._bulkheads = Bulkheads.of(self._limits)
+        self._connections = Connections(
+            most=self._limits.connections,
+            head_s=self._limits.head_timeout_s,
+            read_s=self._limits.unread_timeout_s,
+        )
         app = create_app(
             self.service,
             loops=self._loops,
@@ -134,6 +140,7 @@ class HttpServer:
             app,
             log_level="warning",
             log_config=None,
+            http=self._connections,  # type: ignore[arg-type]  # it is only called
             access_log=False,
             lifespan="off",
             server_header=False,
