@@ -36,7 +36,12 @@ class Connections:
         self.read_s = read_s
         # Those that have not asked, longest first.
         self._waiting: dict[BoundedConnection, None] = {}
-        self.open = 0
+        self._open: set[BoundedConnection] = set()
+
+    @property
+    def open(self) -> int:
+        """How many there are."""
+        return len(self._open)
 
     def __call__(self, *arguments: Any, **named: Any) -> BoundedConnection:
         """Make the protocol of a connection."""
@@ -44,13 +49,15 @@ class Connections:
 
     def opened(self, connection: BoundedConnection) -> None:
         """Count one, and let another go where there are too many."""
-        self.open += 1
-        if self.open > self.most:
-            next(iter(self._waiting), connection).let_go()
+        self._open.add(connection)
+        if len(self._open) > self.most:
+            longest = next(iter(self._waiting), connection)
+            longest.let_go()
+            self.closed(longest)  # it hears of it later, when others may have come
 
     def closed(self, connection: BoundedConnection) -> None:
         """Forget one."""
-        self.open -= 1
+        self._open.discard(connection)
         self._waiting.pop(connection, None)
 
     def waits(self, connection: BoundedConnection) -> None:

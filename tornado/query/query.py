@@ -140,6 +140,8 @@ class Query:
         What it is counted by.
     stream : str
         What its loop reads: who may see that may see the query, also when the loop is gone.
+    parent : str, optional
+        The span in which it was asked.
 
     Attributes
     ----------
@@ -155,11 +157,13 @@ class Query:
         *,
         clock: Clock,
         stream: str = "",
+        parent: str | None = None,
     ) -> None:
         self.id = id
         self.stream = stream
         self.asker: object = None
         self.request = request
+        self.parent = parent
         self._clock = clock
         self.submitted_s = clock.monotonic()
         self.deadline_s = deadline_s
