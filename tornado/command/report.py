@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ def report_command(url: str, output: str, as_json: bool) -> int:  # noqa: FBT001
     with ServiceClient(url) as client:
         document = client.report()
     if output == "-":
-        click.get_binary_stream("stdout").write(document)
+        sys.stdout.buffer.write(document)
         return ExitCode.DONE
     try:
         Path(output).write_bytes(document)
