@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ from ..query.formats import snapshot_dict
 from ..query.proofs import proved, require_checked
 from ..query.query import NamedSnapshot
 from ..query.rows import VALUES
+from ..query.tracing import export_traces
 from .deployment import Deployment, Placement
 from .feed import Feed
 from .interruption import Interruption
@@ -103,6 +105,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         log_lines(as_json=as_json, with_requests=plan.logs_requests),
         contextlib.ExitStack() as stack,
     ):
+        stack.callback(export_traces(os.environ))
         deployment = Deployment(
             placement,
             program,

@@ -17,6 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..clock import Clock
+from .tracing import request_span
 
 HEADER = "x-request-id"
 ACCESS_LOGGER = __name__
@@ -53,7 +54,8 @@ class RequestIds:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get(HEADER, "")
+        headers = Headers(scope=scope)
+        given = headers.get(HEADER, "")
         request = given if _PLAIN.fullmatch(given) else secrets.token_hex(8)
         status, started_s = 0, self._clock.monotonic()
         path = quote(scope["path"])[:_MOST_PATH]  # with no line's end in it, which would forge a line
@@ -67,7 +69,11 @@ class RequestIds:
 
         token = _REQUEST.set(request)
         try:
-            await self._app(scope, receive, named)
+            with request_span(scope["method"], headers) as answered:
+                try:
+                    await self._app(scope, receive, named)
+                finally:
+                    answered(status, getattr(scope.get("route"), "path", None))
         finally:
             failed = status >= 500 and status != _OVERLOADED
             # Status 0: whoever asked was gone, or the answer was cut off, before there was one. No query string: it may have a secret.
