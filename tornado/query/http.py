@@ -56,6 +56,11 @@ class HttpServer:
         Who is let in; left out, anybody who can reach it, which must then be this machine alone.
     certificate : ServerCertificate, optional
         With which it speaks TLS; left out, it does not.
+
+    Attributes
+    ----------
+    observer : Observer
+        What looks for everybody who watches.
     """
 
     def __init__(
@@ -85,7 +90,7 @@ class HttpServer:
             let_go=lambda: service.pusher.quarantine.statistics().let_go,
             within_s=self._limits.look_timeout_s / 2,
         )
-        self._observer = Observer(service, within_s=self._limits.look_timeout_s / 2)
+        self.observer = Observer(service, within_s=self._limits.look_timeout_s / 2)
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._stopping = Stopping()
@@ -129,7 +134,7 @@ class HttpServer:
             self.service,
             loops=self._loops,
             metrics=self._metrics,
-            observer=self._observer,
+            observer=self.observer,
             limits=self._limits,
             bulkheads=self._bulkheads,
             stopping=self._stopping,
@@ -152,7 +157,7 @@ class HttpServer:
             config.load()
             config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._certificate.load_into(config.ssl)
-        self._observer.start()
+        self.observer.start()
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(bound,), name="tornado-http", daemon=True)
         self._thread.start()
@@ -187,7 +192,7 @@ class HttpServer:
         if loop is not None and thread.is_alive():
             loop.call_soon_threadsafe(self._stopping.set)
         thread.join()
-        self._observer.stop()
+        self.observer.stop()
         self._bulkheads.close()
 
     @property
