@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from types import TracebackType
 from typing import Any, Self
 
@@ -60,7 +61,10 @@ class ProgressBar:
 
 def _bar(loop: str, *, must_be: bool) -> Any:
     try:
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings():
+            # Without ipywidgets it draws its bar as text, and warns of that at each import.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
     except ImportError:
         if must_be:
             raise MissingPackage(
