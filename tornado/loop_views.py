@@ -81,6 +81,7 @@ class StreamWorkersView(Protocol):
     """The workers of a stream."""
 
     def applied(self) -> list[int]: ...
+    def waiting(self) -> list[int]: ...
 
 
 class RecordStreamView(Protocol):

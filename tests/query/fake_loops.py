@@ -223,7 +223,7 @@ class MainLoop:
         self._offsets = {}
         self.before_logging = None
         self.not_logged = None
-        self.workers = SimpleNamespace(applied=lambda: [0])
+        self.workers = SimpleNamespace(applied=lambda: [0], waiting=lambda: [0])
         self.wants_snapshot = True
         self._stored = {}
         self._admitted = 0
@@ -377,6 +377,8 @@ class MainLoop:
                 admitted=self._admitted,
                 missing_removals=self._missing,
                 overtaken=0,
+                waves=0,
+                by_worker=(),
                 restarts=0,
                 backlog_records=0,
                 memory_bytes=1 << 20,

@@ -474,6 +474,7 @@ class MainLoop:
             restarts=self._engine.losses,
             sources=offsets,
             validation=validation_of(parts),
+            by_worker=tuple(parts),
         )
 
     # Called by the master

@@ -44,6 +44,7 @@ from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
 from .rows import AnswerForm
 from .served_stream import ServedStream
+from .tracing import current_parent, trace_question
 
 # What a finished query takes without its answer.
 QUERY_BYTES = 256
@@ -421,7 +422,7 @@ class QueryService:
         request = replace(request, ends_with_order=may_end_with_order(loop.program, request))
         if request.mode is Mode.CERTIFIED:
             require_certifying(loop, parameters_inside(loop.program, request.parameters, codec))
-        query = Query(secrets.token_hex(8), request, deadline_s, clock=self.clock)
+        query = Query(secrets.token_hex(8), request, deadline_s, clock=self.clock, parent=current_parent())
         if request.mode is Mode.APPROXIMATE:
             ending = self._approximate(loop, request)
             self._register(query)
@@ -539,6 +540,7 @@ class QueryService:
         """Book a query that has ended, and forget those that have to go for it."""
         for listener in self._listeners:
             listener(query)
+        trace_question(query, self.clock.now().timestamp())
         size_bytes = (
             QUERY_BYTES
             + (0 if query.answer is None else query.answer.size_bytes)
