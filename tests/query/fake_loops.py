@@ -310,7 +310,9 @@ class MainLoop:
             edges, vertices = self._copy()
         return self.master.values_of(dijkstra(edges, self.program.source), vertices)
 
-    def fork(self, parameters=None, at=None, max_iterations=None, *, reads_edges=False, top=None):
+    def fork(
+        self, parameters=None, at=None, max_iterations=None, *, reads_edges=False, reads_ways=False, top=None
+    ):
         self.master.answers.wait()
         if self.master.fork_error is not None:
             raise self.master.fork_error
