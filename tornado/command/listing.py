@@ -8,7 +8,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from .client import Document, ServiceClient, default_url
+from ..client.steps import Document
+from .client import ServiceClient, default_url
 from .presentation import ExitCode
 
 url_option = click.option(
