@@ -110,6 +110,14 @@ class ServiceClient:
         """Cancel a query and free what it holds."""
         self._run(self._operations.cancel(identifier))
 
+    def report(self) -> bytes:
+        """Return how the service stands, as one HTML document."""
+        with self._mapped():
+            answer = self._client.get("/v1/observations/report")
+        if answer.is_error:
+            raise _problem(answer)
+        return answer.content
+
     def push(self, loop: str, lines: bytes) -> Document:
         """Push edges as NDJSON and return how many were accepted and rejected."""
         pushed = self._run(self._operations.push(f"loops/{loop}", "edges", lines, NDJSON))

@@ -57,6 +57,8 @@ class HttpServer:
     ----------
     warning : str or None
         What was warned of when the server is reachable from outside this machine.
+    observer : Observer
+        What looks for everybody who watches.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class HttpServer:
             let_go=lambda: service.pusher.quarantine.statistics().let_go,
             within_s=self._limits.look_timeout_s / 2,
         )
-        self._observer = Observer(service, within_s=self._limits.look_timeout_s / 2)
+        self.observer = Observer(service, within_s=self._limits.look_timeout_s / 2)
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._stopping = Stopping()
@@ -118,7 +120,7 @@ class HttpServer:
             self.service,
             loops=self._loops,
             metrics=self._metrics,
-            observer=self._observer,
+            observer=self.observer,
             limits=self._limits,
             bulkheads=self._bulkheads,
             stopping=self._stopping,
@@ -135,7 +137,7 @@ class HttpServer:
             timeout_keep_alive=30,
             timeout_graceful_shutdown=STOPPING_S,
         )
-        self._observer.start()
+        self.observer.start()
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(bound,), name="tornado-http", daemon=True)
         self._thread.start()
@@ -157,7 +159,7 @@ class HttpServer:
         if loop is not None and thread.is_alive():
             loop.call_soon_threadsafe(self._stopping.set)
         thread.join()
-        self._observer.stop()
+        self.observer.stop()
         self._bulkheads.close()
 
     @property

@@ -92,7 +92,7 @@ def create_app(
     app.include_router(following_routes(service, limits, stopping, bulkheads))
     app.include_router(operator_routes(service, metrics, bulkheads))
     page = page_files()
-    app.include_router(observation_routes(service, observer, limits, stopping, bulkheads, build=page.build))
+    app.include_router(observation_routes(service, observer, limits, stopping, bulkheads, page=page))
     app.include_router(page_routes(page))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)

@@ -4,7 +4,7 @@ import {state, observed, changed} from "./store.js";
 const LOST_AFTER_MS = 35_000; // the service says something every 15 s
 const PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 const build = document.querySelector("meta[name=build]").content;
-const root = new URL(".", document.baseURI);
+const root = state.fixed ? null : new URL(".", document.baseURI);
 let source = null;
 let tries = 0;
 let timer = null;
@@ -98,6 +98,17 @@ function upgraded() {
   } else {
     state.isOld = true;
   }
+}
+
+// Has the browser keep the report as a file.
+export async function keepReport() {
+  const answer = await fetch(new URL("v1/observations/report", root), {cache: "no-store"});
+  if (!answer.ok) throw new Problem(answer.status, await answer.json());
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = `tornado-report-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.html`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 // Whoever comes back to the page does not wait for the pause to end.

@@ -1,6 +1,6 @@
 // Now: whether each stream keeps up, how each loop stands, and which branches run.
 import {html} from "./html.js";
-import {growth, holder, useStore} from "./store.js";
+import {growth, holder, state, useStore} from "./store.js";
 import {ask} from "./service.js";
 import {Badge, Figure, Panel, Split, Table} from "./parts.js";
 import {bytes, count, plural, rate, real, seconds} from "./words.js";
@@ -104,7 +104,7 @@ function Branches({branches, queries}) {
         {title: "Iteration", number: true, of: (one) => count(one.iteration)},
         {title: "Updates", number: true, of: (one) => count(one.updates)},
         {title: "Residual", number: true, of: (one) => real(one.residual)},
-        {title: "", of: (one) => html`<button class="small" onClick=${() => cancel(one.id)} aria-label="Cancel question ${one.id}">Cancel</button>`},
+        {title: "", of: (one) => state.fixed ? null : html`<button class="small" onClick=${() => cancel(one.id)} aria-label="Cancel question ${one.id}">Cancel</button>`},
       ]} />
     <//>`;
 }
