@@ -165,6 +165,11 @@ class Operations:
         """Have a loop go on from what a query has found; return the certificate of that."""
         return (yield from self.document(_posted(f"/v1/queries/{quoted(identifier)}/adopt", None)))
 
+    def report(self) -> Steps[bytes]:
+        """Return how the service stands, as one HTML document."""
+        call = Call("GET", "/v1/observations/report", accept="text/html")
+        return (yield from made(call, patience_s=self.patience_s)).content
+
     def push(self, place: str, kind: str, body: bytes, content_type: str) -> Steps[PushOutcome]:
         """Send one body of `edges`, `vertices` or `points` to `loops/NAME` or `streams/NAME`."""
         call = Call(

@@ -112,11 +112,7 @@ class ServiceClient:
 
     def report(self) -> bytes:
         """Return how the service stands, as one HTML document."""
-        with self._mapped():
-            answer = self._client.get("/v1/observations/report")
-        if answer.is_error:
-            raise _problem(answer)
-        return answer.content
+        return self._run(self._operations.report())
 
     def push(self, loop: str, lines: bytes) -> Document:
         """Push edges as NDJSON and return how many were accepted and rejected."""
