@@ -276,6 +276,6 @@ def test_address_and_token_come_from_the_environment_and_the_token_is_never_show
         assert service.url == "http://127.0.0.1:9"
         assert service._connection.address.token == "very-secret"
         assert "very-secret" not in repr(service) + repr(service._connection.address)
-    with pytest.raises(InvalidInput, match="the token has characters") as refused:
+    with pytest.raises(InvalidInput, match="the token has characters that no header") as refused:
         connect("http://127.0.0.1:9", token="two\nlines-secret")
     assert "secret" not in str(refused.value)

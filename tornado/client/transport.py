@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import ipaddress
 import os
+import ssl
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -57,10 +58,10 @@ class ServiceAddress:
             raise InvalidInput(
                 f"{self.url!r} is not the address of a service", hint="It looks like http://127.0.0.1:8080."
             )
-        if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token):
+        if self.token is not None and not _can_be_sent(self.token):
             raise InvalidInput(
-                "the token has characters that a header cannot have, or none at all",
-                hint="It is one word of letters, digits and signs of ASCII.",
+                "the token has characters that no header can carry, or none at all",
+                hint=f"Look at token, --token and {TOKEN_VARIABLE}.",
             )
 
     @classmethod
@@ -237,11 +238,15 @@ def _unending(call: Call) -> httpx.Timeout:
     return httpx.Timeout(None, connect=CONNECT_S, write=call.timeout_s)
 
 
-def _authorities(verify: bool | str) -> Any:  # noqa: FBT001  # as httpx has it
-    if isinstance(verify, bool):
-        return verify
-    import ssl
+def _can_be_sent(token: str) -> bool:
+    return bool(token) and token.isascii() and token.isprintable() and " " not in token
 
+
+def _authorities(verify: bool | str) -> Any:  # noqa: FBT001  # as httpx has it
+    if verify is False:
+        return False
+    if verify is True:
+        return ssl.create_default_context()  # of this machine; SSL_CERT_FILE names those of one's own
     with _as_input(verify):
         return ssl.create_default_context(cafile=verify)
 

@@ -40,17 +40,17 @@ class ServiceClient:
     url : str
         Where it answers, without `/v1`.
     token : str, optional
-        What lets one in; left out, it is TORNADO_TOKEN.
+        What it asks for, if it asks for any.
 
     Raises
     ------
     InvalidArgument
-        The URL is not an http or https address.
+        The URL is not an http or https address, or the token is none that a header can carry.
     """
 
-    def __init__(self, url: str, *, token: str | None = None) -> None:
+    def __init__(self, url: str, token: str | None = None) -> None:
         with _as_ours():
-            self._connection = Connection(ServiceAddress.given(url, token))
+            self._connection = Connection(ServiceAddress(url.rstrip("/"), token or None))
         self.url = self._connection.url
         self._operations = Operations(_PATIENCE_S)
 
