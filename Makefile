@@ -14,7 +14,7 @@ CANDIDATES := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 # More for pytest: `make test ARGS="-k storage"`.
 ARGS ?=
 
-.PHONY: help setup check format format-check lint types test demo demo-learning demo-kafka bench bench-learning figures bench-report bench-smoke bench-ingest soak clean distclean
+.PHONY: help setup check format format-check lint types test demo demo-learning demo-kafka bench bench-learning figures bench-report bench-smoke bench-ingest soak docs dashboard clean distclean
 
 help:
 	@echo "make demo         a road network streams in, roads close, two questions get exact answers"
@@ -27,6 +27,7 @@ help:
 	@echo "                  make bench-learning those of learners, beside scikit-learn,"
 	@echo "                  make bench-ingest those of sources that stream in, make bench-report docs/benchmarks.md"
 	@echo "                  from the results that there are, make figures those that the Tornado paper has, with plots"
+	@echo "make docs         the site, in build/site; make dashboard what Grafana imports, from deploy/dashboard.py"
 	@echo "make clean        removes caches and builds; make distclean the environment as well"
 
 setup: $(INSTALLED)
@@ -108,6 +109,15 @@ bench-ingest: $(INSTALLED)
 
 bench-smoke: $(INSTALLED)
 	@$(BIN)/python -m benchmarks --smoke $(ARGS) </dev/null
+
+# The site, in build/site, from docs/ and from the code; a warning is an error.
+docs: $(INSTALLED)
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html --conf-dir docs/site --jobs auto --doctree-dir build/doctrees . build/site
+	@echo "build/site/docs/site/index.html"
+
+# What Grafana imports: deploy/grafana.json, from the rows of deploy/dashboard.py.
+dashboard: $(INSTALLED)
+	@$(BIN)/python deploy/dashboard.py
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

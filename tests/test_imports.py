@@ -64,6 +64,7 @@ DOORWAYS = {
     "starlette": ["tornado/query/http*.py"],
     "uvicorn": ["tornado/query/http*.py"],
     "prometheus_client": ["tornado/query/metrics.py"],
+    "opentelemetry": ["tornado/query/tracing.py"],
     "httpx": ["tornado/command/client.py"],
     "click": ["tornado/__main__.py", "tornado/command/*.py"],
     "rich": ["tornado/__main__.py", "tornado/command/*.py"],
@@ -78,7 +79,7 @@ DOORWAYS = {
 # Circles of files inside a room. What is named here is still to be taken apart, so this list only gets shorter.
 CIRCLES: list[set[str]] = []
 # Asked for by callers who have it: results convert to what pandas users expect; Kafka, Spark and what a demo compares with are extras.
-OPTIONAL = {"kafka", "matplotlib", "pandas", "pyspark", "sklearn"}
+OPTIONAL = {"kafka", "matplotlib", "opentelemetry", "pandas", "pyspark", "sklearn"}
 
 
 class Import(NamedTuple):

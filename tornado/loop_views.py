@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .clock import Clock
@@ -42,6 +43,19 @@ class ValuesView(Protocol):
     def found(self) -> Mapping[str, NDArray[Any]]: ...
 
 
+class WayView(Protocol):
+    """How a vertex was reached: over which vertices, and what the edges between them weigh."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def is_reached(self) -> bool: ...
+    @property
+    def vertices(self) -> Ids: ...
+    @property
+    def weights(self) -> NDArray[np.float64]: ...
+
+
 class BranchView(Protocol):
     """A branch loop: a fork of the main loop that iterates to the exact fixed point of its snapshot."""
 
@@ -68,6 +82,7 @@ class BranchView(Protocol):
     def cancel(self) -> None: ...
     def stop(self) -> None: ...
     def values(self) -> ValuesView: ...
+    def ways(self, ids: Sequence[int], /) -> Mapping[int, WayView]: ...
     def release(self) -> None: ...
 
 
@@ -81,6 +96,7 @@ class StreamWorkersView(Protocol):
     """The workers of a stream."""
 
     def applied(self) -> list[int]: ...
+    def waiting(self) -> list[int]: ...
 
 
 class RecordStreamView(Protocol):
@@ -171,6 +187,7 @@ class MainLoopView(Protocol):
         max_iterations: int | None = None,
         *,
         reads_edges: bool = False,
+        reads_ways: bool = False,
         top: int | None = None,
     ) -> BranchView: ...
     def snapshots(self) -> Sequence[Snapshot]: ...

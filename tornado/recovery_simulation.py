@@ -435,8 +435,7 @@ class _Recovery:
                 self.trim()
 
     def batch(self) -> EdgeBatch:
-        rows = [self.record() for _ in range(self.rng.randint(1, 8))]
-        src, dst, weight, op = zip(*rows, strict=True)
+        src, dst, weight, op = zip(*(self.record() for _ in range(self.rng.randint(1, 8))), strict=True)
         return EdgeBatch.of(src, dst, np.array(weight, np.float64), op=np.array(op, np.int8))
 
     def record(self) -> tuple[int, int, float, int]:
@@ -506,8 +505,9 @@ class _Recovery:
             self.loop.checkpoint()
         except StoreFull:
             self.refusals += 1
-        # Also where nothing was stored: what is in may have another version, for loops that no snapshot has.
-        self.name(self.loop.stream.counts()[0], self.prefixes[self.newest])
+        finally:
+            # Also where nothing was stored: what is in may have another version, for loops that no snapshot has.
+            self.name(self.loop.stream.counts()[0], self.prefixes[self.newest])
 
     def trim(self) -> None:
         try:

@@ -115,6 +115,7 @@ def job(tmp_path):
             "max_iterations": None,
             "check": False,
             "adopt": False,
+            "access_log": False,
             "as_json": True,
             "checkpoint_every": None,
             "keep_snapshots": 3,

@@ -164,6 +164,7 @@ _OPTIONS = {
     "max_iterations": None,
     "check": False,
     "adopt": False,
+    "access_log": False,
     "quarantine": None,
     "as_json": False,
     "checkpoint_every": None,

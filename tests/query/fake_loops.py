@@ -225,7 +225,7 @@ class MainLoop:
         self.before_logging = None
         self.not_logged = None
         self.is_durable = False
-        self.workers = SimpleNamespace(applied=lambda: [0])
+        self.workers = SimpleNamespace(applied=lambda: [0], waiting=lambda: [0])
         self.wants_snapshot = True
         self._stored = {}
         self._admitted = 0
@@ -312,7 +312,9 @@ class MainLoop:
             edges, vertices = self._copy()
         return self.master.values_of(dijkstra(edges, self.program.source), vertices)
 
-    def fork(self, parameters=None, at=None, max_iterations=None, *, reads_edges=False, top=None):
+    def fork(
+        self, parameters=None, at=None, max_iterations=None, *, reads_edges=False, reads_ways=False, top=None
+    ):
         self.master.answers.wait()
         if self.master.fork_error is not None:
             raise self.master.fork_error
@@ -379,6 +381,8 @@ class MainLoop:
                 admitted=self._admitted,
                 missing_removals=self._missing,
                 overtaken=0,
+                waves=0,
+                by_worker=(),
                 restarts=0,
                 backlog_records=0,
                 memory_bytes=1 << 20,

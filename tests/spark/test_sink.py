@@ -108,6 +108,15 @@ def test_a_dataframe_is_written_once_under_its_name_and_read_as_one(spark, servi
     some = [vertex for vertex, value in expected.items() if value is not None][:2]
     named = reader.option("mode", "exact").option("vertices", ",".join(map(str, some))).load()
     assert {row.vertex: row.value for row in named.collect()} == {vertex: expected[vertex] for vertex in some}
+    reader = spark.read.format("tornado").option("url", service.url).option("loop", "sssp")
+    ways = reader.option("paths", str(some[1])).load()
+    assert ways.dtypes == [("path", "bigint"), ("step", "bigint"), ("vertex", "bigint"), ("weight", "double")]
+    steps = sorted(ways.collect(), key=lambda row: row.step)
+    assert (steps[-1].path, steps[-1].vertex, steps[0].weight) == (some[1], some[1], None)
+    total = 0.0
+    for row in steps[1:]:
+        total += row.weight
+    assert total == expected[some[1]]
     assert named.join(spark.createDataFrame([(some[0], "a")], ["vertex", "name"]), "vertex").count() == 1
 
 

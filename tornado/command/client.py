@@ -136,6 +136,14 @@ class ServiceClient:
         """Cancel a query and free what it holds."""
         self._call("DELETE", f"/v1/queries/{identifier}")
 
+    def report(self) -> bytes:
+        """Return how the service stands, as one HTML document."""
+        with self._mapped():
+            answer = self._client.get("/v1/observations/report")
+        if answer.is_error:
+            raise _problem(answer)
+        return answer.content
+
     def push(self, loop: str, lines: bytes) -> Document:
         """Push edges as NDJSON and return how many were accepted and rejected."""
         headers = {"content-type": "application/x-ndjson"}

@@ -13,6 +13,7 @@ from .checks import Finding, Status
 from .kafka_checks import check_topic
 from .listing import json_option
 from .presentation import ExitCode
+from .service_checks import TOKEN_VARIABLE, check_service
 
 _MACHINE = (
     checks.check_python,
@@ -37,20 +38,48 @@ _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
 )
 @click.option("--topic", metavar="NAME", help="The topic.")
 @click.option("--kafka-config", metavar="PATH", help="A JSON file with further settings of the client.")
+@click.option(
+    "--url", metavar="URL", help="Walk the way to a running service instead, such as http://127.0.0.1:8080."
+)
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    help=f"What to show the service; {TOKEN_VARIABLE} in the environment is the same.",
+)
 @json_option
-def doctor_command(*, brokers: str | None, topic: str | None, kafka_config: str | None, as_json: bool) -> int:
+def doctor_command(
+    *,
+    brokers: str | None,
+    topic: str | None,
+    kafka_config: str | None,
+    url: str | None,
+    token: str | None,
+    as_json: bool,
+) -> int:
     """Check Python, the import name, the compiler, the port, the store, memory and cores.
 
     With --kafka: whether the broker can be used, and with --topic whether the topic can be read, and if not, why not, in
-    less than five seconds. Exits with 1 where a check fails; a warning is no failure.
+    less than five seconds. With --url: whether a service can be reached and asked, and how its loops stand. Exits with 1 where a
+    check fails; a warning is no failure.
     """
+    if url is not None and brokers is not None:
+        raise InvalidArgument(
+            f"--url {url} and --kafka {brokers} are two ways", hint="Walk one after the other."
+        )
+    if token is not None and url is None:
+        raise InvalidArgument(
+            "--token is given without --url", hint="For example --url http://127.0.0.1:8080."
+        )
     if brokers is None and topic is not None:
         raise InvalidArgument(
             f"--topic {topic} is given without --kafka",
             hint="For example --kafka 127.0.0.1:9092 --topic edges.",
         )
     found: Iterable[Finding]
-    if brokers is not None:
+    if url is not None:
+        found = check_service(url, token)
+        fit = f"{url} can be used"
+    elif brokers is not None:
         found = check_topic(brokers, topic, kafka_config)
         fit = f"{brokers} can be used" if topic is None else f"{topic} can be read"
     else:

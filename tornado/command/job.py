@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import logging
+import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,9 +27,11 @@ from ..query.formats import snapshot_dict
 from ..query.proofs import proved, require_checked
 from ..query.query import NamedSnapshot
 from ..query.rows import VALUES
+from ..query.tracing import export_traces
 from .deployment import Deployment, Placement
 from .feed import Feed
 from .interruption import Interruption
+from .log_lines import log_lines
 from .output import write_result
 from .pipeline import PipelineProcess, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
@@ -100,9 +102,10 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
     )
     with (
         Interruption() as interruption,
-        _log_records(as_json=as_json),
+        log_lines(as_json=as_json, with_requests=plan.logs_requests),
         contextlib.ExitStack() as stack,
     ):
+        stack.callback(export_traces(os.environ))
         deployment = Deployment(
             placement,
             program,
@@ -536,27 +539,3 @@ def _say_error(error: TornadoError, *, as_json: bool) -> None:
         say_event("error", code=error.code, message=error.message, hint=error.hint)
     else:
         say_note(f"error: {error}", as_json=False)
-
-
-@contextlib.contextmanager
-def _log_records(*, as_json: bool) -> Iterator[None]:
-    """Show warnings that libraries log, and those of Python, in the same form as everything else."""
-    handler = _EventHandler(as_json=as_json)
-    root = logging.getLogger()
-    root.addHandler(handler)
-    logging.captureWarnings(True)
-    try:
-        yield
-    finally:
-        logging.captureWarnings(False)
-        root.removeHandler(handler)
-
-
-class _EventHandler(logging.Handler):
-    def __init__(self, *, as_json: bool) -> None:
-        super().__init__(logging.WARNING)
-        self._as_json = as_json
-
-    def emit(self, record: logging.LogRecord) -> None:
-        level = record.levelname.lower()
-        say_note(f"{level}: {self.format(record)}", as_json=self._as_json, event="log", level=level)

@@ -171,6 +171,10 @@ class RunPlan:
         The file of points that are predicted with it; what is predicted is written in place of a table.
     check : bool
         Whether it is verified before it is written.
+    adopts : bool
+        Whether loops take over what branches have found.
+    logs_requests : bool
+        Whether each HTTP request is logged.
     checkpoint_every_s : float or None
         Seconds between two snapshots; 0 is never, None was not said.
     keep_snapshots : int
@@ -213,6 +217,7 @@ class RunPlan:
     max_iterations: int | None
     check: bool
     adopts: bool
+    logs_requests: bool
     quarantine: str | None
     as_json: bool
     checkpoint_every_s: float | None
@@ -336,6 +341,7 @@ class RunPlan:
             max_iterations=options["max_iterations"],
             check=options["check"],
             adopts=options["adopt"],
+            logs_requests=options["access_log"],
             quarantine=options["quarantine"],
             as_json=options["as_json"],
             checkpoint_every_s=_checked_checkpoints(options["checkpoint_every"], options["store"]),

@@ -18,6 +18,7 @@ from ..certificate import has_no_answer
 from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
 from .client import Document, ServiceClient
 from .listing import json_option, url_option
+from .paths_text import print_paths
 from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note
 
 VALUES: Final = "values"
@@ -42,6 +43,10 @@ _EXIT_CODES = {"converged": ExitCode.DONE, "deadline": ExitCode.LIMIT}
     "--top",
     type=click.IntRange(min=1),
     help=f"Ask for the best N (default {_DEFAULT_TOP}, without --vertices and --table; of loops that learn: all).",
+)
+@click.option(
+    "--paths",
+    help="Ask for the way to these vertices, separated by commas, and print it: of shortest paths, hops, widest paths and the like.",
 )
 @click.option(
     "--table",
@@ -71,6 +76,7 @@ def query_command(
     mode: str,
     vertices: str | None,
     top: int | None,
+    paths: str | None,
     table: str | None,
     at: int | None,
     deadline_s: float | None,
@@ -84,12 +90,14 @@ def query_command(
     """Ask the loop LOOP (where only one runs, its name can be left out)."""
     with ServiceClient(url) as client:
         entry = _choose_loop(client, loop)
-        read = TableToRead.of(entry, table, selects=not (vertices is None and top is None))
+        selects = any(asked is not None for asked in (vertices, top, paths))
+        read = TableToRead.of(entry, table, selects=selects)
         question: Document = {
             "loop": entry["name"],
             "mode": mode,
-            "vertices": None if vertices is None else _parse_vertices(vertices, entry),
-            "top": _DEFAULT_TOP if read.is_ranked and vertices is None and top is None else top,
+            "vertices": None if vertices is None else _parse_vertices("--vertices", vertices, entry),
+            "paths": None if paths is None else _parse_vertices("--paths", paths, entry),
+            "top": _DEFAULT_TOP if read.is_ranked and not selects else top,
             "at": at,
             "deadline_s": deadline_s,
             "max_iterations": max_iterations,
@@ -170,17 +178,17 @@ def _choose_loop(client: ServiceClient, name: str | None) -> Document:
     raise UnknownLoop(f"there is no loop {name!r} at {client.url}", hint=f"Loops: {names}.")
 
 
-def _parse_vertices(text: str, entry: Document) -> list[int] | list[str]:
+def _parse_vertices(option: str, text: str, entry: Document) -> list[int] | list[str]:
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names:
-        raise InvalidArgument("--vertices is empty", hint="Name some: --vertices 1,2,3.")
+        raise InvalidArgument(f"{option} is empty", hint=f"Name some: {option} 1,2,3.")
     if entry.get("ids") == "string":
         return names
     try:
         return [int(name) for name in names]
     except ValueError as error:
         raise InvalidArgument(
-            f"--vertices {text}: the ids of loop {entry['name']} are whole numbers", hint="--vertices 1,2,3"
+            f"{option} {text}: the ids of loop {entry['name']} are whole numbers", hint=f"{option} 1,2,3"
         ) from error
 
 
@@ -241,12 +249,16 @@ def _follow(client: ServiceClient, answer: Document, *, as_json: bool) -> Docume
 def _print_answer(answer: Document, types: Mapping[str, str], *, as_json: bool) -> None:
     rows: list[Document] = answer["result"]["values"]
     unknown: list[Any] = answer["result"].get("unknown") or []
-    if unknown and not rows:
+    paths: list[Document] | None = answer["result"].get("paths")
+    if unknown and not rows and not paths:
         raise UnknownVertex(f"never seen in the input: {', '.join(map(str, unknown))}")
     if as_json:
         click.echo(json.dumps(answer))
     else:
-        _print_rows(rows, types)
+        if paths is None:
+            _print_rows(rows, types)
+        else:
+            print_paths(paths)
         click.echo(_summary(answer), err=True)
     if unknown:
         note = f"never seen: {', '.join(map(str, unknown))}"

@@ -215,6 +215,11 @@ class RunCommand(ProgramCommand):
     help="Serve the HTTP interface, and stay up when the files end; port 0 takes a free one.",
 )
 @click.option(
+    "--access-log",
+    is_flag=True,
+    help="Log each HTTP request: its name (X-Request-ID), method, path, status and time.",
+)
+@click.option(
     "--pipeline",
     metavar="FILE.py",
     help="A Python file that fills the loop, run in a process of its own beside the service; its arguments stand behind "

@@ -332,6 +332,31 @@ class EvolvingGraph:
         ids = self.columns.ids
         return ids[producers[:count]], ids[consumers[:count]], weights[:count], born[:count]
 
+    def weights_between(
+        self, producers: NDArray[np.int64], consumers: NDArray[np.int64], version: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The weights of all edges from each of some rows to that at its place, at a version that is leased.
+
+        Returns
+        -------
+        counts : int32[n]
+            How many edges each pair has.
+        weights : float64[sum of counts]
+            Those of one pair behind those of another.
+        """
+        counts, found = np.zeros(len(producers), np.int32), list[NDArray[np.float64]]()
+        following, room = 0, len(producers) + 1
+        while following < len(producers):
+            weights = np.empty(room)
+            first = following
+            following, written = self._kernel.weights_between(
+                self.addresses, version, producers, consumers, first, counts, weights
+            )
+            found.append(weights[:written])
+            if following == first:  # as many edges lie between these two
+                room *= 2
+        return counts, np.concatenate(found) if found else np.empty(0)
+
     def most_edges(self) -> int:
         """At least as many as are visible at any version that is leased."""
         counters = self.columns.counters

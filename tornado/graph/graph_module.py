@@ -6,10 +6,18 @@ from functools import cache
 from types import ModuleType
 
 from ..kernel_modules import load_module, module_text
-from . import apply_kernel, graph_columns, graph_kernel, page_kernel, rows_kernel
+from . import (
+    apply_kernel,
+    between_kernel,
+    graph_columns,
+    graph_kernel,
+    graves_kernel,
+    page_kernel,
+    rows_kernel,
+)
 from .graph_columns import GraphColumns
 
-_PARTS = [graph_columns, rows_kernel, graph_kernel, apply_kernel, page_kernel]
+_PARTS = [graph_columns, rows_kernel, graves_kernel, graph_kernel, apply_kernel, page_kernel, between_kernel]
 
 
 @cache

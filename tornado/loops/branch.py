@@ -11,7 +11,7 @@ from ..certificate import Certificate
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from ..records.point_batch import PointBatch
-from .host import LoopHost
+from .host import GiveUp, LoopHost
 from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot
@@ -19,6 +19,7 @@ from .statistics import BranchState, Progress, Start
 from .stored_snapshot import EdgeColumns
 from .values import Values
 from .vertex_program import VertexProgram
+from .ways import Way, WayReader, find_ways
 
 
 class Judge(Protocol):
@@ -40,8 +41,8 @@ class Branch:
         The number of the loop that it was forked from.
     program
         What it runs, with its own parameters.
-    hosts
-        The workers that have its parts.
+    hosts, engine
+        The workers that have its parts, and what has these step.
     iterates
         Whether it may find anything that its main loop does not have.
     start
@@ -78,7 +79,7 @@ class Branch:
         self.error: BaseException | None = None
         self._snapshot = snapshot
         self.hosts = hosts
-        self._engine = engine
+        self.engine = engine
         self._judge = judge
         self._certificate: Certificate | None = None
         self._values_of = values_of
@@ -87,7 +88,7 @@ class Branch:
         self._recorded: dict[int, BranchPartView] = {}
         self._finished: dict[int, BranchPartView] = {}
         self._state = BranchState.RUNNING
-        self._begun = self._engine.clock.monotonic()
+        self._begun = self.engine.clock.monotonic()
         self._lock = threading.Lock()  # held for a moment only: who takes what workers report needs it
         # Held while workers are asked, so that nothing of theirs is freed meanwhile. One that hangs answers when somebody sees
         # that it is lost, which is who takes the reports; so what is reported must not wait for this.
@@ -98,6 +99,7 @@ class Branch:
         self._values: Values | None = None
         self._last: Progress | None = None
         self._edge_pages: Callable[[Branch], Iterator[EdgeColumns]] | None = None
+        self._way_reader: Callable[[Branch], WayReader] | None = None
         self._point_pages: Callable[[Branch], Iterator[PointBatch]] | None = None
 
     @property
@@ -123,14 +125,14 @@ class Branch:
 
     def wait_cut(self, timeout_s: float | None = None) -> bool:
         """Wait until every worker has recorded its state."""
-        return self._engine.wait_for(
+        return self.engine.wait_for(
             lambda: len(self._recorded) == len(self.hosts) or self._state is not BranchState.RUNNING,
             timeout_s,
         )
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until it is over, in whatever state."""
-        return self._engine.wait_for(lambda: self._state is not BranchState.RUNNING, timeout_s)
+        return self.engine.wait_for(lambda: self._state is not BranchState.RUNNING, timeout_s)
 
     def progress(self) -> Progress:
         """How far it is."""
@@ -196,12 +198,37 @@ class Branch:
             raise InternalError(f"branch {self.id} was forked without its points, so none of them were read")
         return self._point_pages(self)
 
+    def ways(self, ids: Sequence[int]) -> dict[int, Way]:
+        """The ways to some vertices, once it is over, where it was forked to read them; once, as its version is given up then.
+
+        Returns
+        -------
+        dict
+            By vertex, without those that were never seen.
+
+        Raises
+        ------
+        InternalError
+            When it was forked without, or was asked before.
+        WorkerLost
+            When a worker is lost that has some of them.
+        """
+        reader_of = self._way_reader
+        if reader_of is None:
+            raise InternalError(f"branch {self.id} was forked without its ways, or they were read before")
+        is_exact = self._state is BranchState.CONVERGED
+        try:
+            return find_ways(ids, reader_of(self), self.program, is_exact=is_exact)
+        finally:
+            self._give_up_version()
+
     def release(self) -> None:
         """Give the columns back; `values` must not be used any more."""
         with self._lock:
             if self._is_released or self._state is BranchState.RUNNING:
                 return
             self._is_released = True
+        self._give_up_version()
         if self._values is not None:
             self._on_release(self)
         self._let_go()
@@ -215,6 +242,10 @@ class Branch:
     def read_points_by(self, pages: Callable[[Branch], Iterator[PointBatch]]) -> None:
         """As `read_edges_by`, for `points`."""
         self._point_pages = pages
+
+    def read_ways_by(self, reader_of: Callable[[Branch], WayReader]) -> None:
+        """As `read_edges_by`, for `ways`."""
+        self._way_reader = reader_of
 
     def begin_again(self, hosts: Sequence[LoopHost]) -> None:
         """Forget what lost workers had recorded and finished; the same cut is forked once more on those that follow."""
@@ -247,7 +278,7 @@ class Branch:
             iteration = max(begun, given.iteration)
             self._snapshot = replace(given, iteration=iteration)
         self._on_recorded(self)
-        self._engine.notify()
+        self.engine.notify()
 
     def finished(self, worker: int, processor: BranchPartView) -> None:
         """Note the part of a worker that is complete; the last one ends the branch, whose values can then be read."""
@@ -277,16 +308,23 @@ class Branch:
         """Return (worker, processor) of every part, for taking the columns back."""
         return sorted(self._finished.items())
 
+    def _give_up_version(self) -> None:
+        """Have workers let go of the version that is kept for its ways."""
+        if self._way_reader is not None:
+            self._way_reader = None
+            for host in self.hosts:
+                host.post(GiveUp(self.id))
+
     def _progress(self) -> Progress:
         with self._lock:
             last, parts = self._last, [part for _, part in sorted(self._recorded.items())]
         return self._progress_of(parts, converged=False) if last is None else last
 
     def _progress_of(self, parts: Sequence[BranchPartView], *, converged: bool) -> Progress:
-        return progress_of(parts, elapsed_s=self._engine.clock.monotonic() - self._begun, converged=converged)
+        return progress_of(parts, elapsed_s=self.engine.clock.monotonic() - self._begun, converged=converged)
 
     def _no_progress(self) -> Progress:
-        return Progress(self._snapshot.iteration, 0, 0, 0.0, self._engine.clock.monotonic() - self._begun)
+        return Progress(self._snapshot.iteration, 0, 0, 0.0, self.engine.clock.monotonic() - self._begun)
 
     def _let_go(self) -> None:
         """Drop the references to the workers' parts, so that whoever keeps this object does not keep their memory."""
@@ -304,7 +342,7 @@ class Branch:
             self._state = state
             self._last = last  # from now on the workers' parts may be freed
             callbacks, self._callbacks = self._callbacks, []
-        self._engine.notify()
+        self.engine.notify()
         for callback in callbacks:
             callback(self)
         return True

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InternalError
 from ..graph import PartitionMap
 from ..points import EvolvingPoints
 from ..timely import Dataflow, Fabric, Scope, Worker
@@ -27,6 +28,7 @@ from .part import (
     StorableBranch,
     StorableMain,
     StreamView,
+    WayPart,
 )
 from .point_pages import PointPages
 from .share import Share
@@ -81,6 +83,26 @@ class Fork:
         False  # of a kind whose branches are `StorableBranch`: read the edges before the version is given up
     )
     reads_points: bool = False  # and those of the points; its part is a `StorableBranch`
+    reads_ways: bool = False  # keep the version when it is over, until `GiveUp`; its part is a `WayPart`
+
+
+@dataclass(frozen=True, slots=True)
+class Weigh:
+    """Read the edges from vertices to others, at the version of a branch that is over and has kept it."""
+
+    number: int
+    producers: NDArray[np.int64]
+    consumers: NDArray[np.int64]  # of this worker
+    on_weighed: Callable[
+        [int, tuple[NDArray[np.int32], NDArray[np.float64]] | Exception], None
+    ]  # worker, see `WayReader`
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Let go of the version that a branch has kept."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +151,9 @@ class EndLoop:
     at_once: bool = False
 
 
-Command = StartLoop | Place | Admit | Fork | Stop | Limit | Cancel | Release | Adopt | EndLoop
+Command = (
+    StartLoop | Place | Admit | Fork | Weigh | GiveUp | Stop | Limit | Cancel | Release | Adopt | EndLoop
+)
 
 
 class LoopHost(Protocol):
@@ -165,6 +189,7 @@ class _Branch:
     processor: BranchPart
     points: PointPages | None = None
     is_recorded: bool = False
+    is_finished: bool = False  # and has kept its version
 
 
 class WorkerHost:
@@ -275,8 +300,14 @@ class WorkerHost:
                     branch.processor.limit(command.iteration)
             case Cancel():
                 branch = self._branches.get(command.number)
-                if branch is not None:
+                if branch is not None and branch.is_finished:
+                    self._give_up(command.number)
+                elif branch is not None:
                     branch.processor.cancel()
+            case Weigh():
+                self._weigh(command)
+            case GiveUp():
+                self._give_up(command.number)
             case Release():
                 main = self._loops.get(command.loop)
                 if main is not None:
@@ -364,6 +395,25 @@ class WorkerHost:
             )  # the version that it records next
         main.command(processor)
 
+    def _weigh(self, command: Weigh) -> None:
+        branch = self._branches.get(command.number)
+        found: tuple[NDArray[np.int32], NDArray[np.float64]] | Exception
+        if branch is None or not branch.is_finished:
+            found = InternalError(f"branch {command.number} has kept no version on worker {self.index}")
+        else:
+            try:
+                processor = cast("WayPart", branch.processor)
+                found = processor.weights_between(command.producers, command.consumers)
+            except Exception as error:  # noqa: BLE001  for whoever asked
+                found = error
+        command.on_weighed(self.index, found)
+
+    def _give_up(self, number: int) -> None:
+        branch = self._branches.get(number)
+        if branch is not None and branch.is_finished:
+            self._loops[branch.command.loop].forget(branch.processor)
+            del self._branches[number]
+
     def _look_after_branches(self) -> bool:
         """Report branches that are recorded or complete on this worker, and clear away those that were cancelled.
 
@@ -371,6 +421,8 @@ class WorkerHost:
         """
         more = False
         for number, branch in list(self._branches.items()):
+            if branch.is_finished:
+                continue
             processor = branch.processor
             main = self._loops[branch.command.loop]
             if processor.is_recorded and not branch.is_recorded:
@@ -389,8 +441,10 @@ class WorkerHost:
                 if branch.points is not None and not branch.points.read():
                     more = True
                     continue
-                main.forget(processor)
-                del self._branches[number]
+                branch.is_finished = branch.command.reads_ways
+                if not branch.is_finished:
+                    main.forget(processor)
+                    del self._branches[number]
                 branch.command.on_finished(self.index, processor)
         return more
 

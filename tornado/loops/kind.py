@@ -201,6 +201,15 @@ class OrderingKind(ProgramKind[Program_contra], Protocol[Program_contra]):
         ...
 
 
+def arguments_of_fork(
+    kind: ProgramKind[VertexProgram], program: VertexProgram, top: int | None
+) -> tuple[object, ...]:
+    """Return what the workers get of the program of a branch of which only the best so many are wanted; None: all values."""
+    if top is None or not kind.proves_order:
+        return kind.fork_arguments(program)
+    return cast("OrderingKind[VertexProgram]", kind).ordering_arguments(program, top)
+
+
 def kind_of_program(program: VertexProgram) -> ProgramKind[VertexProgram]:
     """Return the kind of a program.
 
@@ -228,6 +237,11 @@ def kind_named(name: str) -> ProgramKind[VertexProgram]:
 def kinds() -> list[ProgramKind[VertexProgram]]:
     """Return all kinds, in the order of the registry."""
     return [kind_named(name) for name in _registry()]
+
+
+def stored_kinds() -> str:
+    """Return the names of the kinds of which snapshots are stored, for a message."""
+    return ", ".join(kind.name for kind in kinds() if kind.is_stored)
 
 
 def _registry() -> dict[str, str]:

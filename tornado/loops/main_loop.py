@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypedDict, Unpack, cast
+from typing import Any, ClassVar, Unpack
 
 from ..engine import ClusterEngine, Engine
 from ..errors import InvalidArgument, NotSupported, WorkerLost
@@ -16,9 +16,11 @@ from ..value_types import shown
 from .adoption import Adoption
 from .branch import Branch
 from .branch_edges import edges_of_branch, edges_of_stored, points_of_branch, points_of_stored
+from .branch_ways import StoredWays, ways_of_branch
+from .fork_options import ForkOptions
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
-from .kind import OrderingKind, kind_of_program, kinds
+from .kind import arguments_of_fork, kind_of_program, stored_kinds
 from .part import MainPartView, PartView
 from .parts import Parts
 from .restoration import Restored
@@ -29,20 +31,10 @@ from .stored_snapshot import StoredSnapshot
 from .stream import RecordStream
 from .values import ColumnValues, Values
 from .vertex_program import VertexProgram
+from .ways import require_ways
 
-# Loads a stored snapshot beside a loop and forks a branch of another program from it, up to so many iterations.
-ForkStored = Callable[["MainLoop", VertexProgram, StoredSnapshot, int | None], Branch]
-
-
-class _ForkOptions(TypedDict, total=False):
-    """Of `MainLoop._fork_in_order`."""
-
-    fresh: bool
-    max_iterations: int | None
-    snapshot: Snapshot | None
-    reads_edges: bool
-    reads_points: bool
-    top: int | None
+# Loads a stored snapshot beside a loop and forks a branch of another program from it: up to so many iterations, to read its ways.
+ForkStored = Callable[["MainLoop", VertexProgram, StoredSnapshot, int | None, bool], Branch]
 
 
 class MainLoop:
@@ -186,6 +178,7 @@ class MainLoop:
         max_iterations: int | None = None,
         *,
         reads_edges: bool = False,
+        reads_ways: bool = False,
         top: int | None = None,
     ) -> Branch:
         """Fork a branch loop from a consistent snapshot of now, or from a stored one.
@@ -201,6 +194,8 @@ class MainLoop:
             How many iterations above the snapshot's the branch may commit; of none it is there at once, with what the loop has.
         reads_edges
             Whether `Branch.edges` can be asked for when it is over. Of now, each worker copies them (24 bytes an edge).
+        reads_ways
+            Whether `Branch.ways` can be asked for when it is over. Until then, or its release, its version is kept.
         top
             Only the best so many are wanted. Where the kind of its programs proves their order, the branch is stopped as soon as
             that is certain; a stored snapshot is answered as without.
@@ -209,7 +204,7 @@ class MainLoop:
         ------
         InvalidArgument
             When no snapshot of version `at` is stored; the message lists those that are. For parameters that are fixed where the
-            loop is started, or that the program refuses.
+            loop is started, or that the program refuses. When ways are to be read, and values come along none.
         NotSupported
             When edges are to be read, and the kind of its programs has none to read.
         UnknownField
@@ -219,8 +214,10 @@ class MainLoop:
         self.program.require_free(parameters or {})
         program = self.program.with_parameters(parameters or {})
         program.check_parameters()
+        if reads_ways:
+            require_ways(program)
         if at is not None:
-            branch = self._fork_at(at, program, max_iterations)
+            branch = self._fork_at(at, program, max_iterations, reads_ways=reads_ways)
             if reads_edges:
                 stored = self.stream.stored
                 branch.read_edges_by(lambda _: edges_of_stored(stored, at))
@@ -229,29 +226,33 @@ class MainLoop:
         reads_points = reads_edges and program.declared_points is not None
         if reads_edges:
             self.require_stored("edges are read", hint="Ask without a check")
-        fresh = program.begins_anew(self.program)
         return self._fork(
             program,
-            fresh=fresh,
+            fresh=program.begins_anew(self.program),
             max_iterations=max_iterations,
             reads_edges=reads_edges and not reads_points,
             reads_points=reads_points,
+            reads_ways=reads_ways,
             top=top,
         )
 
-    def _fork_at(self, at: int, program: VertexProgram, max_iterations: int | None) -> Branch:
+    def _fork_at(
+        self, at: int, program: VertexProgram, max_iterations: int | None, *, reads_ways: bool
+    ) -> Branch:
         self.require_stored()
         with self.stream.stored.reading(at):
             stored = self.stream.stored.find(at)
             point = stored.fixed_point(self.kind.identity(program), self.name)
             if point is None or program.declared_points is not None:
                 # Of a loop of its own, which has nothing but the graph, or the parameters and all points.
-                branch = self._fork_stored(self, program, stored, max_iterations)
+                branch = self._fork_stored(self, program, stored, max_iterations, reads_ways)
                 branch.start = "cold" if point is None else "warm"
                 return branch
             vertices = stored.vertices(point)
         branch = self._branch(program, stored.snapshot_of(self.name))
         found = ColumnValues(vertices.ids, shown(vertices.values))
+        if reads_ways:
+            branch.read_ways_by(lambda _: StoredWays(self.stream.stored, at, vertices))
         branch.answer(Values([found], rank=program.rank, worst=program.worst), point.findings)
         return branch
 
@@ -272,7 +273,7 @@ class MainLoop:
             on_release=self._release,
         )
 
-    def _fork(self, program: VertexProgram, **options: Unpack[_ForkOptions]) -> Branch:
+    def _fork(self, program: VertexProgram, **options: Unpack[ForkOptions]) -> Branch:
         """Fork in the sequence of admissions, with the options of `_fork_in_order`."""
         if isinstance(self._engine, ClusterEngine):
             self.kind.require_travels(program)  # refused before anything is put into the sequence
@@ -288,38 +289,36 @@ class MainLoop:
         snapshot: Snapshot | None = None,
         reads_edges: bool = False,
         reads_points: bool = False,
+        reads_ways: bool = False,
         top: int | None = None,
     ) -> Branch:
-        """Fork under the order; `snapshot` is what the branch is said to start from, if not from now."""
+        """Fork under the order."""
         self._parts.raise_failure()  # it may have failed, or been removed, while this waited
         branch = self._branch(program, snapshot or self.stream.snapshot_of_now(self.delay_bound))
         branch.iterates = max_iterations != 0
         branch.start = "cold" if program.begins_cold(self.program) else "warm"
-        number = branch.id
-        self._branches[number] = branch
+        self._branches[branch.id] = branch
         branch.add_done_callback(self._forget)
         if reads_edges:
             branch.read_edges_by(edges_of_branch)
         if reads_points:
             branch.read_points_by(points_of_branch)
+        if reads_ways:
+            branch.read_ways_by(ways_of_branch)
         command = Fork(
             loop=self.number,
-            number=number,
-            arguments=self._fork_arguments(program, top),
+            number=branch.id,
+            arguments=arguments_of_fork(self.kind, program, top),
             fresh=fresh,
             max_iterations=max_iterations,
             on_recorded=branch.recorded,
             on_finished=branch.finished,
             reads_edges=reads_edges,
             reads_points=reads_points,
+            reads_ways=reads_ways,
         )
         self.stream.fork(command)
         return branch
-
-    def _fork_arguments(self, program: VertexProgram, top: int | None) -> tuple[object, ...]:
-        if top is None or not self.kind.proves_order:
-            return self.kind.fork_arguments(program)
-        return cast("OrderingKind[VertexProgram]", self.kind).ordering_arguments(program, top)
 
     # Storing
 
@@ -474,6 +473,7 @@ class MainLoop:
             restarts=self._engine.losses,
             sources=offsets,
             validation=validation_of(parts),
+            by_worker=tuple(parts),
         )
 
     # Called by the master
@@ -563,7 +563,7 @@ class MainLoop:
         if not self.kind.is_stored:
             raise NotSupported(
                 f"loop {self.name!r} runs {type(self.program).__name__}, {self.kind.described}, of which no {what}",
-                hint=f"{hint}; stored are loops of kinds that can be: {_stored_kinds()}.",
+                hint=f"{hint}; stored are loops of kinds that can be: {stored_kinds()}.",
             )
 
     # Private
@@ -594,7 +594,3 @@ class MainLoop:
     def _release(self, branch: Branch) -> None:
         for worker, part in branch.states():
             branch.hosts[worker].post(Release(self.number, part.reusable))  # no other has its columns
-
-
-def _stored_kinds() -> str:
-    return ", ".join(kind.name for kind in kinds() if kind.is_stored)

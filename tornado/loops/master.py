@@ -573,7 +573,12 @@ class Master:
         self._running.pop(number, None)
 
     def _fork_stored(
-        self, loop: MainLoop, program: VertexProgram, stored: StoredSnapshot, max_iterations: int | None
+        self,
+        loop: MainLoop,
+        program: VertexProgram,
+        stored: StoredSnapshot,
+        max_iterations: int | None,
+        reads_ways: bool,  # noqa: FBT001  handed on
     ) -> Branch:
         """Load a stored snapshot of a loop beside it, and fork from that."""
         stream = self._new_stream(loop.name, MemoryStore())
@@ -589,4 +594,4 @@ class Master:
         self._running[loaded.number] = loaded
         if loaded.hears_back:
             stream.have_reverse(loaded)
-        return loaded.fork_stored(stored, max_iterations)
+        return loaded.fork_stored(stored, max_iterations, reads_ways=reads_ways)

@@ -13,6 +13,7 @@ from ..timely import Scope
 from .point_pages import PointPages, PointPagesView
 from .share import Share
 from .values import PartValues
+from .ways import WaySteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,18 @@ class PagesView(Protocol):
         ...
 
 
+class StepsView(BranchPartView, Protocol):
+    """One worker's part of a branch whose values have come from other vertices, each from one; asked when it is over."""
+
+    def steps_back(self, ids: NDArray[np.int64]) -> WaySteps:
+        """From these vertices, those that are here, back over vertices that are here too: each step once."""
+        ...
+
+    def all_steps(self) -> WaySteps:
+        """The steps to all vertices that are here."""
+        ...
+
+
 class StorableView(BranchPartView, Protocol):
     """One worker's part of a branch whose snapshot can be stored."""
 
@@ -228,6 +241,16 @@ class StorableBranch(BranchPart, StorableView, Protocol):
 
     def lend_points(self, pages: PointPages) -> None:
         """Have the points at its version for `point_pages`, until it is freed or gone."""
+        ...
+
+
+class WayPart(BranchPart, StepsView, Protocol):
+    """One worker's part of a branch whose ways are read, as the worker's host runs it."""
+
+    def weights_between(
+        self, producers: NDArray[np.int64], consumers: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """See `WayReader`, at its version, as long as that is leased; the consumers are here."""
         ...
 
 

@@ -18,10 +18,25 @@ from ..errors import WorkerLost
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..value_types import Ids, Mask, ValueArray, Worst
-from .host import Admit, Adopt, Cancel, Command, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop
+from .host import (
+    Admit,
+    Adopt,
+    Cancel,
+    Command,
+    EndLoop,
+    Fork,
+    GiveUp,
+    Limit,
+    Place,
+    Release,
+    StartLoop,
+    Stop,
+    Weigh,
+)
 from .kind import PartPlan
 from .part import PartStatistics, Traffic
 from .values import Floats
+from .ways import WaySteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +199,14 @@ class RemoteBranch(RemotePart):
         """See `PartView`."""
         return RemoteValues(self._ask, is_final=True)
 
+    def steps_back(self, ids: Ids) -> WaySteps:
+        """See `StepsView`."""
+        return WaySteps(*self._ask("steps_back", np.ascontiguousarray(ids, np.int64)))
+
+    def all_steps(self) -> WaySteps:
+        """See `StepsView`."""
+        return WaySteps(*self._ask("all_steps"))
+
     def pages(self) -> RemotePages:
         """See `StorableView`."""
         return RemotePages(self._ask)
@@ -224,6 +247,7 @@ class RemoteHost:
         self._installed: dict[int, RemoteMain] = {}
         self._forks: dict[int, tuple[Fork, RemoteBranch | None]] = {}
         self._placing: dict[int, Place] = {}
+        self._weighing: dict[int, Weigh] = {}
         self._tickets = itertools.count()
         self._failures: list[tuple[int | None, int | None, BaseException]] = []
 
@@ -274,7 +298,15 @@ class RemoteHost:
                 plan = start.plan
                 options = command.fresh, command.max_iterations, command.reads_edges, command.reads_points
                 fields = plan.fork_fields(command.arguments)
-                self.send(("fork", command.loop, command.number, plan.kind, fields, *options))
+                self.send(
+                    ("fork", command.loop, command.number, plan.kind, fields, *options, command.reads_ways)
+                )
+            case Weigh(number, producers, consumers):
+                ticket = next(self._tickets)
+                self._weighing[ticket] = command
+                self.send(("weigh", ticket, number, producers, consumers))
+            case GiveUp(number):
+                self.send(("give up", number))
             case Stop(number):
                 self.send(("stop", number))
             case Limit(number, iteration):
@@ -333,6 +365,11 @@ class RemoteHost:
                 placing = self._placing.pop(ticket, None)
                 if placing is not None:
                     placing.on_placed(self.index, None if error is None else error_of(error))
+            case ("weighed", ticket, error, *found):
+                weighing = self._weighing.pop(ticket, None)
+                if weighing is not None:
+                    weighed = (found[0], found[1]) if error is None else error_of(error)
+                    weighing.on_weighed(self.index, weighed)
             case ("failed", loop, branch, error):
                 self._failures.append((loop, branch, error_of(error)))
             case ("idle",):

@@ -18,7 +18,21 @@ from ..records.edge_batch import EdgeBatch
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
-from .host import Admit, Adopt, Cancel, EndLoop, Fork, Limit, Place, Release, StartLoop, Stop, WorkerHost
+from .host import (
+    Admit,
+    Adopt,
+    Cancel,
+    EndLoop,
+    Fork,
+    GiveUp,
+    Limit,
+    Place,
+    Release,
+    StartLoop,
+    Stop,
+    Weigh,
+    WorkerHost,
+)
 from .kind import Fields, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
 from .share import Share
@@ -52,7 +66,8 @@ class RemoteWorker:
             case ("admit", stream, version, is_both_ways, mentioned, points, *columns):
                 share = Share(version, _batch_of(points, columns), mentioned, is_both_ways=is_both_ways)
                 post(Admit(stream, share))
-            case ("fork", loop, number, kind, fields, fresh, max_iterations, reads_edges, reads_points):
+            case ("fork", loop, number, kind, fields, fresh, max_iterations, *reads):
+                reads_edges, reads_points, reads_ways = reads
                 post(
                     Fork(
                         loop=loop,
@@ -64,8 +79,13 @@ class RemoteWorker:
                         on_finished=lambda _, part: self._finished(number, part),
                         reads_edges=reads_edges,
                         reads_points=reads_points,
+                        reads_ways=reads_ways,
                     )
                 )
+            case ("weigh", ticket, number, producers, consumers):
+                post(Weigh(number, producers, consumers, lambda _, found: self._weighed(ticket, found)))
+            case ("give up", number):
+                post(GiveUp(number))
             case ("stop", number):
                 post(Stop(number))
             case ("limit", number, iteration):
@@ -125,6 +145,8 @@ class RemoteWorker:
                 return tuple(part.traffic())
             case "lookup" | "count" | "best" | "arrays" | "found":
                 return getattr(part.held_values(), method)(*arguments)
+            case "steps_back" | "all_steps":
+                return tuple(getattr(part, method)(*arguments))
             case "sizes" | "arrange" | "page_vertices" | "page_edges" | "some_edges":
                 return getattr(part.pages(), method)(*arguments)
             case "point_sizes":
@@ -162,6 +184,12 @@ class RemoteWorker:
     def _finished(self, number: int, part: BranchPartView) -> None:
         last, history = astuple(part.progress()), part.history().ravel()
         self._member.report("finished", number, part.is_converged, dict(part.findings), last, history)
+
+    def _weighed(self, ticket: int, found: tuple[Any, ...] | Exception) -> None:
+        if isinstance(found, Exception):
+            self._member.report("weighed", ticket, described(found))
+        else:
+            self._member.report("weighed", ticket, None, *found)
 
     def _placed(self, ticket: int, error: Exception | None) -> None:
         self._member.report("placed", ticket, None if error is None else described(error))

@@ -82,6 +82,8 @@ class LoopStatistics:
         Of a program that predicts points before it learns from them: ``points`` that were (by their weights), their mean ``loss``, of
         classifiers the ``accuracy``, else the mean ``absolute_error`` and ``squared_error``; and these of the last 10,000 (``recent_points`` …).
         None where there are no such points, or in place of what is not said.
+    by_worker
+        The part of each worker, where they are told apart.
     """
 
     name: str
@@ -106,6 +108,7 @@ class LoopStatistics:
     restarts: int
     sources: dict[str, int]
     validation: Mapping[str, float | None] | None = None
+    by_worker: tuple[PartStatistics, ...] = ()
 
 
 def validation_of(parts: Sequence[PartStatistics]) -> dict[str, float | None] | None:

@@ -38,7 +38,7 @@ class StoredLoop(MainLoop):
         self._on_end = on_end
         super().__init__(**arguments)
 
-    def fork_stored(self, stored: StoredSnapshot, max_iterations: int | None) -> Branch:
+    def fork_stored(self, stored: StoredSnapshot, max_iterations: int | None, *, reads_ways: bool) -> Branch:
         """Load a snapshot and fork the one branch that this loop is for. Blocks until the graph is handed to the workers."""
         try:
             point = self._begin_with_arrays(stored)
@@ -53,6 +53,7 @@ class StoredLoop(MainLoop):
                 snapshot=stored.snapshot_of(self.name),
                 fresh=point is None,
                 max_iterations=max_iterations,
+                reads_ways=reads_ways,
             )
         except BaseException:
             self.end()

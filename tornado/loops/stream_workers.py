@@ -40,6 +40,12 @@ class StreamWorkers:
         """How many records each has applied since it began."""
         return list(self._applied)
 
+    def waiting(self) -> list[int]:
+        """How many records are posted to each and not applied."""
+        return [
+            posted - applied for posted, applied in zip(list(self._posted), list(self._applied), strict=False)
+        ]
+
     def post(self, command: Command) -> None:
         """Hand a command to every worker."""
         for host in self._hosts:

@@ -89,6 +89,11 @@ class VertexProgram:
         return type(self).check_points is not VertexProgram.check_points
 
     @property
+    def finds_ways(self) -> bool:
+        """Whether a value has come along edges, at each of them from one vertex: then an answer can say over which (`Branch.ways`)."""
+        return False
+
+    @property
     def tables(self) -> tuple[AnswerTable, ...]:
         """What an answer can be read as, beside its values."""
         return ()

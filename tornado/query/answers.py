@@ -8,7 +8,7 @@ A vertex that was seen and not reached has a row without a value; one that was n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from ..errors import InvalidArgument, ResultUnavailable, UnknownVertex, WorkerLo
 from ..loop_views import ValuesView
 from ..value_types import Ids, Mask, ValueArray, Worst, ranked, reached_of, unknown_values
 from .ids import IdCodec, Vertex
+from .paths import FoundPaths
 from .rows import AnswerForm, Columns, Page, Rows
 
 CHUNK_ROWS = 32_768
@@ -73,6 +74,10 @@ class Answer(Protocol):
         """How its rows are read and written."""
 
     @property
+    def paths(self) -> FoundPaths | None:
+        """The ways that were asked for."""
+
+    @property
     def size_bytes(self) -> int:
         """What keeping it costs."""
 
@@ -110,13 +115,22 @@ class SmallAnswer:
         Of the loop; checks ids that are asked for later.
     ranked : float64[n] or int64[n], optional
         Where the rows are the best so many: their values and, where there are more, that of the next one.
+    paths : FoundPaths, optional
+        The ways that were asked for; vertices that these name and nobody has seen are unknown, too.
     """
 
     def __init__(
-        self, rows: Rows, unknown: Sequence[Vertex], *, form: AnswerForm, ranked: ValueArray | None = None
+        self,
+        rows: Rows,
+        unknown: Sequence[Vertex],
+        *,
+        form: AnswerForm,
+        ranked: ValueArray | None = None,
+        paths: FoundPaths | None = None,
     ) -> None:
         self._rows = rows
-        self._unknown = unknown
+        self._unknown = list(dict.fromkeys([*unknown, *(paths.unknown if paths is not None else ())]))
+        self.paths = paths
         self.form = form
         self.ranked = ranked
 
@@ -126,7 +140,8 @@ class SmallAnswer:
     @property
     def size_bytes(self) -> int:
         """An estimate: rows and unknown ids as Python objects."""
-        return 128 + 64 * (len(self._rows.ids) + len(self._unknown))
+        ways = 0 if self.paths is None else self.paths.size_bytes
+        return 128 + 64 * (len(self._rows.ids) + len(self._unknown)) + ways
 
     def page(self, selection: Selection) -> Page:
         """Return the selected rows of what was extracted."""
@@ -135,7 +150,8 @@ class SmallAnswer:
             rows, unknown = self._named(selection.vertices)
         if selection.top is not None:
             rows = self.form.best(rows, selection.top)
-        return _cut(rows, unknown, selection, self.form)
+        page = _cut(rows, unknown, selection, self.form)
+        return page if selection.after is not None else replace(page, paths=self.paths)
 
     def chunks(self) -> Chunks:
         """All rows are one chunk."""
@@ -267,6 +283,8 @@ class WholeAnswer:
 
     Holds a lease from the start until `drop`, and one more for as long as somebody reads.
     """
+
+    paths = None  # whoever asks for ways names what else is wanted
 
     # The state columns of a branch, and the sorted ids and values that reading it in pages makes.
     BYTES_PER_VERTEX = 40

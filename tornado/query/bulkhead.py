@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
@@ -23,6 +24,7 @@ class _Call(Generic[T]):
 
     def __init__(self, run: Callable[[], T], after: Callable[[T | None], None] | None) -> None:
         self.run = run
+        self.context = copy_context()  # whose request it is, wherever it runs
         self.after = after
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[T] = self.loop.create_future()
@@ -33,7 +35,7 @@ class _Call(Generic[T]):
     def do(self) -> None:
         """Run it."""
         try:
-            self.value = self.run()
+            self.value = self.context.run(self.run)
         except BaseException as error:  # noqa: BLE001  raised to whoever waits
             self.error = error
 

@@ -17,7 +17,7 @@ from typing import Any
 from ..certificate import has_no_answer
 from ..clock import Clock
 from ..errors import ConnectionLost, QueueFull, TornadoError, UnknownLoop, WorkerLost
-from ..loop_views import BranchView, MainLoopView, ValuesView
+from ..loop_views import BranchView, MainLoopView, ValuesView, WayView
 from ..loops.statistics import BranchState
 from .answers import SharedValues
 from .branch_scheduler import BranchScheduler, QueryGroup
@@ -50,8 +50,10 @@ class Dispatcher:
         How many vertices the loop of a name has, waiting for it at most so many seconds; about.
     fork : callable
         Forks the branch that a request asks for.
+    ways : callable
+        Finds the ways that the requests of a branch have asked for.
     answered : callable
-        Puts the answer of a request into its ending, from the values of its branch.
+        Puts the answer of a request into its ending, from the values of its branch, and ways.
     hold : callable
         Told of the queries that a branch answers, with its values, before they end.
     prove : callable
@@ -69,7 +71,8 @@ class Dispatcher:
         loop: Callable[[str], MainLoopView],
         vertices: Callable[[str, float], int],
         fork: Callable[[QueryRequest], BranchView],
-        answered: Callable[[QueryRequest, ValuesView, SharedValues, Ending], Ending],
+        ways: Callable[[list[QueryRequest], BranchView], Mapping[int, WayView]],
+        answered: Callable[[QueryRequest, ValuesView, SharedValues, Ending, Mapping[int, WayView]], Ending],
         hold: Callable[[list[Query], BranchView, SharedValues], None],
         prove: Callable[[QueryRequest, BranchView], Mapping[str, Any]],
         end: Callable[[Query, Ending], None],
@@ -79,6 +82,7 @@ class Dispatcher:
         self._loop = loop
         self._vertices = vertices
         self._fork_for = fork
+        self._find_ways = ways
         self._answered = answered
         self._hold = hold
         self._prove = prove
@@ -295,6 +299,7 @@ class Dispatcher:
         try:
             values: ValuesView = branch.values()
             ending = _ending(group, queries[0].request, branch)
+            ways = self._find_ways([query.request for query in queries], branch)
             if group.is_checked:
                 ending = replace(ending, certificate=self._prove(queries[0].request, branch))
         except WorkerLost:
@@ -311,7 +316,7 @@ class Dispatcher:
         are_lost = False
         for query in queries:
             try:
-                self._end(query, self._answered(query.request, values, shared, ending))
+                self._end(query, self._answered(query.request, values, shared, ending, ways))
             except WorkerLost:
                 are_lost = True
             except Exception as error:  # noqa: BLE001  likewise
@@ -407,7 +412,9 @@ class Dispatcher:
 
 def _is_quick(request: QueryRequest) -> bool:
     # Ranking, counting and sorting pass over all vertices; looking a few up does not.
-    return request.points is None and request.vertices is not None and len(request.vertices) <= QUICK_LOOKUP
+    if request.points is not None or request.paths is not None:
+        return False
+    return request.vertices is not None and len(request.vertices) <= QUICK_LOOKUP
 
 
 def _ending(group: QueryGroup, request: QueryRequest, branch: BranchView) -> Ending:

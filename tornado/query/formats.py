@@ -55,6 +55,8 @@ def page_dict(page: Page, found: Findings | None = None) -> dict[str, Any]:
     content = {"values": row_dicts(page.rows), "unknown": list(page.unknown), "next": page.next}
     if found is not None and found.predictions is not None:
         content["predictions"] = predicted_rows(found.predictions)
+    if page.paths is not None:
+        content["paths"] = page.paths.as_json()
     return content
 
 
@@ -113,7 +115,10 @@ def _stream_json(chunks: Iterable[Rows], end: Page) -> Iterator[bytes]:
         if rows.ids:
             yield (b"" if first else b",") + json_bytes(row_dicts(rows))[1:-1]
             first = False
-    yield b'],"unknown":' + json_bytes(list(end.unknown)) + b',"next":' + json_bytes(end.next) + b"}"
+    yield b'],"unknown":' + json_bytes(list(end.unknown)) + b',"next":' + json_bytes(end.next)
+    if end.paths is not None:
+        yield b',"paths":' + json_bytes(end.paths.as_json())
+    yield b"}"
 
 
 def _stream_ndjson(chunks: Iterable[Rows], _end: Page) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
@@ -20,10 +20,12 @@ from ..records.operations import INSERT, REMOVE, REPLACE
 from ..records.point_schema import Points
 from ..value_types import Ids
 from .answers import Selection, all_unknown
+from .callers_lists import columns_of_table, plain_number, vertices_of_caller
 from .events import Done
 from .findings import Predictions, assigned, batch_to_predict
 from .follower import INTERVAL_S, Changes, Follower, checked_interval
 from .ids import StringIds
+from .paths import PathTo
 from .proofs import CLAIMS, CLAIMS_OF_POINTS
 from .pushed_points import PointArguments, points_of
 from .query import NamedSnapshot, Query, QueryState, QueryStatus
@@ -83,7 +85,7 @@ class QueryHandle:
             raise TimeoutError(f"query {self.id} is {self.state.value} after {timeout_s} s")
         if self._result is None:
             result = result_of(self._query)
-            if result.unknown and not len(result):
+            if result.unknown and result.is_empty:
                 raise all_unknown(result.unknown, result.values_are_of)
             self._result = result
         return self._result
@@ -102,6 +104,11 @@ class QueryHandle:
     def certificate(self) -> Mapping[str, Any] | None:
         """What is known of the values; waits."""
         return self.result().certificate
+
+    @property
+    def paths(self) -> list[PathTo]:
+        """The ways that the question asked for, see `QueryResult.paths`; waits."""
+        return self.result().paths
 
     @property
     def predictions(self) -> Predictions:
@@ -156,7 +163,9 @@ class QueryHandle:
         loop = self._service.loop(request.loop)
         stored = any(one.version == snapshot.version for one in loop.snapshots())
         at = snapshot.version if stored else None
-        asked = replace(request, mode=Mode.EXACT, check=True, at=at, min_offsets=None)
+        asked = replace(
+            request, mode=Mode.EXACT, check=True, at=at, min_offsets=None, vertices=request.named, paths=None
+        )
         if claims is CLAIMS_OF_POINTS:
             codec = self._service.codec_of_values(loop.name)
             given = result.given(self.id, codec, is_whole=request.is_whole)
@@ -359,7 +368,10 @@ class LoopHandle:
     def read(self, vertices: Sequence[Any] | None = None, *, top: int | None = None) -> QueryResult:
         """Read the main loop as it is, at once: approximate while changes are being worked in."""
         request = QueryRequest(
-            loop=self.name, mode=Mode.APPROXIMATE, vertices=_vertices(vertices), top=_plain(top)
+            loop=self.name,
+            mode=Mode.APPROXIMATE,
+            vertices=vertices_of_caller(vertices),
+            top=plain_number(top),
         )
         return result_of(self._service.submit(request))
 
@@ -376,6 +388,7 @@ class LoopHandle:
         check: bool = False,
         mode: Literal["exact", "certified"] = "exact",
         points: Any = None,
+        paths: Sequence[Any] | None = None,
         **changed: Any,
     ) -> QueryHandle:
         """Ask for the exact answer to the input as it is now: forks a branch loop, and does not wait for it.
@@ -401,6 +414,9 @@ class LoopHandle:
             what it looked at; where it finds a fault, the query has failed.
         points : see `predict`, optional
             What the answer is to predict (`QueryResult.predictions`); with neither `vertices` nor `top`, that is all of it.
+        paths : sequence, optional
+            Vertices to which the way is wanted (`QueryResult.paths`), of programs that choose among offers along edges; with neither
+            `vertices` nor `top`, values are those of these vertices.
         changed
             As `parameters`, by name: ``query(tolerance=1e-6)``.
         mode : {"exact", "certified"}
@@ -421,15 +437,17 @@ class LoopHandle:
         request = QueryRequest(
             loop=self.name,
             mode=Mode(mode),
-            vertices=_vertices(vertices),
-            top=_plain(top),
+            vertices=vertices_of_caller(vertices),
+            top=plain_number(top),
             deadline_s=deadline_s,
-            max_iterations=_plain(max_iterations),
+            max_iterations=plain_number(max_iterations),
             parameters={**(parameters or {}), **changed},
             points=None if points is None else batch_to_predict(self._declared, points),
-            at=_plain(at),
-            min_offsets=min_offsets and {source: _plain(least) for source, least in min_offsets.items()},
+            at=plain_number(at),
+            min_offsets=min_offsets
+            and {source: plain_number(least) for source, least in min_offsets.items()},
             check=check,
+            paths=vertices_of_caller(paths, name="paths"),
         )
         return QueryHandle(self._service, self._service.submit(request))
 
@@ -526,7 +544,7 @@ class LoopHandle:
         if points is not None:
             return self._served.intake.insert(INSERT_SOURCE, points, draft=draft)
         if dst is None:
-            src, dst, weight = _columns_of(src, weight)
+            src, dst, weight = columns_of_table(src, weight)
         if draft is not None:
             src, dst = draft.intern(src), draft.intern(dst)
         batch = timed_edges(EdgeBatch.of(src, dst, weight, op), times)
@@ -546,43 +564,8 @@ def result_of(query: Query) -> QueryResult:
         raise ResultUnavailable(
             f"query {query.id} is {status.state.value} and has no result", hint=hints.get(status.state)
         )
-    unknown = query.answer.page(Selection(limit=1)).unknown
-    return QueryResult(status, query.answer.columns(), unknown, form=query.answer.form, found=query.found)
-
-
-def _vertices(vertices: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    if vertices is None:
-        return None
-    plain: Callable[[], Any] | None = getattr(vertices, "tolist", None) or getattr(
-        vertices, "to_pylist", None
+    answer = query.answer
+    unknown = answer.page(Selection(limit=1)).unknown
+    return QueryResult(
+        status, answer.columns(), unknown, form=answer.form, found=query.found, paths=answer.paths
     )
-    listed: Any = vertices if plain is None else plain()
-    if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
-        # A scalar of NumPy has a `tolist` too, and gives no list.
-        raise InvalidArgument(
-            f"vertices is {vertices!r}, but must be a list of vertices", hint="Write [vertex]."
-        )
-    return tuple(listed)
-
-
-def _plain(number: Any) -> Any:
-    """Return an integer of NumPy as one of Python, and anything else as it is."""
-    return int(number) if isinstance(number, np.integer) else number
-
-
-def _columns_of(table: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Take one table apart: an Arrow table, a DataFrame, or a mapping of columns."""
-    if isinstance(table, Mapping):
-        names = list(table)
-    else:
-        # Arrow says `column_names`; its `columns` are the columns themselves, those of a DataFrame are names.
-        names = list(getattr(table, "column_names", getattr(table, "columns", ())))
-    missing = [name for name in ("src", "dst") if name not in names]
-    if missing:
-        raise InvalidArgument(
-            f"dst is left out, and src is {type(table).__name__} without a column {missing[0]!r}",
-            hint="Give two columns, or one table with the columns src, dst and weight.",
-        )
-    if "weight" in names and weight is None:
-        weight = table["weight"]
-    return table["src"], table["dst"], weight

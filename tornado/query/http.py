@@ -27,6 +27,7 @@ from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
 from .http_routes_streams import LoopControl
 from .metrics import Metrics
+from .observer import Observer
 from .service import QueryService
 
 STARTING_S = 10.0
@@ -56,6 +57,8 @@ class HttpServer:
     ----------
     warning : str or None
         What was warned of when the server is reachable from outside this machine.
+    observer : Observer
+        What looks for everybody who watches.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class HttpServer:
             let_go=lambda: service.pusher.quarantine.statistics().let_go,
             within_s=self._limits.look_timeout_s / 2,
         )
+        self.observer = Observer(service, within_s=self._limits.look_timeout_s / 2)
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._stopping = Stopping()
@@ -116,6 +120,7 @@ class HttpServer:
             self.service,
             loops=self._loops,
             metrics=self._metrics,
+            observer=self.observer,
             limits=self._limits,
             bulkheads=self._bulkheads,
             stopping=self._stopping,
@@ -132,6 +137,7 @@ class HttpServer:
             timeout_keep_alive=30,
             timeout_graceful_shutdown=STOPPING_S,
         )
+        self.observer.start()
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(bound,), name="tornado-http", daemon=True)
         self._thread.start()
@@ -153,6 +159,7 @@ class HttpServer:
         if loop is not None and thread.is_alive():
             loop.call_soon_threadsafe(self._stopping.set)
         thread.join()
+        self.observer.stop()
         self._bulkheads.close()
 
     @property

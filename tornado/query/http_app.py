@@ -20,14 +20,18 @@ from .http_bulkheads import Bulkheads
 from .http_hosts import HostCheck
 from .http_models import shown
 from .http_pushes import Pushes
+from .http_request_ids import RequestIds
 from .http_requests import HttpLimits, problem_response
 from .http_routes_batches import batch_routes
 from .http_routes_following import following_routes
 from .http_routes_loops import loop_routes, operator_routes
+from .http_routes_observations import observation_routes
+from .http_routes_page import page_files, page_routes
 from .http_routes_queries import Stopping, query_routes
 from .http_routes_readers import reader_routes
 from .http_routes_streams import LoopControl, stream_routes
 from .metrics import Metrics
+from .observer import Observer
 from .service import QueryService
 
 DESCRIPTION = """Ask running iterative analyses for exact answers.
@@ -41,6 +45,7 @@ def create_app(
     *,
     loops: LoopControl | None,
     metrics: Metrics,
+    observer: Observer,
     limits: HttpLimits,
     bulkheads: Bulkheads,
     stopping: Stopping,
@@ -55,6 +60,8 @@ def create_app(
         Starts and removes loops.
     metrics : Metrics
         Outlive the application: a counter that falls back to 0 looks like a crash.
+    observer : Observer
+        Looks for all who watch; outlives the application, too.
     limits : HttpLimits
     bulkheads : Bulkheads
         Where calls run that may hang; not the application's to close.
@@ -75,6 +82,7 @@ def create_app(
     )
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
+    app.add_middleware(RequestIds, clock=service.clock)  # outermost: a refusal has a name too
     app.include_router(query_routes(service, limits, stopping, bulkheads))
     pushes = Pushes(service, limits, bulkheads)
     app.include_router(loop_routes(service, pushes, limits, bulkheads))
@@ -83,6 +91,9 @@ def create_app(
     app.include_router(reader_routes(service, limits, bulkheads))
     app.include_router(following_routes(service, limits, stopping, bulkheads))
     app.include_router(operator_routes(service, metrics, bulkheads))
+    page = page_files()
+    app.include_router(observation_routes(service, observer, limits, stopping, bulkheads, page=page))
+    app.include_router(page_routes(page))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)
     app.add_exception_handler(problems.ProblemError, _error)

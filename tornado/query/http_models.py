@@ -17,7 +17,7 @@ from ..records.point_schema import Points
 from . import problems
 from .findings import points_to_predict
 from .ids import INT64_MAX, INT64_MIN
-from .request import MOST_POINTS_OVER_HTTP, MOST_VERTICES, Mode, QueryRequest
+from .request import MOST_PATHS, MOST_POINTS_OVER_HTTP, MOST_VERTICES, Mode, QueryRequest
 
 DEADLINE_S = 30.0
 # Of all objects in a body. The parser holds the interpreter for a microsecond an entry, and health waits for that.
@@ -83,6 +83,15 @@ class QueryBody(BaseModel):
         examples=[[[0.1, 0.2], {"3": 0.5}]],
     )
 
+    paths: list[int | str] | None = Field(
+        None,
+        fail_fast=True,
+        max_length=MOST_PATHS,
+        description="Vertices to which the way is wanted, of programs that choose among offers along edges (shortest paths, hops, widest). "
+        "With neither `vertices` nor `top`, `values` are those of these vertices.",
+        examples=[[4, 5]],
+    )
+
     def to_request(self, declared: Callable[[str], Points | None]) -> QueryRequest:
         """Return the question as the service takes it."""
         return QueryRequest(
@@ -97,6 +106,7 @@ class QueryBody(BaseModel):
             max_iterations=self.max_iterations,
             check=self.check,
             points=None if self.points is None else points_to_predict(declared(self.loop), self.points),
+            paths=None if self.paths is None else tuple(self.paths),
         )
 
 
@@ -126,6 +136,22 @@ class ValueBody(BaseModel):
     )
 
 
+class PathBody(BaseModel):
+    """The way to one vertex."""
+
+    vertex: int | str
+    value: float | int | str | None = Field(
+        description="Of that vertex, as in `values`; null where it was not reached."
+    )
+    vertices: list[int | str] = Field(
+        description="From where the way begins to the vertex itself. Empty where it was not reached, or where the branch was stopped "
+        "before there was a way to the value."
+    )
+    weights: list[float] = Field(
+        description="Of the edges between them: combined in this order as the program does, they are `value`."
+    )
+
+
 class ResultBody(BaseModel):
     """A page of values, or of another table of the loop."""
 
@@ -138,6 +164,9 @@ class ResultBody(BaseModel):
         None,
         description="Of the `points` of the question, in their order: label, margin and probability of the label; or value; or cluster and "
         "distance. null in place of what is not known.",
+    )
+    paths: list[PathBody] | None = Field(
+        None, description="The ways to the `paths` of the question, in their order, without unknown vertices."
     )
 
 
@@ -431,12 +460,14 @@ def _too_many(what: str, error: ValidationError) -> problems.ProblemError:
 def _problem(error: ValidationError) -> problems.ProblemError:
     if error.error_count() > MOST_FAULTS:
         return _too_many("the question", error)
-    if any(fault["type"] == "too_long" for fault in error.errors(include_url=False, include_input=False)):
-        # Without what was given: the list is the longest part of the body.
-        return problems.invalid(
-            f"vertices has more than the {MOST_VERTICES} entries that are taken at once",
-            hint="Ask in parts, or for all of them.",
-        )
+    for fault in error.errors(include_url=False, include_input=False):
+        if fault["type"] == "too_long":  # without what was given: the list is the longest part of the body
+            is_of_paths = fault["loc"] == ("paths",)
+            return problems.invalid(
+                f"{'paths' if is_of_paths else 'vertices'} has more than the {MOST_PATHS if is_of_paths else MOST_VERTICES} entries "
+                "that are taken at once",
+                hint="Ask in parts." if is_of_paths else "Ask in parts, or for all of them.",
+            )
     faults = error.errors(include_url=False, include_context=False)
     first = faults[0]
     if first["type"] == "json_invalid":
@@ -465,7 +496,7 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 
 def _hint(location: tuple[int | str, ...], value: Any) -> str:
-    if location[0] == "vertices" and not isinstance(value, int | str):
+    if location[0] in {"vertices", "paths"} and not isinstance(value, int | str):
         return f"A vertex id is a whole number from {INT64_MIN} to {INT64_MAX}, or a string where the loop has such ids."
     return "GET /openapi.json describes every field."
 

@@ -384,7 +384,8 @@ def query_routes(
             found = answer.page(selection)
             if as_text:
                 found = page_as_text(found, answer.form)
-            if chosen.media_type == JSON and query.found is not None and query.found.predictions is not None:
+            is_told = query.found is not None and query.found.predictions is not None
+            if chosen.media_type == JSON and is_told:
                 return JsonResponse(page_dict(found, query.found))
             return _page_response(found, chosen, request, of=answer.form.values_are_of)
 
@@ -541,7 +542,8 @@ def _bounded(name: str, value: int | None, greatest: int) -> int | None:
 
 
 def _page_response(page: Page, chosen: Format, request: Request, *, of: str) -> Response:
-    if page.unknown and not page.rows.ids and request.query_params.get("after") is None:
+    is_empty = not page.rows.ids and not page.paths
+    if page.unknown and is_empty and request.query_params.get("after") is None:
         raise all_unknown(page.unknown, of)
     headers = {}
     if page.next is not None:

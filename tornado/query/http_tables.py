@@ -16,7 +16,7 @@ from .answers import Answer, SmallAnswer
 from .csv_text import ROWS_AT_ONCE, csv_header, csv_lines
 from .findings import Findings, table_rows
 from .formats import ARROW, CSV, JSON, NDJSON, json_bytes
-from .rows import VALUES
+from .rows import PATHS, VALUES
 
 
 def table_to_read(named: str | None, answer: Answer, found: Findings | None, *, selects: bool) -> str:
@@ -87,6 +87,8 @@ def refuse_selection(request: Request) -> None:
 
 
 def _table(found: Findings | None, answer: Answer, name: str, *, as_text: bool) -> pa.Table:
+    if name == PATHS:
+        return _ways(answer, as_text=as_text)
     if found is None:
         raise problems.invalid(
             f"table is {name!r}, but this answer has values only", hint="Ask the question again."
@@ -99,6 +101,15 @@ def _table(found: Findings | None, answer: Answer, name: str, *, as_text: bool) 
         if kind == "id":
             table = table.set_column(place, column, table[column].cast(pa.string()))
     return table
+
+
+def _ways(answer: Answer, *, as_text: bool) -> pa.Table:
+    if answer.paths is None:
+        raise problems.invalid(
+            f"table is {PATHS!r}, but the question of this answer named no paths",
+            hint='Ask with "paths": the vertices to which the way is wanted.',
+        )
+    return (answer.paths.as_text() if as_text else answer.paths).table()
 
 
 def _after(request: Request) -> int:

@@ -29,13 +29,13 @@ class IdCodec(Protocol):
     def kind(self) -> Literal["int", "string"]:
         """What an id is outside."""
 
-    def encode(self, vertices: Iterable[Any]) -> tuple[Ids, Mask]:
+    def encode(self, vertices: Iterable[Any], *, name: str = "vertices") -> tuple[Ids, Mask]:
         """Return the int64 of each vertex, and whether the codec knows it (where not, the int64 means nothing).
 
         Raises
         ------
         InvalidArgument
-            When an entry is not an id of this kind; names the entry and its index.
+            When an entry is not an id of this kind; names the entry and its index, in what is called `name`.
         """
 
     def decode(self, ids: Ids) -> Sequence[Vertex]:
@@ -53,12 +53,14 @@ class IntIds:
 
     kind: Literal["int"] = "int"
 
-    def encode(self, vertices: Iterable[Any]) -> tuple[Ids, Mask]:
+    def encode(self, vertices: Iterable[Any], *, name: str = "vertices") -> tuple[Ids, Mask]:
         """Check and convert; every int64 is known."""
         if isinstance(vertices, np.ndarray) and vertices.dtype == np.int64:
             ids = vertices.astype(np.int64, copy=True).ravel()
         else:
-            ids = np.array([_int64(vertex, index) for index, vertex in enumerate(vertices)], dtype=np.int64)
+            ids = np.array(
+                [_int64(vertex, f"{name}[{index}]") for index, vertex in enumerate(vertices)], dtype=np.int64
+            )
         return ids, np.ones(ids.size, dtype=np.bool_)
 
     def decode(self, ids: Ids) -> Sequence[Vertex]:
@@ -75,13 +77,13 @@ class StringIds:
     def __init__(self, interner: Interner) -> None:
         self.interner = interner
 
-    def encode(self, vertices: Iterable[Any]) -> tuple[Ids, Mask]:
+    def encode(self, vertices: Iterable[Any], *, name: str = "vertices") -> tuple[Ids, Mask]:
         """Look every string up; one that was never interned is an unknown vertex, not an error."""
         names = list(vertices)
-        for index, name in enumerate(names):
-            if not isinstance(name, str):
+        for index, given in enumerate(names):
+            if not isinstance(given, str):
                 raise InvalidArgument(
-                    f"vertices[{index}] is {name!r}, but the ids of this loop are strings",
+                    f"{name}[{index}] is {given!r}, but the ids of this loop are strings",
                     hint="Put the id in quotes.",
                 )
         found = self.interner.find(names)
@@ -93,17 +95,17 @@ class StringIds:
         return self.interner.names(ids)
 
 
-def _int64(vertex: Any, index: int) -> int:
+def _int64(vertex: Any, place: str) -> int:
     if isinstance(vertex, np.integer):
         vertex = int(vertex)
     if isinstance(vertex, bool) or not isinstance(vertex, int):
         raise InvalidArgument(
-            f"vertices[{index}] is {vertex!r}, but the ids of this loop are 64-bit integers",
+            f"{place} is {vertex!r}, but the ids of this loop are 64-bit integers",
             hint="Give a whole number, or start the loop with --ids string.",
         )
     if not INT64_MIN <= vertex <= INT64_MAX:
         raise InvalidArgument(
-            f"vertices[{index}] is {vertex}, which does not fit a signed 64-bit integer",
+            f"{place} is {vertex}, which does not fit a signed 64-bit integer",
             hint=f"Ids run from {INT64_MIN} to {INT64_MAX}; start the loop with --ids string for others.",
         )
     return vertex

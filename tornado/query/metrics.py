@@ -238,7 +238,7 @@ class _Statistics(Collector):
             value=self._let_go(),
         )
         memory = GaugeMetricFamily("tornado_process_memory_bytes", "Resident memory of this process")
-        memory.add_metric([], _resident_bytes())
+        memory.add_metric([], resident_bytes())
         yield memory
 
     def _loops(self) -> Iterator[Metric]:
@@ -429,7 +429,8 @@ def _counted(
         yield gauge
 
 
-def _resident_bytes() -> int:
+def resident_bytes() -> int:
+    """Return the resident memory of this process."""
     import psutil
 
     return int(psutil.Process().memory_info().rss)

@@ -140,11 +140,22 @@ class Query:
         The deadline that holds, in seconds from now.
     clock : Clock
         What it is counted by.
+    parent : str, optional
+        The span in which it was asked.
     """
 
-    def __init__(self, id: str, request: QueryRequest, deadline_s: float, *, clock: Clock) -> None:  # noqa: A002  the resource's word
+    def __init__(
+        self,
+        id: str,  # noqa: A002  the resource's word
+        request: QueryRequest,
+        deadline_s: float,
+        *,
+        clock: Clock,
+        parent: str | None = None,
+    ) -> None:
         self.id = id
         self.request = request
+        self.parent = parent
         self._clock = clock
         self.submitted_s = clock.monotonic()
         self.deadline_s = deadline_s

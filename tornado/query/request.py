@@ -21,6 +21,7 @@ from ..records.point_batch import PointBatch
 from .given_answers import GivenAnswer
 
 MOST_VERTICES = 100_000
+MOST_PATHS = 1_000
 MOST_POINTS = 1_000_000
 MOST_POINTS_OVER_HTTP = 10_000
 
@@ -49,10 +50,10 @@ class ServiceLimits:
         How many finished queries are kept, by count and size; the newest is always kept.
     deadline_s, max_deadline_s : float
         The deadline when none is given, and the greatest that may be asked for.
-    vertices, sources, points, top, page : int
+    vertices, sources, points, paths, top, page : int
         The longest list of vertices (over HTTP never above `MOST_VERTICES`), the most sources that `min_offsets` names, the most points
-        that are predicted at once (over HTTP never above `MOST_POINTS_OVER_HTTP`), the greatest
-        `top` and the greatest `limit` of one request.
+        that are predicted at once (over HTTP never above `MOST_POINTS_OVER_HTTP`), the most ways (over HTTP never above
+        `MOST_PATHS`), the greatest `top` and the greatest `limit` of one request.
     """
 
     branches: int = 16
@@ -65,6 +66,7 @@ class ServiceLimits:
     vertices: int = MOST_VERTICES
     sources: int = 10_000
     points: int = MOST_POINTS
+    paths: int = MOST_PATHS
     top: int = 1_000_000
     page: int = 1_000_000
 
@@ -106,6 +108,8 @@ class QueryRequest:
         Have an independent checker verify all values of the branch on its own version of the graph.
     points : PointBatch, optional
         What the program is to predict; with neither `vertices` nor `top`, that is all of the answer.
+    paths : tuple of int or str, optional
+        The vertices to which the way is wanted; with neither `vertices` nor `top`, their values are the rest of the answer.
     verifies : GivenAnswer, optional
         With `check`, of a program that learns: what is verified on the points of the branch is this answer, and not the new one.
     ends_with_order : bool
@@ -123,13 +127,19 @@ class QueryRequest:
     max_iterations: int | None = None
     check: bool = False
     points: PointBatch | None = None
+    paths: tuple[int | str, ...] | None = None
     verifies: GivenAnswer | None = None
     ends_with_order: bool = False
 
     @property
     def is_whole(self) -> bool:
         """Whether every vertex is the answer."""
-        return self.vertices is None and self.top is None and self.points is None
+        return all(named is None for named in (self.vertices, self.top, self.points, self.paths))
+
+    @property
+    def named(self) -> tuple[int | str, ...] | None:
+        """The vertices whose values are the answer, or among which the best are; None: it is not said."""
+        return self.paths if self.vertices is None and self.top is None else self.vertices
 
     def checked(self, limits: ServiceLimits) -> float:
         """Check every field against the limits and return the deadline that holds, in seconds.
@@ -143,6 +153,13 @@ class QueryRequest:
             _within("the length of vertices", len(self.vertices), 1, limits.vertices)
         if self.points is not None:
             _within("the length of points", len(self.points), 1, limits.points)
+        if self.paths is not None:
+            _within("the length of paths", len(self.paths), 1, limits.paths)
+            if self.mode is not Mode.EXACT:
+                raise InvalidArgument(
+                    f"mode is {self.mode.value} and paths are asked for, but the values that a loop has may have no path yet",
+                    hint="Leave paths out, or ask with mode exact.",
+                )
         if self.top is not None:
             _within("top", self.top, 1, limits.top)
         if self.max_iterations is not None:
@@ -199,7 +216,8 @@ class QueryRequest:
         """What two queries must have in common to be answered by one branch."""
         parameters = tuple(sorted((name, repr(value)) for name, value in self.parameters.items()))
         verified = None if self.verifies is None else self.verifies.query
-        return (self.loop, parameters, self.at, self.most_iterations, self.check, verified, self.ordered)
+        shared = (self.loop, parameters, self.at, self.most_iterations, self.check, verified, self.ordered)
+        return (*shared, self.paths is not None)
 
 
 def _within(what: str, value: Any, least: int, greatest: int) -> None:

@@ -18,8 +18,9 @@ from .formats import arrow_values
 from .given_answers import GivenAnswer
 from .ids import IdCodec, Vertex
 from .order import is_contradicted
+from .paths import FoundPaths, PathTo
 from .query import NamedSnapshot, QueryState, QueryStatus
-from .rows import VALUES, AnswerForm, Columns
+from .rows import PATHS, VALUES, AnswerForm, Columns
 
 
 class QueryResult:
@@ -37,6 +38,8 @@ class QueryResult:
         Of the loop.
     found : Findings, optional
         What its program has found beside values.
+    paths : FoundPaths, optional
+        The ways that were asked for.
     """
 
     def __init__(
@@ -47,7 +50,9 @@ class QueryResult:
         *,
         form: AnswerForm,
         found: Findings | None = None,
+        paths: FoundPaths | None = None,
     ) -> None:
+        self._paths = paths
         self._status = status
         self._columns = columns
         self._form = form
@@ -93,6 +98,15 @@ class QueryResult:
         """Everything about the query at its end."""
         return self._status
 
+    @cached_property
+    def paths(self) -> list[PathTo]:
+        """The ways that the question asked for, without vertices that were never seen: ``{"vertex": 5, "value": 9.0, …}`` each.
+
+        `vertices` are from where the way begins to the vertex itself, `weights` those of the edges between them. A vertex that was not
+        reached has the value None and no vertices.
+        """
+        return self._require_paths().written()
+
     @property
     def predictions(self) -> Predictions:
         """Of the points that the question named, as columns; NaN where something is not said.
@@ -129,6 +143,8 @@ class QueryResult:
         """
         if name == VALUES:
             return self.to_arrow()
+        if name == PATHS and self._form.finds_ways:
+            return self._require_paths().table()
         return self._require_found().table(name, self._form, lambda: self._columns)
 
     @property
@@ -171,6 +187,13 @@ class QueryResult:
         order = np.argsort(ids, kind="stable")
         version, arrays = self.snapshot.version, found.arrays
         return GivenAnswer(query, version, ids[order], values[order], arrays, self.certificate)
+
+    def _require_paths(self) -> FoundPaths:
+        if self._paths is None:
+            raise ResultUnavailable(
+                "no paths were asked for with the question", hint="Ask with paths=[vertex]."
+            )
+        return self._paths
 
     def _require_found(self) -> Findings:
         if self._found is None:
@@ -256,6 +279,11 @@ class QueryResult:
         of_checked = self.certificate or {}
         ties, bound, norm = certificate.get("ties", []), float(of_checked["bound"]), str(of_checked["norm"])
         return is_contradicted(list(other.values), ties, self.values, bound, norm)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has neither values nor ways."""
+        return not len(self) and not self._paths
 
     def __len__(self) -> int:
         return len(self._columns.value)

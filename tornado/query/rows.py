@@ -16,10 +16,13 @@ import numpy as np
 from ..loops.answer_tables import AnswerTable
 from ..value_types import INT64, Ids, Mask, ValueArray, Worst, dtype_of, ranked, reached_of
 from .ids import IdCodec, Vertex
+from .paths import FoundPaths
 
 Names = Sequence[str | None]
 VALUES: Final = "values"
 """The table of ids and their values, which every answer has."""
+PATHS: Final = "paths"
+"""The table of the ways that a question asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,12 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows that fit in memory, the vertices nobody has seen, and where the next page starts after."""
+    """Rows that fit in memory, the vertices nobody has seen, and where the next page starts after; the first page has the ways."""
 
     rows: Rows
     unknown: Sequence[Vertex]
     next: Vertex | None
+    paths: FoundPaths | None = None
 
 
 EMPTY = Page(Rows([], np.empty(0), np.empty(0, np.bool_)), (), None)
@@ -88,6 +92,8 @@ class AnswerForm:
         What an answer can be read as beside its values.
     values_are_of : str
         What an id names: see `VertexProgram`.
+    finds_ways : bool
+        Whether an answer can have ways, likewise.
     """
 
     rank: str
@@ -96,6 +102,7 @@ class AnswerForm:
     values_are_ids: bool = False
     further_tables: tuple[AnswerTable, ...] = ()
     values_are_of: str = "vertex"
+    finds_ways: bool = False
 
     @property
     def value_type(self) -> Literal["float64", "int64", "string"]:
@@ -108,7 +115,7 @@ class AnswerForm:
     def tables(self) -> list[dict[str, Any]]:
         """The tables of an answer with the names and types of their columns, as JSON; the first is what is read unless one is named.
 
-        Of a program that has tables of its own `values` is the last one.
+        Of a program that has tables of its own `values` is the last one; where there are ways, `paths` is behind it.
         """
         vertex = {"name": "vertex", "type": self._type_of_ids}
         values = {"name": VALUES, "columns": [vertex, {"name": "value", "type": self.value_type}]}
@@ -122,7 +129,7 @@ class AnswerForm:
             }
             for table in self.further_tables
         ]
-        return [*others, values]
+        return [*others, values, *([self._ways] if self.finds_ways else [])]
 
     @property
     def first_table(self) -> str:
@@ -151,7 +158,8 @@ class AnswerForm:
             {"name": name, "columns": [{"name": column, "type": kind} for column, kind in columns]}
             for name, columns in (("groups", groups), ("group_events", events))
         ]
-        return self.tables[-1:] + (of_groups if self.has_groups else [])
+        values = [table for table in self.tables if table["name"] == VALUES]
+        return values + (of_groups if self.has_groups else [])
 
     @property
     def no_rows(self) -> Rows:
@@ -188,6 +196,12 @@ class AnswerForm:
         ):
             found[place] = str(name)
         return found
+
+    @property
+    def _ways(self) -> dict[str, Any]:
+        of_id = self._type_of_ids
+        columns = (("path", of_id), ("step", "int64"), ("vertex", of_id), ("weight", "float64"))
+        return {"name": PATHS, "columns": [{"name": name, "type": kind} for name, kind in columns]}
 
     @property
     def _type_of_ids(self) -> Literal["int64", "string"]:

@@ -29,21 +29,25 @@ from ..errors import (
 )
 from ..ingest.ingester import IngesterState, IngesterStatistics
 from ..intake.push import Pusher
-from ..loop_views import BranchView, MainLoopView, MasterView, ValuesView
+from ..loop_views import BranchView, MainLoopView, MasterView, ValuesView, WayView
+from ..loops.ways import require_ways
 from .adoptions import Adoptions
-from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer, lookup, top
+from .answers import Answer, CopiedValues, SharedValues, SmallAnswer, WholeAnswer
 from .dispatch import Dispatcher
+from .extraction import extracted
 from .findings import Findings
-from .ids import IdCodec, IntIds, Vertex
+from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
 from .order import may_end_with_order, order_of
 from .parameters import check_parameters, parameters_inside
+from .paths import ways_of
 from .proofs import proved, require_certifying, require_checked
 from .query import Ending, NamedSnapshot, Query, QueryProgress, QueryState
 from .request import Mode, QueryRequest, ServiceLimits
 from .retention import Retention
 from .rows import AnswerForm
 from .served_stream import ServedStream
+from .tracing import current_parent, trace_question
 
 # What a finished query takes without its answer.
 QUERY_BYTES = 256
@@ -102,6 +106,7 @@ class QueryService:
             loop=self.loop,
             vertices=self._known_vertices,
             fork=self._fork,
+            ways=lambda requests, branch: ways_of(requests, branch, self.codec_of_values),
             answered=self._answered,
             hold=self._adoptions.hold,
             prove=lambda request, branch: proved(
@@ -264,6 +269,7 @@ class QueryService:
             values_are_ids=getattr(program, "values_are_ids", False),
             further_tables=getattr(program, "tables", ()),
             values_are_of=getattr(program, "values_are_of", "vertex"),
+            finds_ways=getattr(program, "finds_ways", False),
         )
 
     def submit(self, request: QueryRequest) -> Query:
@@ -411,8 +417,11 @@ class QueryService:
         deadline_s = request.checked(self.limits)
         loop = self.loop(request.loop)
         codec = self.codec_of(loop.stream_name)
-        if request.vertices is not None:
-            self.codec_of_values(request.loop).encode(request.vertices)
+        for name, named in (("vertices", request.vertices), ("paths", request.paths)):
+            if named is not None:
+                self.codec_of_values(request.loop).encode(named, name=name)
+        if request.paths is not None:
+            require_ways(loop.program)
         check_parameters(loop.program, request.parameters, codec)
         if request.check:
             require_checked(loop.program)
@@ -421,7 +430,7 @@ class QueryService:
         request = replace(request, ends_with_order=may_end_with_order(loop.program, request))
         if request.mode is Mode.CERTIFIED:
             require_certifying(loop, parameters_inside(loop.program, request.parameters, codec))
-        query = Query(secrets.token_hex(8), request, deadline_s, clock=self.clock)
+        query = Query(secrets.token_hex(8), request, deadline_s, clock=self.clock, parent=current_parent())
         if request.mode is Mode.APPROXIMATE:
             ending = self._approximate(loop, request)
             self._register(query)
@@ -462,6 +471,7 @@ class QueryService:
             at=request.at,
             max_iterations=request.most_iterations,
             reads_edges=request.check,
+            reads_ways=request.paths is not None,
             top=request.ordered,
         )
         return branch
@@ -475,7 +485,7 @@ class QueryService:
         return Ending(
             state=QueryState.CONVERGED,
             found=self._found(request, values),
-            answer=self._read(request, values, SharedValues(values, _nothing)),
+            answer=extracted(request, values, SharedValues(values, _nothing), self.form(request.loop)),
             snapshot=NamedSnapshot(
                 stream=loop.stream_name,
                 offsets=dict(sorted(statistics.sources.items())),
@@ -490,11 +500,16 @@ class QueryService:
         )
 
     def _answered(
-        self, request: QueryRequest, values: ValuesView, shared: SharedValues, ending: Ending
+        self,
+        request: QueryRequest,
+        values: ValuesView,
+        shared: SharedValues,
+        ending: Ending,
+        ways: Mapping[int, WayView],
     ) -> Ending:
         """Return how a query ends with the values of its branch."""
         found = self._found(request, values)
-        answer = self._read(request, values, shared)
+        answer = extracted(request, values, shared, self.form(request.loop), ways)
         ending = replace(ending, found=found)
         certificate = ending.certificate or NONE
         if not isinstance(answer, SmallAnswer) or answer.ranked is None or "norm" not in certificate:
@@ -503,23 +518,6 @@ class QueryService:
         if order["order"] == "proved":  # that is what was asked, however far the values are
             ending = replace(ending, state=QueryState.CONVERGED, stopped_by=None)
         return replace(ending, answer=answer, certificate={**certificate, **order})
-
-    def _read(self, request: QueryRequest, values: ValuesView, shared: SharedValues) -> Answer:
-        """Extract what a query names, or lease all of it."""
-        form, k = self.form(request.loop), request.top
-        if request.is_whole:
-            return WholeAnswer(shared, form=form)
-        if request.vertices is None and k is None:
-            return SmallAnswer(form.no_rows, [], form=form)
-        unknown: list[Vertex] = []
-        if request.vertices is not None:
-            rows, unknown = lookup(values, request.vertices, form)
-            if k is None:
-                return SmallAnswer(rows, unknown, form=form)
-        # With the next one: it says whether the last is surely before all others.
-        assert k is not None
-        ranked = top(values, k + 1, form) if request.vertices is None else form.best(rows, k + 1)
-        return SmallAnswer(ranked.first(k), unknown, form=form, ranked=ranked.values)
 
     def _found(self, request: QueryRequest, values: ValuesView) -> Findings | None:
         """What a loop has found beside values; None of a program that tells nothing."""
@@ -540,6 +538,7 @@ class QueryService:
         """Book a query that has ended, and forget those that have to go for it."""
         for listener in self._listeners:
             listener(query)
+        trace_question(query, self.clock.now().timestamp())
         size_bytes = (
             QUERY_BYTES
             + (0 if query.answer is None else query.answer.size_bytes)

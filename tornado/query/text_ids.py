@@ -20,16 +20,14 @@ from .rows import AnswerForm, Page, Rows
 
 
 def with_numbers(request: QueryRequest, program: Any) -> QueryRequest:
-    """Return a question with a number for every vertex that it names by digits: `vertices`, and parameters that are vertices.
+    """Return a question with a number for every vertex that it names by digits: `vertices`, `paths`, and parameters that are vertices.
 
     Raises
     ------
     InvalidArgument
         For a string that is no whole number of 64 bits.
     """
-    vertices = request.vertices
-    if vertices is not None:
-        vertices = tuple(_number(f"vertices[{index}]", vertex) for index, vertex in enumerate(vertices))
+    vertices, paths = _numbers("vertices", request.vertices), _numbers("paths", request.paths)
     parameters = dict(request.parameters)
     for field in dataclasses.fields(program):
         given = parameters.get(field.name)
@@ -40,13 +38,14 @@ def with_numbers(request: QueryRequest, program: Any) -> QueryRequest:
                 if several
                 else _number(f"parameter {field.name}", given)
             )
-    return replace(request, vertices=vertices, parameters=parameters)
+    return replace(request, vertices=vertices, paths=paths, parameters=parameters)
 
 
 def page_as_text(page: Page, form: AnswerForm) -> Page:
     """Return a page with the ids as strings, and values that are ids."""
     following = None if page.next is None else str(page.next)
-    return Page(rows_as_text(page.rows, form), [str(vertex) for vertex in page.unknown], following)
+    paths = None if page.paths is None else page.paths.as_text()
+    return Page(rows_as_text(page.rows, form), [str(vertex) for vertex in page.unknown], following, paths)
 
 
 def rows_as_text(rows: Rows, form: AnswerForm) -> Rows:
@@ -56,6 +55,12 @@ def rows_as_text(rows: Rows, form: AnswerForm) -> Rows:
         numbers = zip(rows.values.tolist(), rows.reached.tolist(), strict=True)
         names = [str(number) if reached else None for number, reached in numbers]
     return replace(rows, ids=[str(vertex) for vertex in rows.ids], names=names)
+
+
+def _numbers(name: str, given: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    if given is None:
+        return None
+    return tuple(_number(f"{name}[{index}]", vertex) for index, vertex in enumerate(given))
 
 
 def _number(name: str, given: Any) -> Any:

@@ -88,9 +88,9 @@ class ChangeReader(DataSourceStreamReader):
     """
 
     def __init__(self, options: SourceOptions, table: FollowedTable) -> None:
-        if options.vertices is not None or options.mode != "exact":
+        if options.vertices is not None or options.paths is not None or options.mode != "exact":
             raise InvalidArgument(
-                "the options vertices and mode are for spark.read: changes are those of all vertices between exact answers",
+                "the options vertices, paths and mode are for spark.read: changes are those of all vertices between exact answers",
                 hint="Leave them out, and filter the stream.",
             )
         self._options = options

@@ -9,7 +9,7 @@ from ...errors import InvalidArgument, NotSupported
 from .change_reader import ChangeReader, FollowedTable
 from .options import SourceOptions
 from .point_frames import require_no_vectors
-from .reader import ColumnTypes, LoopReader
+from .reader import ColumnTypes, LoopReader, PathTypes
 from .remote_loop import RemoteLoop
 from .writer import LoopBatchWriter, LoopStreamWriter
 
@@ -25,7 +25,10 @@ class LoopDataSource(DataSource):
     def schema(self) -> StructType:
         """Return the columns that reading gives."""
         options = SourceOptions.of(self.options)
-        return self._followed(options).schema if options.table != "values" else self._types(options).schema
+        if options.table != "values":
+            return self._followed(options).schema
+        types = self._types(options)
+        return types.schema if options.paths is None else PathTypes(types.vertex).schema
 
     def reader(self, schema: StructType) -> LoopReader:
         """Return what reads the loop's values."""

@@ -25,6 +25,7 @@ _NAMES = (
     "write_id",
     "mode",
     "vertices",
+    "paths",
     "since",
     "table",
     "moved_by",
@@ -56,6 +57,8 @@ class SourceOptions:
         values have a bound.
     vertices : str, optional
         Reading: only these, separated by commas.
+    paths : str, optional
+        Reading: the ways to these vertices, separated by commas, in place of values.
     since : str
         Reading a stream: `beginning`, `now`, or the version of a stored snapshot behind which it begins.
     table : str
@@ -76,6 +79,7 @@ class SourceOptions:
     write_id: str | None = None
     mode: str = "exact"
     vertices: str | None = None
+    paths: str | None = None
     since: str = "beginning"
     table: str = "values"
     moved_by: float = 0.0
@@ -111,6 +115,11 @@ class SourceOptions:
             raise InvalidArgument(
                 "the data source tornado needs to know a loop", hint='Name it: .option("loop", "sssp").'
             )
+        if "paths" in options and "vertices" in options:
+            raise InvalidArgument(
+                f"paths is {options['paths']!r} and vertices is {options['vertices']!r}, but a DataFrame has ways or values",
+                hint="Read them as two DataFrames.",
+            )
         mode = options.get("mode", "exact")
         if mode not in MODES:
             raise InvalidArgument(f"mode is {mode!r} but must be one of: {', '.join(MODES)}")
@@ -141,6 +150,7 @@ class SourceOptions:
             write_id=write_id,
             mode=mode,
             vertices=options.get("vertices"),
+            paths=options.get("paths"),
             since=since,
             table=table,
             moved_by=_distance(options.get("moved_by", "0")),

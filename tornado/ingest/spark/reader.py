@@ -46,6 +46,25 @@ class ColumnTypes:
         return pa.schema([("vertex", ARROW_TYPES[self.vertex]), ("value", ARROW_TYPES[self.value])])
 
 
+@dataclass(frozen=True, slots=True)
+class PathTypes:
+    """Of what type the ids in ways are: `int64` or `string`."""
+
+    vertex: str
+
+    @property
+    def schema(self) -> StructType:
+        """The columns; the weight is null where a way begins."""
+        fields = (("path", self.vertex), ("step", "int64"), ("vertex", self.vertex), ("weight", "float64"))
+        return StructType([StructField(name, SPARK_TYPES[kind]()) for name, kind in fields])
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The same as Arrow writes it."""
+        of_id = ARROW_TYPES[self.vertex]
+        return pa.schema([("path", of_id), ("step", pa.int64()), ("vertex", of_id), ("weight", pa.float64())])
+
+
 class LoopReader(DataSourceReader):
     """Reads the values of a loop.
 
@@ -64,7 +83,8 @@ class LoopReader(DataSourceReader):
             )
         self._options = options
         self._types = types
-        self._vertices = _vertices(options.vertices, types.vertex)
+        self._vertices = _vertices("vertices", options.vertices, types.vertex)
+        self._paths = _vertices("paths", options.paths, types.vertex)
 
     def partitions(self) -> list[InputPartition]:
         """Return the one partition."""
@@ -74,12 +94,16 @@ class LoopReader(DataSourceReader):
         """Ask, and yield the answer."""
         options = self._options
         with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+            if self._paths is not None:
+                table = loop.paths(self._paths, mode=options.mode, deadline_s=options.deadline_s)
+                yield from table.cast(PathTypes(self._types.vertex).arrow_schema).to_batches()
+                return
             table = loop.values(mode=options.mode, vertices=self._vertices, deadline_s=options.deadline_s)
         # An answer without rows cannot tell which kind its ids have.
         yield from table.cast(self._types.arrow_schema).to_batches()
 
 
-def _vertices(text: str | None, ids: str) -> list[int | str] | None:
+def _vertices(option: str, text: str | None, ids: str) -> list[int | str] | None:
     if text is None:
         return None
     names = [name.strip() for name in text.split(",")]
@@ -89,5 +113,5 @@ def _vertices(text: str | None, ids: str) -> list[int | str] | None:
         return [int(name) for name in names]
     except ValueError:
         raise InvalidArgument(
-            f"vertices is {text!r}, but the ids of this loop are whole numbers", hint='Write them as "4,5".'
+            f"{option} is {text!r}, but the ids of this loop are whole numbers", hint='Write them as "4,5".'
         ) from None

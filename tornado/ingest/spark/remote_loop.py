@@ -114,6 +114,19 @@ class RemoteLoop:
             body = self._call("GET", f"/queries/{query}/result?table=values", accept=ARROW)
         return pa.ipc.open_stream(body).read_all()
 
+    def paths(self, vertices: Sequence[int | str], *, mode: str, deadline_s: float) -> pa.Table:
+        """Ask, wait, and return the ways to some vertices: `path`, `step`, `vertex`, `weight`; no row where one is out of reach.
+
+        Raises
+        ------
+        PeerError
+            As `values`.
+        """
+        question: Document = {"mode": mode, "deadline_s": deadline_s, "paths": list(vertices)}
+        with self._answered(question) as query:
+            body = self._call("GET", f"/queries/{query}/result?table=paths", accept=ARROW)
+        return pa.ipc.open_stream(body).read_all()
+
     def keep(
         self, reader: str, deadline_s: float, *, after: int, moved_by: float, at: int | None = None
     ) -> int:

@@ -9,7 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from types import ModuleType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...graph import EvolvingGraph
+from ...loops.ways import WaySteps
 from ..compiled_branch import CompiledBranch
 from ..edge_reading import ColumnsOf
 from . import loop_columns as names
@@ -17,6 +21,7 @@ from .bundle import Bundle
 from .loop_columns import NEVER
 from .loop_state import LoopState
 from .processor import SelectiveProcessor, concatenated
+from .ways_kernel import walk_back
 
 
 class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
@@ -102,6 +107,33 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
     def _stored(self) -> tuple[int, ColumnsOf]:
         """See `ReadsEdges`."""
         return self.state.rows_seen, partial(self.state.stored_columns, ids=self.graph.columns.ids)
+
+    def steps_back(self, ids: NDArray[np.int64]) -> WaySteps:
+        """See `StepsView`."""
+        rows = self.graph.rows_of(ids)
+        return self._steps(rows[(rows >= 0) & (rows < self.state.rows_seen)])
+
+    def all_steps(self) -> WaySteps:
+        """See `StepsView`."""
+        return self._steps(np.arange(self.state.rows_seen))
+
+    def _steps(self, rows: NDArray[np.int64]) -> WaySteps:
+        columns, seen = self.state.columns, self.state.rows_seen
+        passed, found = np.zeros(seen, np.bool_), np.empty(seen, np.int32)
+        walked = found[: walk_back(columns.parent, columns.flags, rows, passed, found)]
+        walked = walked[self.graph.are_known(walked.astype(np.int64), self.vertices)]
+        graph = self.graph.columns
+        parents = columns.parent[walked]
+        parents = np.where(parents >= 0, parents, walked)
+        owners = graph.owner[parents].astype(np.int64)
+        return WaySteps(graph.ids[walked], graph.ids[parents], owners, self.state.values_of(walked))
+
+    def weights_between(
+        self, producers: NDArray[np.int64], consumers: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """See `WayPart`."""
+        rows_of = self.graph.rows_of
+        return self.graph.weights_between(rows_of(producers), rows_of(consumers), self.version)
 
     def _set_cap(self, iteration: int) -> None:
         """See `CompiledBranch`; one that was stopped has a lower one."""

@@ -56,6 +56,11 @@ class SelectiveProgram(VertexProgram):
             return side_of(lambda value, other: self.better((value, 0), (other, 0)))
         return side_of(self.better)
 
+    @property
+    def finds_ways(self) -> bool:
+        """Where values come along edges, and not against them too."""
+        return not self.both_ways
+
     def arguments(self) -> tuple[Any, ...]:
         """The parameters as the compiled functions get them."""
         return tuple(self.parameters().values())

@@ -49,7 +49,9 @@ _NO_CLASSES = (math.nan, math.nan)
 
 @dataclass(frozen=True, kw_only=True)
 class LinearModel(LearningProgram):
-    """A linear model of the points of a stream: weights w and an intercept b for which this is least.
+    """A linear model of the points of a stream: weights w and an intercept b for which a mean loss and penalties are least.
+
+    They are::
 
         1/W sum a_i l(x_i w + b, y_i) + l2/2 |w|^2 + l1 |w|_1,
 

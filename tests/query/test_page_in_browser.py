@@ -1,0 +1,215 @@
+"""The page in a real browser, beside a real server whose loops are in memory; real loops are in `tests/end_to_end/test_page.py`."""
+
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.browser import SIZES, Visit, launched
+from tests.query.conftest import start_roads
+from tornado.query.http import HttpServer
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as one:
+        yield one
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens pages, and closes them; none may have had a fault that the test does not take off its list."""
+    opened = []
+
+    def make(url, **how):
+        opened.append(Visit(browser, url, **how))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+    assert [fault for one in opened for fault in one.faults] == []
+
+
+@pytest.fixture
+def client(fake, open_service, serve):
+    start_roads(fake)
+    return serve(open_service(fake))
+
+
+def test_the_page_shows_streams_and_loops_and_follows_them(client, visit):
+    page = visit(client.server.url)
+    page.wait_for("up to date")
+    row = page.page.get_by_role("region", name="Loops").get_by_role("row").filter(has_text="roads")
+    assert "Fastest" in row.inner_text()
+    pushed = client.post(
+        "/v1/loops/roads/edges",
+        content='{"src": 1, "dst": 9}',
+        headers={"content-type": "application/x-ndjson"},
+    )
+    assert pushed.status_code == 202
+    page.page.get_by_role("region", name="Sources of roads").get_by_text("http").wait_for()
+
+
+def test_no_request_leaves_the_origin_and_the_policy_would_stop_one(client, visit, open_service, fake, serve):
+    other = serve(open_service(fake))
+    page = visit(client.server.url)
+    page.wait_for("up to date")
+    assert {urlsplit(url).netloc for url in page.asked} == {urlsplit(client.server.url).netloc}
+    seen = len(page.asked)
+    outcome = page.page.evaluate(
+        "url => fetch(url).then(() => 'sent', () => 'stopped')", f"{other.server.url}/healthz"
+    )
+    assert outcome == "stopped"
+    assert [url for url in page.asked[seen:] if str(other.server.port) in url] == []
+    assert any("Content Security Policy" in fault for fault in page.faults)
+    page.faults.clear()
+
+
+def test_a_connection_that_is_lost_says_so_and_comes_back(fake, open_service, visit):
+    start_roads(fake)
+    server = HttpServer(open_service(fake), port=0).start()
+    try:
+        page = visit(server.url)
+        page.wait_for("up to date")
+        server.stop()
+        page.wait_for("connection lost")
+        with HttpServer(server.service, port=server.port):
+            page.page.locator("[data-link=live]").wait_for(timeout=30_000)
+    finally:
+        server.stop()
+    page.faults.clear()  # the browser calls each request that failed an error
+
+
+VIEWS = {
+    "now": "Branches that run",
+    "residual": "Residual of branches",
+    "questions": "History",
+    "repair": "Waves",
+    "memory": "Answers kept",
+    "workers": "Replaced",
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_every_view_fits_its_window_and_has_no_serious_fault(client, visit, size, scheme):
+    for vertex in (3, 4, 5):
+        client.post("/v1/queries?wait_s=20", json={"loop": "roads", "vertices": [vertex]})
+    page = visit(client.server.url, size=size, scheme=scheme)
+    page.wait_for("up to date")
+    for view, shown in VIEWS.items():
+        page.show(view)
+        page.wait_for(shown)
+        assert not page.overflows(), view
+        assert page.judged() == [], view
+
+
+def test_a_question_is_asked_here_and_its_answer_and_what_it_is_worth_are_shown(client, visit):
+    page = visit(client.server.url, view="questions")
+    page.page.get_by_label("Vertices").fill("3, 4, 99")
+    page.page.get_by_role("button", name="Ask").click()
+    rows = page.page.get_by_role("region", name="Rows of the answer")
+    rows.wait_for()
+    assert [row.inner_text().split() for row in rows.get_by_role("row").all()[1:]] == [
+        ["3", "3"],
+        ["4", "10"],
+    ]
+    page.wait_for("Never seen: 99")
+    page.wait_for("edges.csv: 4")
+    history = page.page.get_by_role("region", name="Questions that ended")
+    assert "3, 4, 99" in history.get_by_role("row").nth(1).inner_text()
+
+
+def test_a_question_that_is_refused_says_why_and_what_to_do(client, visit):
+    page = visit(client.server.url, view="questions")
+    page.page.get_by_label("Parameters").fill("goal=3")
+    page.page.get_by_role("button", name="Ask").click()
+    page.page.get_by_role("alert").get_by_text("goal").wait_for()
+    page.faults.clear()  # the browser calls an answer of 422 an error
+
+
+def test_it_is_used_by_keyboard_alone(client, visit):
+    page = visit(client.server.url)
+    page.wait_for("up to date")
+    press = page.page.keyboard.press
+    press("Tab")
+    assert page.focused() == "Skip to content"
+    seen = []
+    while "Questions" not in seen:
+        press("Tab")
+        seen.append(page.focused())
+        assert len(seen) < 20, seen
+    press("Enter")
+    page.wait_for("History")
+    page.page.get_by_label("Vertices").focus()
+    page.page.keyboard.type("3")
+    press("Enter")
+    page.page.get_by_role("region", name="Rows of the answer").wait_for()
+
+
+def test_fifty_loops_and_ten_thousand_questions_are_shown(fake, open_service, visit):
+    start_roads(fake)
+    for number in range(49):
+        start_roads(fake, name=f"more-{number:02}")
+    service = open_service(fake)
+    with HttpServer(service, port=0) as server:
+        query = httpx.post(
+            f"{server.url}/v1/queries?wait_s=20", json={"loop": "roads", "vertices": [3]}, timeout=60
+        ).json()
+        ended = service.get(query["id"])
+        for _ in range(9_999):
+            server.observer.questions.note(ended)
+        page = visit(server.url, view="questions")
+        page.wait_for("10,000 questions since the service began; the last 10,000 are kept")
+        history = page.page.get_by_role("region", name="Questions that ended")
+        assert 10 < history.get_by_role("row").count() < 100
+        for _ in range(3):
+            rows = history.evaluate("node => node.scrollHeight")
+            history.evaluate("node => { node.scrollTop = node.scrollHeight }")
+            page.page.wait_for_function(
+                "rows => document.querySelector('.tall').scrollHeight > rows", arg=rows
+            )
+        assert history.get_by_role("row").count() < 100
+        page.show("now")
+        loops = page.page.get_by_role("region", name="Loops", exact=True)
+        loops.get_by_text("more-48").wait_for()
+        assert loops.get_by_role("row").count() == 51
+
+
+def test_a_page_of_another_version_loads_the_new_one_or_says_so(client, visit):
+    page = visit(client.server.url)
+    page.wait_for("up to date")
+    # As if the service had been another one when this was loaded.
+    page.context.route(
+        "**/v1/observations/events",
+        lambda route: route.fulfill(
+            content_type="text/event-stream", body='event: hello\ndata: {"build": "another"}\n\n'
+        ),
+    )
+    page.asked.clear()
+    page.page.reload()
+    page.wait_for("The service was upgraded.")
+    # By itself once, and not again and again.
+    assert page.asked.count(f"{client.server.url}/") == 2
+    page.faults.clear()
+
+
+def test_a_report_shows_every_view_without_a_service_or_a_request(fake, open_service, visit, tmp_path):
+    start_roads(fake)
+    with HttpServer(open_service(fake), port=0) as server:
+        httpx.post(f"{server.url}/v1/queries?wait_s=20", json={"loop": "roads", "vertices": [3]}, timeout=60)
+        with httpx.stream("GET", f"{server.url}/v1/observations/events", timeout=60) as events:
+            seen = (line for line in events.iter_lines() if line == "event: now")
+            next(seen), next(seen)
+        (tmp_path / "report.html").write_bytes(httpx.get(f"{server.url}/v1/observations/report").content)
+    page = visit(f"file://{tmp_path}/report.html", view="now")
+    page.wait_for(f"Report of {server.url}")
+    for view, shown in VIEWS.items():
+        page.show(view)
+        page.wait_for(shown)
+    page.show("questions")
+    page.page.get_by_role("region", name="Questions that ended").get_by_text("exact").wait_for()
+    page.show("residual")
+    page.page.locator("canvas").first.wait_for()
+    assert {url.partition(":")[0] for url in page.asked} <= {"file", "data", "blob"}

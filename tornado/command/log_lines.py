@@ -1,0 +1,62 @@
+"""What is logged while a service runs, as lines on standard error: warnings always, requests where they are wanted.
+
+A line has the same form as everything else there: text for people, or with `--json` one document with time, level, logger, the
+name of the request in which it happened, and the fields that whoever logged it gave (`extra={"fields": …}`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import click
+
+from ..query.http_request_ids import ACCESS_LOGGER
+from ..query.http_request_ids import current as current_request
+from .presentation import say_event
+
+
+@contextlib.contextmanager
+def log_lines(*, as_json: bool, with_requests: bool) -> Iterator[None]:
+    """Show what is logged, and warnings of Python."""
+    handler = _Lines(as_json=as_json)
+    root, requests = logging.getLogger(), logging.getLogger(ACCESS_LOGGER)
+    root.addHandler(handler)
+    requests.setLevel(logging.INFO if with_requests else logging.NOTSET)
+    logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        requests.setLevel(logging.NOTSET)
+        root.removeHandler(handler)
+
+
+class _Lines(logging.Handler):
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See `logging.Handler`: what libraries tell below a warning is for those who work on them."""
+        return record.levelno >= logging.WARNING or record.name == ACCESS_LOGGER
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See `logging.Handler`."""
+        level, request = record.levelname.lower(), current_request()
+        text = f"{level}: {self.format(record)}"
+        if not self._as_json:
+            click.echo(text if request is None else f"{text} [{request}]", err=True)
+            return
+        named = {} if request is None else {"request": request}
+        say_event(
+            "log",
+            message=text,
+            level=level,
+            time=datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            logger=record.name,
+            **named,
+            **getattr(record, "fields", {}),
+        )

@@ -1,0 +1,164 @@
+"""How a service stands at one instant, as JSON content: what the page shows as *now*.
+
+Guarantees: loops that do not answer in time are shown as they were last, with the age of that, and hide no other; nothing is
+computed that somebody has not counted already. Left out on purpose: values, and whatever grows with the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from ..errors import ConnectionLost, TornadoError, UnknownLoop
+from ..loop_views import MainLoopView
+from .formats import number
+from .http_routes_loops import source_dict
+from .last_known import Standing
+from .metrics import resident_bytes
+from .problems import of_error
+from .query import Query
+from .service import QueryService
+
+# Of a topic with more partitions, the furthest behind are shown.
+SOURCES_SHOWN = 50
+
+_COUNTS = (
+    *("version", "iteration", "updates", "prepares", "pending", "vertices", "edges"),
+    *("missing_removals", "waves", "overtaken", "branches", "memory_bytes", "restarts", "validation"),
+)
+
+
+def observe(service: QueryService, within_s: float) -> dict[str, Any]:
+    """Return how streams, loops, workers, running branches and this process stand.
+
+    Parameters
+    ----------
+    within_s : float
+        How long loops may take to say it.
+    """
+    standings = service.known_statistics(sorted(service.master.loops), within_s)
+    loops = [
+        loop_observed(service.master.loops[name], standing)
+        for name, standing in standings.items()
+        if name in service.master.loops
+    ]
+    counts = service.statistics()
+    return {
+        "streams": _streams(service, standings),
+        "loops": loops,
+        "branches": branches_observed(service.queries()),
+        "queries": {
+            "submitted": counts.submitted,
+            "refused": counts.refused,
+            "waiting": counts.waiting,
+            "running": counts.branches_running,
+            "retained": counts.retained_results,
+            "retained_bytes": counts.retained_size_bytes,
+            "states": counts.states,
+        },
+        "process": {"memory_bytes": resident_bytes()},
+    }
+
+
+def loop_observed(loop: MainLoopView, standing: Standing[Any]) -> dict[str, Any]:
+    """Return how a loop stands."""
+    known = standing.known
+    said = {name: None if known is None else getattr(known.record, name, None) for name in _COUNTS}
+    parts = () if known is None else known.record.by_worker
+    return said | {
+        "name": loop.name,
+        "stream": loop.stream_name,
+        "program": type(loop.program).__name__,
+        "state": standing.state,
+        "error": None if standing.error is None else of_error(standing.error).detail,
+        "age_s": None if known is None else number(round(known.age_s, 3)),
+        "delay_bound": loop.delay_bound,
+        "residual": None if known is None else number(known.record.residual),
+        "workers": [
+            {"iteration": part.iteration, "pending": part.pending, "updates": part.updates} for part in parts
+        ],
+    }
+
+
+def branches_observed(queries: Iterable[Query]) -> list[dict[str, Any]]:
+    """Return how far the branches are that run, as it was known last: nobody is asked."""
+    return [branch_observed(query) for query in queries if query.branch is not None]
+
+
+def branch_observed(query: Query) -> dict[str, Any]:
+    """Return how far a query is, without asking its workers."""
+    status = query.status(asks=False)
+    return {
+        "id": query.id,
+        "loop": query.request.loop,
+        "mode": status.mode.value,
+        "state": status.state.value,
+        "elapsed_s": round(status.elapsed_s, 3),
+        "deadline_s": query.deadline_s,
+        "iteration": status.progress.iteration,
+        "updates": status.progress.updates,
+        "prepares": status.progress.prepares,
+        "residual": number(status.progress.residual),
+        "start": status.start,
+        "version": None if status.snapshot is None else status.snapshot.version,
+    }
+
+
+def _streams(service: QueryService, standings: dict[str, Standing[Any]]) -> list[dict[str, Any]]:
+    by_stream: dict[str, list[MainLoopView]] = {}
+    for _, loop in sorted(service.master.loops.items()):
+        by_stream.setdefault(loop.stream_name, []).append(loop)
+    found = []
+    for name, loops in sorted(by_stream.items()):
+        with suppress(UnknownLoop, ConnectionLost):  # it was removed meanwhile, or its stream has ended
+            found.append(_stream(service, name, loops, standings))
+    return found
+
+
+def _stream(
+    service: QueryService, name: str, loops: list[MainLoopView], standings: dict[str, Standing[Any]]
+) -> dict[str, Any]:
+    known = min(
+        (one.known for loop in loops if (one := standings.get(loop.name)) and one.known is not None),
+        key=lambda one: one.age_s,
+        default=None,
+    )
+    sources = service.sources(loops[0].name) if known is not None else []
+    lags = [source.lag_records for source in sources if source.lag_records is not None]
+    workers = loops[0].stream.workers
+    shown = sorted(sources, key=lambda one: (one.last_error is None, -(one.lag_records or 0), one.source))
+    served = service.served(loops[0])
+    checkpoints = None if served.checkpoints is None else served.checkpoints.statistics()
+    window = loops[0].stream.window
+    not_logged = loops[0].stream.not_logged
+    return {
+        "name": name,
+        "loops": [loop.name for loop in loops],
+        "version": None if known is None else known.record.version,
+        "admitted": None if known is None else known.record.admitted,
+        "not_read": sum(lags) if lags else None,
+        "read_ahead_batches": sum(source.read_ahead_batches for source in sources),
+        "not_propagated": None if known is None else known.record.backlog_records,
+        "rejected": sum(source.rejected for source in sources),
+        "sources": [{"name": one.source, **source_dict(one)} for one in shown[:SOURCES_SHOWN]],
+        "sources_count": len(sources),
+        "not_logged": None if not_logged is None else _said(not_logged),
+        "window": None if window is None else window.described(),
+        "applied": workers.applied(),
+        "waiting": workers.waiting(),
+        "checkpoints": None
+        if checkpoints is None
+        else {
+            "stored": checkpoints.stored,
+            "failed": checkpoints.failed,
+            "version": checkpoints.version,
+            "age_s": number(checkpoints.age_s),
+            "duration_s": number(checkpoints.duration_s),
+            "last_error": checkpoints.last_error,
+        },
+    }
+
+
+def _said(error: Exception) -> str:
+    return error.message if isinstance(error, TornadoError) else str(error)

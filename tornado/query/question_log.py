@@ -1,0 +1,130 @@
+"""What was asked: every question that ended, as a line of JSON, the newest so many.
+
+Guarantees: a line stays when its answer is forgotten; a number is given once. Noting one takes microseconds, as it is done by whoever ends
+a question. Left out on purpose: the answers, and lists that a caller made long.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
+from typing import Any
+
+from ..clock import Clock
+from .formats import json_bytes, status_dict
+from .problems import of_error
+from .query import Query
+
+LINES = 10_000
+SHOWN = 8  # of a list: vertices, parameters, sources
+SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    loop: str
+    state: str
+    content: bytes
+
+
+class QuestionLog:
+    """See the module; `note` is a listener of a query service.
+
+    Parameters
+    ----------
+    clock : Clock
+        Which says when a question ended.
+    lines : int
+        How many are kept.
+    """
+
+    def __init__(self, clock: Clock, *, lines: int = LINES) -> None:
+        self._clock = clock
+        self._lines: deque[_Line] = deque(maxlen=lines)
+        self._number = 0
+        self._lock = Lock()
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest line; 0 before any."""
+        return self._number
+
+    def note(self, query: Query) -> None:
+        """Append a question that has ended."""
+        content = line_of(query) | {"ended": self._clock.now().timestamp()}
+        with self._lock:
+            self._number += 1
+            line = json_bytes(content | {"number": self._number})
+            self._lines.append(_Line(self._number, content["loop"], content["state"], line))
+
+    def page(self, *, before: int | None, limit: int, loop: str | None, state: str | None) -> bytes:
+        """Return `{"questions": […], "kept": …, "newest": …}`, newest first.
+
+        Parameters
+        ----------
+        before : int or None
+            Only those with a smaller number.
+        limit : int
+            At most so many.
+        loop, state : str or None
+            Only of this loop, or that ended so.
+        """
+        with self._lock:
+            lines, newest = list(self._lines), self._number
+
+        def chosen() -> Iterator[bytes]:
+            for line in reversed(lines):
+                if before is not None and line.number >= before:
+                    continue
+                if (loop is None or line.loop == loop) and (state is None or line.state == state):
+                    yield line.content
+
+        found = b",".join(islice(chosen(), limit))
+        return b'{"questions":[%b],"kept":%d,"newest":%d}' % (found, len(lines), newest)
+
+
+def line_of(query: Query) -> dict[str, Any]:
+    """Return what is kept of a question that has ended."""
+    status, request = query.status(asks=False), query.request
+    content = status_dict(status)
+    offsets = {} if status.snapshot is None else dict(status.snapshot.offsets)
+    return {
+        "id": query.id,
+        "loop": status.loop,
+        "mode": content["mode"],
+        "state": content["state"],
+        "elapsed_s": content["elapsed_s"],
+        "iteration": content["iteration"],
+        "updates": content["updates"],
+        "prepares": content["prepares"],
+        "residual": content["residual"],
+        "start": content["start"],
+        "stopped_by": content["stopped_by"],
+        "version": None if status.snapshot is None else status.snapshot.version,
+        "offsets": dict(list(offsets.items())[:SHOWN]),
+        "records": sum(offsets.values()),
+        "certificate": _certificate(content["certificate"]),
+        "vertices": None if request.vertices is None else [_short(one) for one in request.vertices[:SHOWN]],
+        "vertices_count": None if request.vertices is None else len(request.vertices),
+        "top": request.top,
+        "parameters": {name: _short(value) for name, value in list(request.parameters.items())[:SHOWN]},
+        "error": None if status.error is None else of_error(status.error).detail[:SHOWN_CHARACTERS],
+    }
+
+
+def _certificate(certificate: dict[str, Any] | None) -> dict[str, Any] | None:
+    if certificate is None:
+        return None
+    kept = ("kind", "norm", "bound", "side", "order", "reason", "checked", "primal", "dual", "inertia")
+    return {name: certificate[name] for name in kept if name in certificate}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, int | float | bool) or value is None:
+        return value
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"

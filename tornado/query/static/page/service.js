@@ -1,0 +1,116 @@
+// The service: questions to it, and the stream of what it tells. A connection that is lost is made again, ever more seldom.
+import {state, observed, changed} from "./store.js";
+
+const LOST_AFTER_MS = 35_000; // the service says something every 15 s
+const PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
+const build = document.querySelector("meta[name=build]").content;
+const root = state.fixed ? null : new URL(".", document.baseURI);
+let source = null;
+let tries = 0;
+let timer = null;
+let silence = null;
+
+export class Problem extends Error {
+  constructor(status, content) {
+    super(content.detail || content.title || `the service answered ${status}`);
+    this.status = status;
+    this.code = content.code;
+    this.hint = content.hint;
+  }
+}
+
+export async function ask(path, {method = "GET", body, signal} = {}) {
+  const headers = {accept: "application/json"};
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(new URL(path, root), {method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, cache: "no-store"});
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, {detail: "The service cannot be reached.", hint: "Is it running? The page tries again by itself."});
+  }
+  const text = await answer.text();
+  let content = {};
+  try {
+    content = text ? JSON.parse(text) : {};
+  } catch {
+    content = {detail: text.slice(0, 200)};
+  }
+  if (!answer.ok) throw new Problem(answer.status, content);
+  return content;
+}
+
+export function listen() {
+  clearTimeout(timer);
+  source?.close();
+  state.link = {is: tries ? "lost" : "connecting", since: state.link.since ?? Date.now()};
+  source = new EventSource(new URL("v1/observations/events", root));
+  source.addEventListener("hello", (event) => {
+    tries = 0;
+    state.link = {is: "live"};
+    if (JSON.parse(event.data).build !== build) upgraded();
+    heard();
+    changed({atOnce: true});
+  });
+  source.addEventListener("now", (event) => {
+    heard();
+    observed(JSON.parse(event.data));
+  });
+  source.addEventListener("branches", (event) => {
+    heard();
+    state.branches = JSON.parse(event.data).branches;
+    for (const hears of branchListeners) hears(state.branches);
+    changed();
+  });
+  source.onerror = lost;
+}
+
+const branchListeners = new Set();
+
+// Calls with what is told of running branches, whenever it is; returns what ends that.
+export function onBranches(hears) {
+  branchListeners.add(hears);
+  return () => branchListeners.delete(hears);
+}
+
+function heard() {
+  clearTimeout(silence);
+  silence = setTimeout(lost, LOST_AFTER_MS);
+}
+
+function lost() {
+  clearTimeout(silence);
+  source.close();
+  const pause = PAUSES_MS[Math.min(tries++, PAUSES_MS.length - 1)];
+  state.link = {is: "lost", since: state.link.is === "lost" ? state.link.since : Date.now(), next: Date.now() + pause};
+  changed({atOnce: true});
+  clearTimeout(timer);
+  timer = setTimeout(listen, pause);
+}
+
+// A service of another version has another page: it is loaded, once, unless somebody is writing.
+function upgraded() {
+  const tried = sessionStorage.getItem("reloaded");
+  const writing = document.querySelector("form[data-touched]");
+  if (tried !== build && !writing) {
+    sessionStorage.setItem("reloaded", build);
+    location.reload();
+  } else {
+    state.isOld = true;
+  }
+}
+
+// Has the browser keep the report as a file.
+export async function keepReport() {
+  const answer = await fetch(new URL("v1/observations/report", root), {cache: "no-store"});
+  if (!answer.ok) throw new Problem(answer.status, await answer.json());
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = `tornado-report-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.html`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+// Whoever comes back to the page does not wait for the pause to end.
+addEventListener("online", () => state.link.is === "lost" && listen());
+document.addEventListener("visibilitychange", () => !document.hidden && state.link.is === "lost" && listen());

@@ -1,0 +1,110 @@
+// Now: whether each stream keeps up, how each loop stands, and which branches run.
+import {html} from "./html.js";
+import {growth, holder, state, useStore} from "./store.js";
+import {ask} from "./service.js";
+import {Badge, Figure, Panel, Split, Table} from "./parts.js";
+import {bytes, count, plural, rate, real, seconds} from "./words.js";
+
+const LOOP_STATES = {running: "good", unresponsive: "warn", failed: "bad"};
+const SOURCE_STATES = {running: "good", ready: "off", finished: "off", stopped: "off", failed: "bad"};
+
+export function Now() {
+  const {now, branches} = useStore();
+  if (!now) return html`<p class="empty">The first observation has not come yet.</p>`;
+  return html`
+    <${Totals} now=${now} />
+    <div class="cards">${now.streams.map((stream) => html`<${Stream} key=${stream.name} stream=${stream} />`)}</div>
+    <${Loops} now=${now} />
+    <${Branches} branches=${branches} queries=${now.queries} />`;
+}
+
+function Totals({now}) {
+  const behind = now.streams.reduce((sum, one) => sum + (one.not_read || 0) + (one.not_propagated || 0), 0);
+  const failed = now.loops.filter((loop) => loop.state !== "running").length;
+  const taken = now.streams.map((stream) => growth("streams", stream.name, "admitted"));
+  const speed = taken.every((one) => one === null) ? null : taken.reduce((sum, one) => sum + (one || 0), 0);
+  return html`
+    <dl class="figures">
+      <${Figure} label="Behind" value=${count(behind)} note="records" kind=${behind > 0 ? "work" : "good"} />
+      <${Figure} label="Admitted" value=${rate(speed)} note="records/s" />
+      <${Figure} label="Loops" value=${count(now.loops.length)} note=${failed ? `${failed} in trouble` : "all run"} kind=${failed ? "bad" : ""} />
+      <${Figure} label="Branches" value=${count(now.queries.running)} note=${now.queries.waiting ? `${count(now.queries.waiting)} questions wait` : "nobody waits"} />
+      <${Figure} label="Questions" value=${count(now.questions)} note="answered or ended" />
+      <${Figure} label="Memory" value=${bytes(now.process.memory_bytes)} note="this process" />
+    </dl>`;
+}
+
+function Stream({stream}) {
+  const speed = growth("streams", stream.name, "admitted");
+  const behind = (stream.not_read || 0) + (stream.not_propagated || 0) + stream.read_ahead_batches;
+  const troubled = stream.sources.some((source) => source.last_error) || stream.not_logged;
+  const badge = troubled ? html`<${Badge} kind="bad">trouble<//>` : behind ? html`<${Badge} kind="work">catching up<//>` : html`<${Badge} kind="good">up to date<//>`;
+  return html`
+    <section class="panel">
+      <header><h2>${stream.name}</h2><span class="note">stream · ${plural(stream.loops.length, "loop")}</span>${badge}</header>
+      <p class="headline"><b>${rate(speed)}</b> records/s <span class="note">${count(stream.admitted)} admitted · version ${count(stream.version)}</span></p>
+      <${Split} label="behind" parts=${[
+        {label: "not read", amount: stream.not_read, kind: "one", said: stream.not_read === null ? "unknown" : undefined},
+        {label: "not admitted", amount: stream.read_ahead_batches, kind: "two", said: plural(stream.read_ahead_batches, "batch", "batches")},
+        {label: "not propagated", amount: stream.not_propagated, kind: "three"},
+      ]} />
+      ${stream.not_logged ? html`<p class="fault"><b>Nothing is taken in:</b> ${stream.not_logged}</p>` : null}
+      <${Table} label="Sources of ${stream.name}" keyOf=${(one) => one.name} rows=${stream.sources} empty="No source yet: nothing was pushed, and no file is read." columns=${[
+        {title: "Source", of: (one) => one.name},
+        {title: "State", of: (one) => html`<${Badge} kind=${one.last_error ? "warn" : SOURCE_STATES[one.state] || "off"}>${one.state}<//>`},
+        {title: "Offset", number: true, of: (one) => count(one.offset)},
+        {title: "Lag", number: true, of: (one) => count(one.lag_records)},
+        {title: "Rows/s", number: true, of: (one) => rate(one.rows_per_s)},
+        {title: "Rejected", number: true, of: (one) => count(one.rejected)},
+      ]} />
+      ${stream.sources.filter((one) => one.last_error).map((one) => html`<p class="fault"><b>${one.name}:</b> ${one.last_error}</p>`)}
+      ${stream.sources_count > stream.sources.length ? html`<p class="note">and ${count(stream.sources_count - stream.sources.length)} more sources</p>` : null}
+    </section>`;
+}
+
+function Loops({now}) {
+  const held = now.loops.map((loop) => [loop, holder(loop)]).filter(([, who]) => who);
+  return html`
+    <${Panel} title="Loops" wide>
+      ${held.map(([loop, who]) => html`<p class="fault warn" role="status"><b>${loop.name} stands still</b> for ${seconds(now.time - who.since)}. Held by ${who.who}.</p>`)}
+      <${Table} label="Loops" keyOf=${(loop) => loop.name} rows=${now.loops} empty="No loop runs." columns=${[
+        {title: "Loop", of: (loop) => html`<a href="#residual/${encodeURIComponent(loop.name)}">${loop.name}</a>`},
+        {title: "Program", of: (loop) => loop.program},
+        {title: "State", of: (loop) => html`<${Badge} kind=${LOOP_STATES[loop.state]}>${loop.state}<//>${loop.age_s > 0 ? html` <span class="note">as of ${seconds(loop.age_s)} ago</span>` : null}`},
+        {title: "Residual", number: true, of: (loop) => real(loop.residual)},
+        {title: "Pending", number: true, of: (loop) => count(loop.pending)},
+        {title: "Iteration by worker", number: true, of: (loop) => html`<${Iterations} loop=${loop} />`},
+        {title: "Delay bound", number: true, of: (loop) => loop.delay_bound === null ? "none" : count(loop.delay_bound)},
+        {title: "Updates/s", number: true, of: (loop) => rate(growth("loops", loop.name, "updates"))},
+        {title: "Vertices", number: true, of: (loop) => count(loop.vertices)},
+        {title: "Edges", number: true, of: (loop) => count(loop.edges)},
+        {title: "Memory", number: true, of: (loop) => bytes(loop.memory_bytes)},
+      ]} />
+      ${now.loops.filter((loop) => loop.error).map((loop) => html`<p class="fault"><b>${loop.name}:</b> ${loop.error}</p>`)}
+    <//>`;
+}
+
+// The least iteration of all workers, and by how much each is beyond it.
+function Iterations({loop}) {
+  if (!loop.workers.length) return count(loop.iteration);
+  const least = Math.min(...loop.workers.map((worker) => worker.iteration));
+  return html`${count(least)} <span class="note">${loop.workers.map((worker) => `+${worker.iteration - least}`).join(" ")}</span>`;
+}
+
+function Branches({branches, queries}) {
+  const cancel = (id) => ask(`v1/queries/${id}`, {method: "DELETE"}).catch(() => {});
+  return html`
+    <${Panel} title="Branches that run" note="${plural(queries.states.converged || 0, "question")} converged so far" wide>
+      <${Table} label="Branches that run" keyOf=${(one) => one.id} rows=${branches} empty="None at the moment. A question forks one." columns=${[
+        {title: "Question", of: (one) => html`<code>${one.id}</code>`},
+        {title: "Loop", of: (one) => one.loop},
+        {title: "For", number: true, of: (one) => seconds(one.elapsed_s)},
+        {title: "Deadline", number: true, of: (one) => seconds(one.deadline_s)},
+        {title: "Start", of: (one) => one.start || "–"},
+        {title: "Iteration", number: true, of: (one) => count(one.iteration)},
+        {title: "Updates", number: true, of: (one) => count(one.updates)},
+        {title: "Residual", number: true, of: (one) => real(one.residual)},
+        {title: "", of: (one) => state.fixed ? null : html`<button class="small" onClick=${() => cancel(one.id)} aria-label="Cancel question ${one.id}">Cancel</button>`},
+      ]} />
+    <//>`;
+}

@@ -1,0 +1,110 @@
+// Workers: how the work is shared, and each on one time line, which stays after it is gone.
+import {useEffect, useReducer, useRef} from "./vendor/hooks.js";
+import {html} from "./html.js";
+import {state, useStore} from "./store.js";
+import {ask} from "./service.js";
+import {growthOf} from "./lines.js";
+import {Badge, Empty, Figure, Panel, Table} from "./parts.js";
+import {count, plural, rate, seconds, time} from "./words.js";
+
+const FETCHED_EVERY_MS = 4000;
+const WIDTH = 1000;
+const LANE = 34;
+
+export function Workers() {
+  const {now} = useStore();
+  const [, redraw] = useReducer((times) => times + 1, 0);
+  const lines = useRef({times: [], series: {}});
+  useEffect(() => {
+    if (state.fixed) {
+      lines.current = state.fixed.lines.workers;
+      redraw();
+      return undefined;
+    }
+    const look = () => ask("v1/observations/lines/workers").then((found) => {
+      lines.current = found;
+      redraw();
+    }).catch(() => {});
+    look();
+    const timer = setInterval(() => document.hidden || look(), FETCHED_EVERY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  if (!now) return html`<${Empty}>The first observation has not come yet.<//>`;
+  const restarts = Math.max(0, ...now.loops.map((loop) => loop.restarts || 0));
+  const most = Math.max(0, ...now.streams.map((stream) => stream.applied.length));
+  return html`
+    <dl class="figures">
+      <${Figure} label="Workers" value=${count(most)} note="share all streams" />
+      <${Figure} label="Replaced" value=${count(restarts)} note=${restarts ? "times, since some were lost or moved" : "never lost"} kind=${restarts ? "bad" : ""} />
+      <${Figure} label="To apply" value=${count(now.streams.reduce((sum, one) => sum + one.waiting.reduce((a, b) => a + b, 0), 0))} note="records that wait for a worker" />
+    </dl>
+    ${now.streams.map((stream) => html`<${OfStream} key=${stream.name} stream=${stream} lines=${lines.current} now=${now} />`)}`;
+}
+
+// Names are STREAM/WORKER/LOSSES; a stream may have a slash.
+function lanesOf(stream, lines) {
+  const found = [];
+  for (const [name, columns] of Object.entries(lines.series)) {
+    const cut = name.split("/");
+    const [worker, set] = cut.splice(-2).map(Number);
+    if (cut.join("/") !== stream.name) continue;
+    const seen = columns.applied.map((value, place) => value === null ? -1 : place).filter((place) => place >= 0);
+    found.push({worker, set, first: seen[0], last: seen[seen.length - 1], speeds: growthOf(lines.times, columns.applied), waiting: columns.waiting});
+  }
+  return found.sort((one, other) => one.worker - other.worker || one.set - other.set);
+}
+
+function OfStream({stream, lines, now}) {
+  const lanes = lanesOf(stream, lines);
+  const newest = Math.max(0, ...lanes.map((lane) => lane.set));
+  const loops = now.loops.filter((loop) => loop.stream === stream.name);
+  const rows = stream.applied.map((applied, worker) => ({
+    worker, applied, waiting: stream.waiting[worker] || 0,
+    pending: loops.reduce((sum, loop) => sum + (loop.workers[worker]?.pending || 0), 0),
+    updates: loops.reduce((sum, loop) => sum + (loop.workers[worker]?.updates || 0), 0),
+    speed: lanes.find((lane) => lane.worker === worker && lane.set === newest)?.speeds.filter((one) => one !== null).pop() ?? null,
+  }));
+  const total = rows.reduce((sum, row) => sum + row.applied, 0);
+  return html`
+    <${Panel} title=${stream.name} note="stream · ${plural(rows.length, "worker")}">
+      ${lanes.length && lines.times.length > 1 ? html`<${TimeLine} lanes=${lanes} times=${lines.times} newest=${newest} />` : html`<${Empty}>The time line begins with the next observations.<//>`}
+      <${Table} label="Workers of ${stream.name}" keyOf=${(row) => row.worker} rows=${rows} columns=${[
+        {title: "Worker", of: (row) => row.worker},
+        {title: "State", of: (row) => row.waiting || row.pending ? html`<${Badge} kind="work">busy<//>` : html`<${Badge} kind="good">idle<//>`},
+        {title: "Applied", number: true, of: (row) => count(row.applied)},
+        {title: "Share", number: true, of: (row) => total ? `${Math.round(100 * row.applied / total)} %` : "–"},
+        {title: "Records/s", number: true, of: (row) => rate(row.speed)},
+        {title: "Waiting", number: true, of: (row) => count(row.waiting)},
+        {title: "Vertices with work", number: true, of: (row) => count(row.pending)},
+        {title: "Updates", number: true, of: (row) => count(row.updates)},
+      ]} />
+    <//>`;
+}
+
+function TimeLine({lanes, times, newest}) {
+  const workers = [...new Set(lanes.map((lane) => lane.worker))];
+  const begin = times[0];
+  const length = Math.max(1e-9, times[times.length - 1] - begin);
+  const x = (place) => (times[place] - begin) / length * WIDTH;
+  const top = Math.max(1, ...lanes.flatMap((lane) => lane.speeds.filter((one) => one !== null)));
+  const gone = lanes.filter((lane) => lane.set < newest);
+  const said = workers.map((worker) => `worker ${worker}: ${plural(lanes.filter((lane) => lane.worker === worker).length, "process", "processes")} so far`).join(", ");
+  return html`
+    <div class="lanes">
+      <ul aria-hidden="true">${workers.map((worker) => html`<li>${worker}</li>`)}</ul>
+      <svg viewBox="0 0 ${WIDTH} ${workers.length * LANE}" preserveAspectRatio="none" role="img" aria-label="Records applied a second over time; ${said}">
+        ${lanes.map((lane) => {
+          const base = (workers.indexOf(lane.worker) + 1) * LANE - 4;
+          const points = lane.speeds.map((speed, place) => speed === null ? null : `${x(place).toFixed(1)},${(base - speed / top * (LANE - 10)).toFixed(1)}`).filter(Boolean);
+          const [from, to] = [x(lane.first), x(lane.last)];
+          return html`<g class=${lane.set < newest ? "lane gone" : "lane"}>
+            <line x1=${from} x2=${to} y1=${base} y2=${base} />
+            ${points.length ? html`<polygon points="${points[0].split(",")[0]},${base} ${points.join(" ")} ${points[points.length - 1].split(",")[0]},${base}" />` : null}
+            ${lane.set < newest ? html`<line class="end" x1=${to} x2=${to} y1=${base - LANE + 8} y2=${base + 3} />` : null}
+          </g>`;
+        })}
+      </svg>
+      <div class="ends"><span>${time(begin)}</span><span>records applied a second, up to ${rate(top)}</span><span>${time(times[times.length - 1])}</span></div>
+    </div>
+    ${gone.length ? html`<p class="note">Gone: ${gone.map((lane) => `worker ${lane.worker} (${lane.set + 1}. set), last seen ${time(times[lane.last])}, after ${seconds(times[lane.last] - times[lane.first])}`).join("; ")}</p>` : null}`;
+}
