@@ -63,6 +63,7 @@ DOORWAYS = {
     "fastapi": ["tornado/query/http*.py"],
     "starlette": ["tornado/query/http*.py"],
     "uvicorn": ["tornado/query/http*.py"],
+    "h11": ["tornado/query/http*.py"],
     "prometheus_client": ["tornado/query/metrics.py"],
     "opentelemetry": ["tornado/query/tracing.py"],
     "httpx": ["tornado/command/client.py"],

@@ -10,6 +10,7 @@ import contextlib
 import ipaddress
 import json
 import os
+import ssl
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
@@ -24,6 +25,7 @@ from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT
 from ..errors import ConnectionLost, InvalidArgument, PeerError, TornadoError
 
 URL_VARIABLE = "TORNADO_URL"
+TOKEN_VARIABLE = "TORNADO_TOKEN"  # noqa: S105  its name, and nobody's token
 _CONNECT_S = 5.0
 _ANSWER_S = 60.0
 _STARTED_S = 75.0  # a program that was never compiled takes its time
@@ -45,26 +47,34 @@ class ServiceClient:
     ----------
     url : str
         Where it answers, without `/v1`.
+    token : str, optional
+        What it asks for, if it asks for any.
 
     Raises
     ------
     InvalidArgument
-        The URL is not an http or https address.
+        The URL is not an http or https address, or the token is none that a header can carry.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str | None = None) -> None:
         self.url = url.rstrip("/")
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InvalidArgument(
                 f"{url!r} is not the address of a service", hint="It looks like http://127.0.0.1:8080."
             )
+        if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+            raise InvalidArgument(
+                "the token has characters that no header can carry",
+                hint=f"Look at --token and {TOKEN_VARIABLE}.",
+            )
         self._client = httpx.Client(
             base_url=self.url,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
             timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
             trust_env=not _is_loopback(parts.hostname),
-            # Reading certificates takes longer than most questions.
-            verify=parts.scheme == "https",
+            # Reading certificates takes longer than most questions. SSL_CERT_FILE names those of one's own.
+            verify=ssl.create_default_context() if parts.scheme == "https" else False,
         )
 
     def __enter__(self) -> Self:
