@@ -52,6 +52,7 @@ class NamedSnapshot:
     version: int
     iteration: int
     delay_bound: int | None
+    is_durable: bool
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> NamedSnapshot:
@@ -63,6 +64,7 @@ class NamedSnapshot:
             version=int(snapshot.version),
             iteration=int(snapshot.iteration),
             delay_bound=snapshot.delay_bound,
+            is_durable=snapshot.is_durable,
         )
 
 

@@ -500,6 +500,7 @@ class QueryService:
                 version=statistics.version,
                 iteration=statistics.iteration,
                 delay_bound=loop.delay_bound,
+                is_durable=loop.stream.is_durable,
             ),
             progress=QueryProgress.of(statistics),
             certificate=NONE,
