@@ -33,7 +33,7 @@ help:
 setup: $(INSTALLED)
 
 # An environment whose Python works is kept; pip then only adds what pyproject.toml newly asks for.
-$(INSTALLED): pyproject.toml
+$(INSTALLED): pyproject.toml client/pyproject.toml
 	@old_enough='import sys; sys.exit(sys.version_info < (3, 11))'; \
 	if ! $(BIN)/python -c "$$old_enough" >/dev/null 2>&1 </dev/null; then \
 	    chosen=''; \
@@ -53,7 +53,7 @@ $(INSTALLED): pyproject.toml
 	    }; \
 	fi
 	@echo "Installing what pyproject.toml asks for into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check --editable '.[dev]' </dev/null
+	@$(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check --editable '.[dev]' --editable ./client </dev/null
 	@touch $@
 
 check: format-check lint types

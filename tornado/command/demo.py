@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
+from .address import Address
 from .client import ServiceClient
 from .interruption import Interruption
-from .plan import Address
 from .presentation import ExitCode
 from .progress import Reading, TerminalReporter, show_compiling
 

@@ -33,7 +33,8 @@ from ..query.session import session_on
 from ..records.point_schema import Points
 from ..records.window_width import WindowWidth
 from ..storage import VersionedStore, open_store
-from .plan import LOOP_IN_OUTPUT, Address, LoopBeside, default_quarantine, default_stores
+from .address import OPEN, Address, Door
+from .plan import LOOP_IN_OUTPUT, LoopBeside, default_quarantine, default_stores
 
 if TYPE_CHECKING:
     # The web framework takes its time to load; a run without --http never does.
@@ -69,6 +70,8 @@ class Placement:
         Where rejected records go; None puts them beside the store.
     address : Address or None
         Where to serve; None serves nothing.
+    door : Door
+        Who is let in there, and with which certificate.
     checkpoint_every_s : float or None
         How often a snapshot is stored; None leaves it to the default where there can be any, and 0 is never.
     keep_snapshots : int
@@ -94,6 +97,7 @@ class Placement:
     string_ids: bool = False
     quarantine: str | None = None
     address: Address | None = None
+    door: Door = OPEN
     checkpoint_every_s: float | None = None
     keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
     engine: str = "threads"
@@ -236,7 +240,15 @@ class Deployment:
                 stack.callback(self._keep_results(loop, placement.results).close)
         self.server = None
         if placement.address is not None:
-            self.server = session.serve(placement.address.host, placement.address.port)
+            from ..query.http_connections import make_room_for_connections
+
+            make_room_for_connections()
+            self.server = session.serve(
+                placement.address.host,
+                placement.address.port,
+                tokens=placement.door.tokens,
+                certificate=placement.door.certificate,
+            )
 
     def _keep_results(self, loop: MainLoopView, url: str) -> KeptResults:
         from ..query.kept_results import keep_results

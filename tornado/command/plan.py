@@ -32,6 +32,7 @@ from ..ingest.kafka.settings import (
 )
 from ..ingest.point_layout import PointFormat
 from ..records.window_width import WindowWidth
+from .address import Address, Door
 from .kafka_config import read_client_settings, require_client
 from .output import STANDARD_OUTPUT, OutputFormat, check_output, check_written, require_nothing_written
 from .pipeline import PipelineSettings
@@ -55,39 +56,6 @@ _TOPIC_OPTIONS = {
 }
 _DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>ms|s|m|h|)", re.ASCII)
 _UNITS_S = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where the HTTP interface listens; port 0 lets the system choose."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse HOST:PORT; an IPv6 address stands in brackets.
-
-        Examples
-        --------
-        >>> Address.parse("127.0.0.1:8080"), Address.parse("[::1]:0")
-        (Address(host='127.0.0.1', port=8080), Address(host='::1', port=0))
-        """
-        host, colon, port = text.rpartition(":")
-        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
-            raise InvalidArgument(
-                f"--http {text} is not HOST:PORT",
-                hint="For example --http 127.0.0.1:8080; port 0 takes a free one.",
-            )
-        return cls(host.removeprefix("[").removesuffix("]"), int(port))
-
-    @property
-    def url(self) -> str:
-        """The address as one a client can open."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104  # compared, not bound
-        return (
-            f"http://[{host}]:{self.port}" if ":" in host and host[0] != "[" else f"http://{host}:{self.port}"
-        )
 
 
 LOOP_IN_OUTPUT = "{loop}"
@@ -159,6 +127,8 @@ class RunPlan:
         URL of the store; None chooses a free one under the user's data folder.
     address : Address or None
         Where to serve; None serves nothing.
+    door : Door
+        Who is let in there, and with which certificate.
     pipeline : PipelineSettings or None
         What fills the loop from a process of its own.
     output : str or None
@@ -208,6 +178,7 @@ class RunPlan:
     delay_bound: DelayBound
     store: str | None
     address: Address | None
+    door: Door
     pipeline: PipelineSettings | None
     output: str | None
     output_format: OutputFormat | None
@@ -332,6 +303,7 @@ class RunPlan:
             delay_bound=parse_delay_bound(options["delay_bound"]),
             store=options["store"],
             address=address,
+            door=Door.of(address, options),
             pipeline=pipeline,
             output=output,
             output_format=options["output_format"],

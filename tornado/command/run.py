@@ -215,6 +215,20 @@ class RunCommand(ProgramCommand):
     help="Serve the HTTP interface, and stay up when the files end; port 0 takes a free one.",
 )
 @click.option(
+    "--tokens",
+    envvar="TORNADO_TOKENS",
+    metavar="PATH",
+    help="Who may use the HTTP interface: a file with a line `read|write TOKEN [STREAM …]` for each token, or sha256:HEX in place of it; "
+    "TORNADO_TOKENS names the file or has these lines. Without it the interface binds to this machine alone.",
+)
+@click.option(
+    "--tls-certificate",
+    metavar="PATH",
+    help="Serve https with this certificate (PEM, those that it was issued by behind it), and with --tls-key. SIGHUP has both, and the tokens, "
+    "read again.",
+)
+@click.option("--tls-key", metavar="PATH", help="The key of that certificate (PEM, without a password).")
+@click.option(
     "--access-log",
     is_flag=True,
     help="Log each HTTP request: its name (X-Request-ID), method, path, status and time.",

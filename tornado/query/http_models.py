@@ -119,6 +119,9 @@ class SnapshotBody(BaseModel):
     version: int
     iteration: int
     delay_bound: int | None = Field(description="null is unbounded.")
+    durable: bool = Field(
+        description="Whether the prefix was in a store that outlives the service when it was named: after any crash the same version has it."
+    )
 
 
 class ValueBody(BaseModel):

@@ -21,7 +21,9 @@ from ..config import DEFAULT_DELAY_BOUND, USUAL_DELAY_BOUND, DelayBound
 from ..errors import ConnectionLost, InvalidArgument, NotSupported, UnknownLoop, UnknownStream, Unresponsive
 from ..ingest.ingester import IngesterStatistics
 from ..loop_views import MainLoopView
+from .callers import Caller
 from .formats import JSON, number
+from .http_access import caller_of
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, PushedBody, SourceBody, parse_body
 from .http_pushes import EDGES_BODY, POINTS_BODY, VERTICES_BODY, Pushes
@@ -160,10 +162,12 @@ def stream_routes(
     # So that what is known is shown before whoever asked is told to come back.
     within_s = limits.look_timeout_s / 2
 
-    def shown() -> list[dict[str, Any]]:
-        standings = service.known_statistics(sorted(service.master.loops), within_s)
+    def shown(caller: Caller) -> list[dict[str, Any]]:
+        seen = [name for name in _streams(service) if caller.sees(name)]
+        loops = [name for name, loop in sorted(service.master.loops.items()) if caller.sees(loop.stream_name)]
+        standings = service.known_statistics(loops, within_s)
         found = []
-        for name in _streams(service):
+        for name in seen:
             with suppress(UnknownStream):  # it has ended meanwhile
                 found.append(_stream_dict(service, name, standings))
         return found
@@ -184,7 +188,8 @@ def stream_routes(
     async def listed(request: Request) -> Response:
         """List the streams; what no loop of one ever said is null, and hides no other stream."""
         refuse_unknown_parameters(request, [])
-        return JsonResponse({"streams": await bulkheads.looks.run(shown)})
+        caller = caller_of(request)
+        return JsonResponse({"streams": await bulkheads.looks.run(lambda: shown(caller))})
 
     @router.get("/v1/streams/{name}", response_model=StreamBody, tags=["streams"])
     async def one(request: Request, name: StreamName) -> Response:
@@ -251,6 +256,7 @@ def stream_routes(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
         wanted = parse_body(StartBody, body, "a loop to start", _EXAMPLE)
+        caller_of(request).require(wanted.stream, f"stream {wanted.stream!r}")
         started = await bulkheads.starts.run(lambda: _start(service, _required(loops), wanted))
         return JsonResponse(started, status_code=201)
 

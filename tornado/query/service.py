@@ -430,7 +430,14 @@ class QueryService:
         request = replace(request, ends_with_order=may_end_with_order(loop.program, request))
         if request.mode is Mode.CERTIFIED:
             require_certifying(loop, parameters_inside(loop.program, request.parameters, codec))
-        query = Query(secrets.token_hex(8), request, deadline_s, clock=self.clock, parent=current_parent())
+        query = Query(
+            secrets.token_hex(8),
+            request,
+            deadline_s,
+            clock=self.clock,
+            stream=loop.stream_name,
+            parent=current_parent(),
+        )
         if request.mode is Mode.APPROXIMATE:
             ending = self._approximate(loop, request)
             self._register(query)
@@ -493,6 +500,7 @@ class QueryService:
                 version=statistics.version,
                 iteration=statistics.iteration,
                 delay_bound=loop.delay_bound,
+                is_durable=loop.stream.is_durable,
             ),
             progress=QueryProgress.of(statistics),
             certificate=NONE,

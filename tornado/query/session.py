@@ -15,7 +15,6 @@ Everything that was opened is closed in the opposite order when the `with` block
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -44,6 +43,7 @@ from ..records.window_width import WindowWidth
 from ..storage.versioned_store import VersionedStore
 from .handles import LoopHandle
 from .ids import IdCodec, IntIds, StringIds
+from .naming import checked_loop_name, loop_name
 from .parameters import program_with, with_interned_vertices
 from .programs import load_program
 from .request import ServiceLimits
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from ..loops.new_loop import NewLoop
     from ..loops.rescaling import Rescaled
     from .http import HttpServer
+    from .server_certificate import ServerCertificate
+    from .token_file import TokenFile
 
 _log = logging.getLogger(__name__)
-
-LONGEST_NAME_BYTES = 120
 
 
 class Session:
@@ -410,17 +410,35 @@ class Session:
         self._closing.callback((balance := Balance(self.master)).close)
         balance.start()
 
-    def serve(self, host: str = DEFAULT_HTTP_HOST, port: int = 0) -> HttpServer:
+    def serve(
+        self,
+        host: str = DEFAULT_HTTP_HOST,
+        port: int = 0,
+        *,
+        tokens: TokenFile | None = None,
+        certificate: ServerCertificate | None = None,
+    ) -> HttpServer:
         """Serve the HTTP interface until the session closes; port 0 takes a free one (`server.url`).
+
+        Parameters
+        ----------
+        tokens : TokenFile, optional
+            Who is let in; left out, anybody on this machine, and nobody else.
+        certificate : ServerCertificate, optional
+            With which it speaks TLS.
 
         Raises
         ------
+        InvalidArgument
+            When other machines could reach it and there are no tokens, or the certificate is of no use.
         PortInUse
             When somebody listens there.
         """
         from .http import HttpServer
 
-        server = HttpServer(self.service, host, port, loops=self).start()
+        server = HttpServer(
+            self.service, host, port, loops=self, tokens=tokens, certificate=certificate
+        ).start()
         self._closing.callback(server.stop)
         return server
 
@@ -535,41 +553,6 @@ def session_on(
         session.keep_balanced()
         opened.pop_all()
     return session
-
-
-def checked_loop_name(name: str) -> str:
-    """Return the name where it can be part of a path and of a store's line.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is empty, too long, or has a slash or what cannot be printed.
-
-    Examples
-    --------
-    >>> checked_loop_name("roads 2")
-    'roads 2'
-    """
-    if (
-        not 1 <= len(name.encode(errors="replace")) <= LONGEST_NAME_BYTES
-        or "/" in name
-        or not name.isprintable()
-    ):
-        raise InvalidArgument(
-            f"the name of a loop is {name!r} but must have 1 to {LONGEST_NAME_BYTES} bytes and be printable, without a slash"
-        )
-    return name
-
-
-def loop_name(class_name: str) -> str:
-    """Return what a loop is called by default.
-
-    Examples
-    --------
-    >>> loop_name("ShortestPaths")
-    'shortest_paths'
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
 
 
 def _bound_of(program: Any, delay_bound: DelayBound) -> int | None:
