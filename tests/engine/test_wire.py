@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import pickle
+import socket
 import subprocess
 import sys
 import threading
@@ -245,6 +246,48 @@ def test_what_is_sent_over_a_connection_that_broke_is_lost_and_nobody_waits(kind
     finally:
         breaks.close()
         socket.close(linger=0)
+    context.term()
+
+
+def test_nothing_of_a_message_can_be_read_on_its_way_and_nobody_else_can_take_its_place():
+    """Whoever passes the bytes on sees no word of them, and whoever listens there with another key hears nothing."""
+    context, seen = zmq.Context(), bytearray()
+    Authenticator(context, FENCE)
+    end, address = listening(context, zmq.PULL, "127.0.0.1")
+    host, port = address.partition("/")[0].split(":")
+
+    def pass_on(near, far):
+        with contextlib.suppress(OSError):
+            while some := near.recv(1 << 16):
+                seen.extend(some)
+                far.sendall(some)
+
+    with socket.create_server(("127.0.0.1", 0)) as relay:
+        place = f"127.0.0.1:{relay.getsockname()[1]}"
+        outlet, breaks = connected(context, zmq.PUSH, f"{place}/{address.partition('/')[2]}", FENCE)
+        with relay.accept()[0] as near, socket.create_connection((host, int(port))) as far:
+            threads = [threading.Thread(target=pass_on, args=ends) for ends in ((near, far), (far, near))]
+            for thread in threads:
+                thread.start()
+            send(outlet, Wire(FENCE).write(("program", "def step(): return 'of nobody else'")))
+            assert end.poll(20_000)
+            assert Wire(FENCE).read([end.recv()])[0] == "program"
+            for one in (near, far):
+                one.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join()
+    assert len(seen) > 200 and b"nobody" not in seen and FENCE not in seen
+    breaks.close()
+    outlet.close(linger=0)
+    other, stolen = listening(context, zmq.PULL, "127.0.0.1")
+    stolen = stolen.partition("/")[0]
+    outlet, breaks = connected(context, zmq.PUSH, f"{stolen}/{address.partition('/')[2]}", FENCE)
+    send(outlet, [b"for somebody else"])
+    assert breaks.events.poll(20_000) and breaks.taken()
+    assert not other.poll(0)
+    breaks.close()
+    for one in (outlet, end, other):
+        one.close(linger=0)
     context.term()
 
 
