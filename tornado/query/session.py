@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -415,27 +416,30 @@ class Session:
         host: str = DEFAULT_HTTP_HOST,
         port: int = 0,
         *,
-        tokens: TokenFile | None = None,
+        tokens: TokenFile | str | Path | None = None,
         certificate: ServerCertificate | None = None,
     ) -> HttpServer:
         """Serve the HTTP interface until the session closes; port 0 takes a free one (`server.url`).
 
         Parameters
         ----------
-        tokens : TokenFile, optional
-            Who is let in; left out, anybody on this machine, and nobody else.
+        tokens : TokenFile, str or Path, optional
+            Who is let in: the path of a file of tokens, or its lines; left out, anybody on this machine, and nobody else.
         certificate : ServerCertificate, optional
             With which it speaks TLS.
 
         Raises
         ------
         InvalidArgument
-            When other machines could reach it and there are no tokens, or the certificate is of no use.
+            When other machines could reach it and there are no tokens, or tokens or certificate are of no use.
         PortInUse
             When somebody listens there.
         """
         from .http import HttpServer
+        from .token_file import TokenFile
 
+        if isinstance(tokens, str | Path):
+            tokens = TokenFile.of(tokens)
         server = HttpServer(
             self.service, host, port, loops=self, tokens=tokens, certificate=certificate
         ).start()

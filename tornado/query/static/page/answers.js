@@ -1,7 +1,8 @@
 // An answer: what it is worth in words, what it is for, what it took, and its rows.
 import {useEffect, useState} from "./vendor/hooks.js";
 import {html} from "./html.js";
-import {ask} from "./service.js";
+import {ask, keep} from "./service.js";
+import {Graph} from "./graph.js";
 import {Badge, Fault, Table} from "./parts.js";
 import {count, isNumber, plural, real, seconds} from "./words.js";
 
@@ -65,6 +66,7 @@ export function Rows({query, loop, first, selects}) {
   return html`
     ${tables.length > 1 ? html`<fieldset class="choice"><legend>Table</legend>${tables.map((one) => html`<label><input type="radio" name="table" checked=${one.name === table} onChange=${() => { turn([null]); choose(one.name); }} /> ${one.name}</label>`)}</fieldset>` : null}
     ${page.unknown?.length ? html`<p class="note">Never seen: ${page.unknown.slice(0, 20).join(", ")}${page.unknown.length > 20 ? ` and ${page.unknown.length - 20} more` : ""}</p>` : null}
+    ${page.paths ? html`<${Ways} paths=${page.paths} />` : null}
     ${page.predictions ? html`<${Table} label="Predictions" rows=${page.predictions} columns=${Object.keys(page.predictions[0] || {}).map((name) => ({title: name, number: true, of: (row) => cell(row[name])}))} />` : null}
     ${columns.length ? html`<${Table} label="Rows of the answer" rows=${rows} columns=${[
       ...columns.map((name) => ({title: name, number: rows.every((row) => typeof row[name] !== "string" || isWhole(row[name])), of: (row) => cell(row[name])})),
@@ -73,9 +75,31 @@ export function Rows({query, loop, first, selects}) {
     <div class="pages">
       ${pages.length > 1 ? html`<button class="small" onClick=${() => turn(pages.slice(0, -1))}>Back</button>` : null}
       ${page.next !== null && page.next !== undefined ? html`<button class="small" onClick=${() => turn([...pages, page.next])}>More</button>` : null}
-      <a class="button small" href="v1/queries/${query.id}/result" download="answer-${query.id}.json">All as JSON</a>
+      <button class="small" onClick=${() => keep(`v1/queries/${query.id}/result`, `answer-${query.id}.json`).catch(fail)}>All as JSON</button>
     </div>`;
 }
+
+// The ways to vertices: each as a line of text, and all of them drawn.
+function Ways({paths}) {
+  const nodes = new Map();
+  const edges = new Map();
+  paths.forEach((path, row) => path.vertices.forEach((vertex, step) => {
+    const isEnd = step === path.vertices.length - 1;
+    const before = nodes.get(vertex);
+    nodes.set(vertex, {label: vertex, x: before?.x ?? step, y: before?.y ?? -row, kind: step === 0 ? "begin" : isEnd || before?.kind === "end" ? "end" : before?.kind ?? "way"});
+    if (step) edges.set(`${path.vertices[step - 1]} ${vertex}`, {from: path.vertices[step - 1], to: vertex, label: real(path.weights[step - 1])});
+  }));
+  return html`
+    ${nodes.size > 1 ? html`<${Graph} label="Ways to ${plural(paths.length, "vertex", "vertices")}" nodes=${nodes} edges=${[...edges.values()]} />` : null}
+    <${Table} label="Ways" rows=${paths} columns=${[
+      {title: "To", of: (path) => path.vertex},
+      {title: "Value", number: true, of: (path) => cell(path.value)},
+      {title: "Edges", number: true, of: (path) => path.vertices.length ? count(path.vertices.length - 1) : "–"},
+      {title: "Way", grows: true, of: (path) => path.vertices.length ? short(path.vertices).join(" → ") : "there is none"},
+    ]} />`;
+}
+
+const short = (vertices) => vertices.length > 24 ? [...vertices.slice(0, 12), `(${vertices.length - 24} more)`, ...vertices.slice(-12)] : vertices;
 
 const isWhole = (text) => /^-?\d+$/.test(text);
 
