@@ -83,7 +83,17 @@ DOORWAYS = {
 # Circles of files inside a room. What is named here is still to be taken apart, so this list only gets shorter.
 CIRCLES: list[set[str]] = []
 # Asked for by callers who have it: results convert to what pandas users expect; Kafka, Spark and what a demo compares with are extras.
-OPTIONAL = {"kafka", "matplotlib", "networkx", "opentelemetry", "pandas", "polars", "pyspark", "sklearn", "tqdm"}
+OPTIONAL = {
+    "kafka",
+    "matplotlib",
+    "networkx",
+    "opentelemetry",
+    "pandas",
+    "polars",
+    "pyspark",
+    "sklearn",
+    "tqdm",
+}
 
 
 class Import(NamedTuple):
