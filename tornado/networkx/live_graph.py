@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 import weakref
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import Any, Final, Self
 import networkx as nx
 import numpy as np
 
+from ..clock import SYSTEM_CLOCK
 from ..query.programs import load_program
 from ..query.session import Session
 from ..query.session import open as open_session
@@ -93,7 +93,7 @@ class LiveGraph:
         directed: bool = False,
         workers: int | None = None,
     ) -> None:
-        began_s = time.perf_counter()
+        began_s = SYSTEM_CLOCK.monotonic()
         self.graph: dict[str, Any] = {}
         self.weight = weight
         self._workers = workers
@@ -112,7 +112,7 @@ class LiveGraph:
         if graph is not None:
             self._read(graph)
         edges = sum(map(len, self._edges.values()))
-        self.conversion = Conversion(time.perf_counter() - began_s, len(self._nodes), edges)
+        self.conversion = Conversion(SYSTEM_CLOCK.monotonic() - began_s, len(self._nodes), edges)
         logger.debug(
             "converted %d nodes and %d edges in %.3f s", len(self._nodes), edges, self.conversion.seconds
         )
