@@ -20,9 +20,15 @@ export function worth(certificate) {
     case "exact": return `exact${checked}`;
     case "bound": return `within ${real(certificate.bound)} (${certificate.norm})${order}${checked}`;
     case "gap": return `gap ${real(certificate.bound)}${checked}`;
-    case "stationary": return `stationary${isNumber(certificate.inertia) ? `, inertia ${real(certificate.inertia)}` : ""}${checked}`;
+    case "stationary": return `stationary${checked}`;
     default: return certificate.reason ? `none: ${certificate.reason}` : certificate.side ? `none; ${certificate.side} bounds` : "none: a look at what the loop has";
   }
+}
+
+// What a learner makes small, and the bound that proves how far it may be from the least.
+function objective(certificate) {
+  if (isNumber(certificate?.primal)) return `${real(certificate.primal)}${isNumber(certificate.dual) ? `, the least is at least ${real(certificate.dual)}` : ""}`;
+  return isNumber(certificate?.inertia) ? `${real(certificate.inertia)} (inertia)` : null;
 }
 
 export const prefix = (offsets, version) => {
@@ -36,6 +42,7 @@ export function Summary({query}) {
   return html`<dl class="facts">
     <div><dt>State</dt><dd><${State} state=${query.state} />${query.stopped_by ? html` <span class="note">stopped by ${query.stopped_by}</span>` : null}</dd></div>
     <div><dt>Worth</dt><dd>${worth(query.certificate)}</dd></div>
+    ${objective(query.certificate) ? html`<div><dt>Objective</dt><dd>${objective(query.certificate)}</dd></div>` : null}
     <div><dt>Prefix</dt><dd>${snapshot ? prefix(snapshot.offsets, snapshot.version) : "–"}</dd></div>
     <div><dt>Latency</dt><dd>${seconds(query.elapsed_s)}</dd></div>
     <div><dt>Work</dt><dd>${plural(query.updates, "update")}, ${plural(query.prepares, "prepare")}, iteration ${count(query.iteration)}${query.start ? `, ${query.start} start` : ""}</dd></div>

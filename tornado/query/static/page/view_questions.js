@@ -44,7 +44,7 @@ function Form({loops, onAsked}) {
   return html`
     <form class="ask" ref=${form} onSubmit=${send} onInput=${() => { form.current.dataset.touched = ""; }}>
       <label>Loop <select name="loop">${loops.map((loop) => html`<option>${loop.name}</option>`)}</select></label>
-      <label>How <select name="mode"><option value="exact">exact: forks a branch</option><option value="certified">certified: now, with its bound</option><option value="approximate">approximate: now</option></select></label>
+      <label>How <select name="mode"><option value="exact">exact</option><option value="certified">certified, now</option><option value="approximate">approximate, now</option></select></label>
       <label class="long">Vertices <input name="vertices" placeholder="all; or 4, 5, 99" autocomplete="off" spellcheck="false" /></label>
       <label class="long">Ways to <input name="paths" placeholder="nowhere; or 4, 5" autocomplete="off" spellcheck="false" /></label>
       <label>Top <input name="top" type="number" min="1" placeholder="all" /></label>
