@@ -2,9 +2,11 @@
 
 import shutil
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 MISSING = "no chromium is installed here (Debian: apt install chromium)"
 # Nothing that asks anybody but the page that is opened.
 FLAGS = [
@@ -57,7 +59,7 @@ class Visit:
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
         self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(f"{url}/#{view}")
+        self.page.goto(f"{url}#{view}" if url.startswith("file:") else f"{url}/#{view}")
 
     def show(self, view):
         """Go to a view, as a link in the page does."""
@@ -70,6 +72,21 @@ class Visit:
     def overflows(self):
         """Whether the page is wider than its window."""
         return self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+    def focused(self):
+        """The text of what has the focus."""
+        return self.page.evaluate("document.activeElement.textContent.trim()")
+
+    def judged(self):
+        """What axe finds that is serious or worse: rule, and the first place."""
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = self.page.evaluate("axe.run({resultTypes: ['violations']})")
+        return [
+            (rule["id"], rule["nodes"][0]["html"][:200], rule["nodes"][0]["failureSummary"])
+            for rule in found["violations"]
+            if rule["impact"] in {"serious", "critical"}
+        ]
 
     def close(self):
         self.context.close()

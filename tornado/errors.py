@@ -7,6 +7,8 @@
     │   ├── InvalidArgument                 a value outside what is allowed
     │   │   └── BodyTooLarge                more than is taken at once, as it was sent or once it is unpacked
     │   ├── UnknownField                    a field name nobody declared
+    │   ├── Unauthorized                    nobody is known by what was shown: no token, or a wrong one
+    │   ├── Forbidden                       the token that was shown does not allow it
     │   ├── UnknownLoop                     no loop of that name runs here
     │   ├── UnknownStream                   no loop reads a stream of that name here
     │   ├── NameTaken                       another loop has that name
@@ -121,6 +123,22 @@ class UnknownField(CallerError):
 
     code = "unknown-field"
     default_hint = "Check the spelling against the documented fields."
+
+
+class Unauthorized(CallerError):
+    """A service that has tokens was shown none, or one that it does not know."""
+
+    code = "unauthorized"
+    default_hint = (
+        "Send the header Authorization: Bearer TOKEN; on the command line --token, or TORNADO_TOKEN."
+    )
+
+
+class Forbidden(CallerError):
+    """The token that was shown does not allow it: it only reads, or is for other streams."""
+
+    code = "forbidden"
+    default_hint = "Use a token that may; the lines of --tokens say what each one may."
 
 
 class UnknownLoop(CallerError):

@@ -10,9 +10,10 @@ import click
 import pytest
 
 from tornado.command import parameters
+from tornado.command.address import Address
 from tornado.command.kafka_config import read_client_settings
 from tornado.command.parameters import PROGRAM_KEY, ProgramCommand, make_program, program_options
-from tornado.command.plan import Address, RunPlan, default_quarantine, default_stores, parse_delay_bound
+from tornado.command.plan import RunPlan, default_quarantine, default_stores, parse_delay_bound
 from tornado.errors import InvalidArgument, NotSupported
 from tornado.ingest.interner import Interner
 from tornado.query.parameters import with_interned_vertices
@@ -153,6 +154,7 @@ _OPTIONS = {
     "engine": "threads",
     "master": None,
     "delay_bound": "64",
+    "placement": "auto",
     "store": None,
     "stream": None,
     "http": "127.0.0.1:0",
@@ -165,6 +167,9 @@ _OPTIONS = {
     "check": False,
     "adopt": False,
     "access_log": False,
+    "tokens": None,
+    "tls_certificate": None,
+    "tls_key": None,
     "quarantine": None,
     "as_json": False,
     "checkpoint_every": None,

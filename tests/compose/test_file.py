@@ -13,6 +13,8 @@ from tests.compose.described import COMPOSE, DOCKERFILE, described, option, spar
 from tornado.command.application import root_command
 from tornado.command.parameters import PROGRAM_KEY, make_program
 from tornado.command.plan import RunPlan
+from tornado.errors import InvalidArgument
+from tornado.query.bearer_tokens import digest_of
 from tornado.storage.postgres_results import ResultsAddress
 from tornado.testing import kafka_broker
 
@@ -65,7 +67,7 @@ def test_a_service_is_checked_limited_pinned_and_without_privileges(name):
     assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
     for variable, value in service.get("environment", {}).items():
         if re.search("PASSWORD|SECRET|TOKEN", variable):
-            assert re.fullmatch(r"\$\{\w+:-local-use-only\}", value)
+            assert re.fullmatch(r"(write )?\$\{\w+:-local-use-only\}", value)
 
 
 def test_versions_are_those_that_are_tested():
@@ -111,7 +113,13 @@ def parsed(words):
 def test_the_commands_of_our_own_are_taken_by_our_own_parsers():
     context = parsed(SERVICES["service"]["command"])
     entry = context.meta[PROGRAM_KEY]
-    plan = RunPlan.of(entry.name, context.params)
+    with pytest.raises(InvalidArgument, match="--tokens"):
+        RunPlan.of(entry.name, context.params)
+    given = SERVICES["service"]["environment"]["TORNADO_TOKENS"].replace("${TORNADO_TOKEN:-", "").rstrip("}")
+    plan = RunPlan.of(entry.name, context.params | {"tokens": given})
+    [shown] = [SERVICES[name]["environment"]["TORNADO_TOKEN"] for name in ("pipeline",)]
+    assert shown == SERVICES["service"]["environment"]["TORNADO_TOKENS"].removeprefix("write ")
+    assert plan.door.tokens.table.find(digest_of("local-use-only")).writes
     assert make_program(entry, context.params).source == 5050
     assert (plan.loop, plan.address.host, plan.address.port) == ("sssp", "0.0.0.0", 8080)
     assert plan.store == "lmdb:///snapshots/store"

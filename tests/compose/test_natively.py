@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths")]
 SIDE = 20
 STATION = SIDE // 2 * (SIDE + 1)
 ENOUGH = 3000
+TOKEN = "local-use-only"
 
 
 def free_ports(count):
@@ -66,7 +67,9 @@ def chain(folder, postgres, spark=None):
         "SPARK_CONF_DIR": str(folder / "conf"),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "TORNADO_LOOPS_DATA_DIR": str(folder / "data"),
-        "PGPASSWORD": "local-use-only",
+        "PGPASSWORD": TOKEN,
+        "TORNADO_TOKENS": f"write {TOKEN}",
+        "TORNADO_TOKEN": TOKEN,
     }
     with contextlib.ExitStack() as stack:
         broker = KafkaBroker(folder / "kafka")
@@ -119,7 +122,7 @@ def test_broker_generator_and_service_of_the_file_become_healthy_and_roads_are_i
 ):
     """All but Spark, whose part in such a chain `tornado demo-kafka` shows in its tests."""
     pytest.importorskip("pyspark")
-    with chain(tmp_path, postgres) as (natively, children, broker, url), ServiceClient(url) as client:
+    with chain(tmp_path, postgres) as (natively, children, broker, url), ServiceClient(url, TOKEN) as client:
         wait_until(lambda: sum(ends(broker, "roads").values()) >= ENOUGH, children)
         assert client.loop("sssp")["offsets"] == {}
         assert natively.is_healthy("generator") and natively.is_healthy("service")
@@ -137,12 +140,15 @@ def test_the_chain_of_the_file_gives_the_exact_answer(tmp_path, postgres, spark)
     with (
         chain(tmp_path, postgres, spark) as (natively, children, broker, url),
         natively.start("pipeline") as pipeline,
-        ServiceClient(url) as client,
+        ServiceClient(url, TOKEN) as client,
     ):
         children.append(pipeline)
         wait_until(lambda: sum(client.loop("sssp")["offsets"].values()) >= ENOUGH, children)
         wait_until(lambda: natively.is_healthy("pipeline"), children)
-        answer = httpx.post(f"{url}/v1/queries?wait_s=30", json={"loop": "sssp"}, trust_env=False).json()
+        shown = {"Authorization": f"Bearer {TOKEN}"}
+        answer = httpx.post(
+            f"{url}/v1/queries?wait_s=30", json={"loop": "sssp"}, headers=shown, trust_env=False
+        ).json()
         assert (answer["state"], answer["certificate"]) == ("converged", {"kind": "exact"})
         [records] = answer["snapshot"]["offsets"].values()
         stops = batch_end(tmp_path / "pipeline" / "state" / "edges", "roads", records)

@@ -41,8 +41,8 @@ def words(*arguments, source=1, app=None):
     return ["run", *app, "--workers", WORKERS, "--json", *map(str, arguments)]
 
 
-def command(*arguments, source=1, app=None):
-    return [sys.executable, "-m", "tornado", *words(*arguments, source=source, app=app)]
+def command(*arguments, source=1, app=None, program=("tornado",)):
+    return [sys.executable, "-m", *map(str, program), *words(*arguments, source=source, app=app)]
 
 
 def run_here(folder, *arguments, source=1):
@@ -82,11 +82,24 @@ def run(folder, *arguments, source=1, timeout_s=300):
 
 
 class Service:
-    """A run with `--http`. A context manager that leaves no process behind."""
+    """A run with `--http`. A context manager that leaves no process behind.
 
-    def __init__(self, folder, *arguments, source=1, preexec=None, stdin=subprocess.DEVNULL, app=None):
+    `program` is a module that takes the words of the command line, and what stands before them; where it `waits`, it is `become_ready`.
+    """
+
+    def __init__(
+        self,
+        folder,
+        *arguments,
+        source=1,
+        preexec=None,
+        stdin=subprocess.DEVNULL,
+        app=None,
+        program=("tornado",),
+        waits=True,
+    ):
         self._process = subprocess.Popen(
-            command("--http", "127.0.0.1:0", *arguments, source=source, app=app),
+            command("--http", "127.0.0.1:0", *arguments, source=source, app=app, program=program),
             stdin=stdin,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -100,6 +113,12 @@ class Service:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.restored = None  # what it said it goes on from, before it was ready
+        self.url = self.client = None
+        if waits:
+            self.become_ready()
+
+    def become_ready(self):
+        """Wait until questions can be asked."""
         self.url = self.wait_for("ready")["url"]
         self.client = httpx.Client(base_url=self.url, timeout=120, trust_env=False)
 
@@ -180,7 +199,8 @@ class Service:
         return self
 
     def __exit__(self, *_):
-        self.client.close()
+        if self.client is not None:
+            self.client.close()
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()

@@ -31,6 +31,11 @@ def problem(response, status, code):
     return document
 
 
+def test_an_answer_says_that_nothing_of_it_is_durable_where_nothing_is(service):
+    for mode in ("exact", "approximate"):
+        assert service.ask(mode=mode)["snapshot"]["durable"] is False
+
+
 BAD_LINES = {
     "9223372036854775808,1,1.0": "9223372036854775808",
     "1,-9223372036854775809,1.0": "-9223372036854775809",

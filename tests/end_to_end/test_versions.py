@@ -43,6 +43,7 @@ def ask(service, meanings, ended):
                 answer = client.post("/v1/queries", params={"wait_s": 1}, json=question)
                 snapshot = answer.json()["snapshot"] if answer.status_code == 200 else None
                 if snapshot is not None:
+                    assert snapshot["durable"]
                     meanings.note(snapshot["version"], snapshot["offsets"])
             loop = client.get("/v1/loops/sssp").json()
             meanings.note(loop["version"], loop["offsets"])

@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from apps.sssp import ShortestPaths
 from tests.kept_store import KeptStore
 from tests.logged import entries_of
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
+from tornado.loops import Master
 from tornado.loops.admission_log import AdmissionLog, LogEntry
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.point_batch import PointBatch
@@ -124,6 +126,19 @@ def test_a_log_whose_beginning_is_missing_is_refused_where_the_base_does_not_hav
     assert versions(AdmissionLog(store, "roads"), 2) == [3]
 
 
+def test_what_a_base_makes_needless_may_go_while_the_rest_is_gone_through(monkeypatch):
+    store, log = written([1], [2, 3], [4], [5])
+    listed = store.versions
+
+    def listed_before_they_go(line):
+        found = listed(line)
+        log.forget(3)
+        return found
+
+    monkeypatch.setattr(store, "versions", listed_before_they_go)
+    assert versions(log, 3) == [4, 5]
+
+
 def test_a_group_that_cannot_be_written_is_not_in(monkeypatch):
     store, log = written([1])
 
@@ -137,3 +152,39 @@ def test_a_group_that_cannot_be_written_is_not_in(monkeypatch):
     assert (versions(log), log.number("spark:q"), log.offsets) == ([1], None, {"http": 10})
     log.append([entry(3)])
     assert versions(AdmissionLog(store, "roads")) == [1, 3]
+
+
+def test_a_group_of_another_stream_is_refused():
+    store, _ = written([1], [2])
+    for version in (1, 2):
+        page = {b"group": store.read(LINE, b"group", version)}
+        store.write("rails/log", version, page, metadata=store.metadata(LINE, version))
+    with pytest.raises(StoreCorrupt, match=r"log of stream 'rails' .* version 1 is one of stream 'roads'"):
+        AdmissionLog(store, "rails")
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_base_whose_log_is_gone_or_ends_before_it_is_refused(left):
+    """Else a start would go on from the base, without what was acknowledged behind it, and say nothing."""
+    store = KeptStore()
+    with Master(store, 1) as master:
+        loop = master.start(ShortestPaths(source=1), name="roads")
+        for number in (1, 2):
+            loop.admit(EdgeBatch.of([number], [number + 1]), "http", number)
+        loop.checkpoint()
+        loop.admit(EdgeBatch.of([3], [4]), "http", 3)
+    groups = store.versions(LINE)
+    kept = [
+        (version, store.read(LINE, b"group", version), store.metadata(LINE, version)) for version in groups
+    ]
+    store.drop(LINE)
+    for version, page, metadata in kept[:left]:
+        store.write(LINE, version, {b"group": page}, metadata=metadata)
+    ends = "ends at version 1" if left else "is not there"
+    with (
+        Master(store, 1) as master,
+        pytest.raises(
+            StoreCorrupt, match=f"{ends}, and was written up to version 2 .* of version 2 .* intact"
+        ),
+    ):
+        master.start(ShortestPaths(source=1), name="roads")

@@ -251,14 +251,25 @@ def test_a_group_that_cannot_be_logged_leaves_the_window_as_it_was(monkeypatch):
     with Master(KeptStore(), 1) as master:
         loop = started(master, "3")
         loop.admit(EdgeBatch.of([1, 2, 3], [9, 9, 9]), "insert", 3)
+        window, floors = loop.stream.window, []
+        floor, group_of = window.floor, window._group
         with monkeypatch.context() as patched:
 
             def fail(*_, **__):
                 raise StoreFull("there is no room")
 
+            def seen(group):
+                floors.append(
+                    window.floor
+                )  # as whoever stores a base sees it meanwhile, and lets go of what is below
+                return group_of(group)
+
             patched.setattr(AdmissionLog, "append", fail)
+            patched.setattr(window, "_group", seen)
             with pytest.raises(StoreFull):
                 loop.admit(EdgeBatch.of([4, 1], [9, 9], None, np.array([1, -1], np.int8)), "insert", 5)
+        assert floors
+        assert set(floors) == {floor}
         assert sources_of(loop) == [1, 2, 3]
         loop.admit(EdgeBatch.of([5], [9]), "insert", 4)
         assert sources_of(loop) == [2, 3, 5]

@@ -35,6 +35,7 @@ class Snapshot:
     version: int
     iteration: int
     delay_bound: int | None
+    is_durable: bool = False
 
 
 @dataclass(frozen=True)
@@ -223,6 +224,7 @@ class MainLoop:
         self._offsets = {}
         self.before_logging = None
         self.not_logged = None
+        self.is_durable = False
         self.workers = SimpleNamespace(applied=lambda: [0], waiting=lambda: [0])
         self.wants_snapshot = True
         self._stored = {}

@@ -1,6 +1,5 @@
 """The server itself: ports, restarts, addresses."""
 
-import logging
 import re
 import socket
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from tests.query.conftest import eventually, start_roads
 from tornado.errors import InvalidArgument, PeerError, PortInUse
 from tornado.query.http import HttpServer
+from tornado.query.token_file import TokenFile
 
 
 @pytest.fixture
@@ -69,13 +69,13 @@ def test_a_server_that_runs_refuses_to_start_twice(asked):
         server.start()
 
 
-def test_loopback_is_not_warned_of_and_everything_else_is(asked, caplog):
-    with caplog.at_level(logging.WARNING), HttpServer(asked, port=0) as server:
-        assert server.warning is None
-    assert caplog.records == []
-    with caplog.at_level(logging.WARNING), HttpServer(asked, "0.0.0.0", 0) as server:
-        assert "no access control" in server.warning
-    assert "0.0.0.0" in caplog.text
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_address_that_others_can_reach_needs_tokens(asked, host):
+    with pytest.raises(InvalidArgument, match=r"reached from other machines.*--tokens"):
+        HttpServer(asked, host, 0).start()
+    if host == "0.0.0.0":
+        with HttpServer(asked, host, 0, tokens=TokenFile.of("read t0ken")) as server:
+            assert httpx.get(f"http://127.0.0.1:{server.port}/healthz").status_code == 200
 
 
 def test_an_address_of_nobody_is_refused(asked):
@@ -140,6 +140,38 @@ def test_a_server_on_loopback_refuses_a_name_that_was_made_to_point_at_it(asked,
 def test_a_server_answers_to_the_name_it_was_bound_by_and_an_open_one_to_any(asked):
     with HttpServer(asked, "127.0.0.2", port=0) as server:
         assert healthy(server)
-    with HttpServer(asked, "0.0.0.0", port=0) as server:
+    with HttpServer(asked, "0.0.0.0", port=0, tokens=TokenFile.of("read t0ken")) as server:
         url = f"http://127.0.0.1:{server.port}/healthz"
         assert httpx.get(url, headers={"Host": "roads.example"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://localhost:1"},  # another port of this machine
+        {"Origin": "null"},
+        {"Origin": "http://[broken"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_a_change_that_a_page_of_somebody_else_sends_is_refused(asked, headers):
+    with HttpServer(asked, port=0) as server:
+        for method, path in (("POST", "/v1/queries"), ("DELETE", "/v1/loops/roads"), ("POST", "/v1/tickets")):
+            response = httpx.request(method, server.url + path, headers=headers)
+            assert (response.status_code, response.json()["code"]) == (403, "cross-site")
+        # What a browser may send without asking us has another type than ours.
+        form = {"content-type": "text/plain"}
+        plain = httpx.post(f"{server.url}/v1/queries", content=b'{"loop": "roads"}', headers=form)
+        assert plain.status_code == 415
+        assert (
+            "access-control-allow-origin" not in httpx.get(f"{server.url}/v1/loops", headers=headers).headers
+        )
+
+
+def test_a_change_that_our_own_page_sends_is_taken(asked):
+    with HttpServer(asked, port=0) as server:
+        headers = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
+        asked_for = httpx.post(f"{server.url}/v1/queries", json={"loop": "roads"}, headers=headers)
+        assert asked_for.status_code == 202

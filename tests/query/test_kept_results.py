@@ -57,9 +57,14 @@ class Kept:
             self._write(changed, removed)
             self.is_anew = True
             raise StoreUnreachable("cut off behind the commit")
+        before = dict(self.rows)
         changes = self._write(changed, removed)
         self.notes.append((of, changes, self.is_anew))
         self.is_anew = False
+        return sum(before.get(one) != self.rows.get(one) for one in before | self.rows)
+
+    def compare_all(self):
+        self.is_anew = True
 
     def _write(self, changed, removed):
         lines = b"".join(changed).decode().splitlines()
@@ -132,6 +137,29 @@ def test_each_checkpoint_is_followed_by_what_changed(paths, table, keep):
     paths.checkpoint()
     kept.settle(60)
     assert kept.statistics().renewed == 2
+
+
+def test_what_somebody_else_has_changed_is_put_right_and_told(paths, table, keep, monkeypatch):
+    told = []
+    kept = keep(on_failure=told.append)
+
+    def renewed(dst, compared_s):
+        monkeypatch.setattr(kept_results, "COMPARED_S", compared_s)
+        paths.insert([3], [dst], [1.0])
+        paths.checkpoint()
+        kept.settle(60)
+        return table.rows["2"], "3" in table.rows, table.rows.get("99")
+
+    assert renewed(7, 600.0) == ("1.0", True, None)
+    table.rows |= {"2": "0.5", "99": "0.0"}
+    del table.rows["3"]
+    assert renewed(8, 600.0) == ("0.5", False, "0.0")  # nobody looks
+    assert not told
+    assert renewed(9, 0.0) == ("1.0", True, None)
+    eventually(lambda: len(told) == 1)
+    assert "somebody else has changed the table postgresql://ann@host/loops/paths: 4 rows" in str(told[0])
+    assert renewed(10, 0.0) == ("1.0", True, None)
+    assert (len(told), kept.statistics().failed, kept.statistics().last_error) == (1, 0, None)
 
 
 def test_a_table_that_cannot_be_had_is_tried_again_and_reported_once_a_reason(paths, table, keep):

@@ -75,12 +75,13 @@ def test_what_changed_is_put_what_is_gone_goes_and_all_else_stays_as_it_was(post
     assert query(postgres_url, "SELECT DISTINCT answered_at FROM paths") == [(NOW,)]
 
 
-def test_whoever_begins_compares_all_with_what_is_there(postgres_url, kept):
-    kept.renew([b"1,0.0\n2,\n3,4.5\n"], [], snapshot(5))
-    kept.close()
+@pytest.mark.parametrize("end", [PostgresResults.close, PostgresResults.compare_all])
+def test_whoever_begins_or_wants_to_compares_all_with_what_is_there(postgres_url, kept, end):
+    assert kept.renew([b"1,0.0\n2,\n3,4.5\n"], [], snapshot(5)) == 3
+    end(kept)
     query(postgres_url, "DELETE FROM paths WHERE vertex = 1")
     assert kept.is_anew
-    kept.renew([b"1,0.0\n2,\n4,7.0\n"], [], snapshot(9))
+    assert kept.renew([b"1,0.0\n2,\n4,7.0\n"], [], snapshot(9)) == 3
     assert rows(postgres_url) == [(1, 0.0, 9), (2, None, 5), (4, 7.0, 9)]
     assert noted(postgres_url)[-1] == (9, 2, 1)
 

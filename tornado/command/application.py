@@ -31,6 +31,7 @@ _COMMANDS = {
     "stop": ("loops", "Remove a loop from a running service."),
     "rescale": ("loops", "Put the loops of a running service on another number of workers."),
     "cancel": ("listing", "Cancel a query of a running service."),
+    "report": ("report", "Keep how a running service stands as one HTML file."),
     "check": ("check", "Verify a result in a file against the files of its graph or points."),
     "backup": ("backup", "Copy a store to another place while a service runs on it."),
     "doctor": ("doctor", "Check this machine and environment, and say what to do."),

@@ -18,9 +18,9 @@ from typing import Any
 import click
 
 from ..errors import PeerError
+from .address import Address
 from .client import Document, ServiceClient
 from .interruption import Interruption
-from .plan import Address
 from .presentation import ExitCode
 from .progress import Reading, TerminalReporter, show_compiling
 

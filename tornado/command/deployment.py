@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS, DelayBound
+from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS, DelayBound, VertexPlacement
 from ..errors import InvalidArgument, StoreLocked
 from ..ingest.interner import Interner
 from ..ingest.known_files import KnownFiles
@@ -33,7 +33,8 @@ from ..query.session import session_on
 from ..records.point_schema import Points
 from ..records.window_width import WindowWidth
 from ..storage import VersionedStore, open_store
-from .plan import LOOP_IN_OUTPUT, Address, LoopBeside, default_quarantine, default_stores
+from .address import OPEN, Address, Door
+from .plan import LOOP_IN_OUTPUT, LoopBeside, default_quarantine, default_stores
 
 if TYPE_CHECKING:
     # The web framework takes its time to load; a run without --http never does.
@@ -59,6 +60,8 @@ class Placement:
         B of the paper; None is unbounded.
     engine : str
         Where workers run.
+    vertices_by : str
+        Which vertex belongs to which worker.
     spark_master : str or None
         Where Spark is, for that engine.
     store : str or None
@@ -69,6 +72,8 @@ class Placement:
         Where rejected records go; None puts them beside the store.
     address : Address or None
         Where to serve; None serves nothing.
+    door : Door
+        Who is let in there, and with which certificate.
     checkpoint_every_s : float or None
         How often a snapshot is stored; None leaves it to the default where there can be any, and 0 is never.
     keep_snapshots : int
@@ -94,9 +99,11 @@ class Placement:
     string_ids: bool = False
     quarantine: str | None = None
     address: Address | None = None
+    door: Door = OPEN
     checkpoint_every_s: float | None = None
     keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
     engine: str = "threads"
+    vertices_by: VertexPlacement = "auto"
     spark_master: str | None = None
     undirected: bool = False
     adopts: bool = False
@@ -200,6 +207,7 @@ class Deployment:
                 store,
                 placement.workers,
                 engine=placement.engine,
+                placement=placement.vertices_by,
                 spark_master=placement.spark_master,
                 quarantine=self.quarantine,
             )
@@ -236,7 +244,15 @@ class Deployment:
                 stack.callback(self._keep_results(loop, placement.results).close)
         self.server = None
         if placement.address is not None:
-            self.server = session.serve(placement.address.host, placement.address.port)
+            from ..query.http_connections import make_room_for_connections
+
+            make_room_for_connections()
+            self.server = session.serve(
+                placement.address.host,
+                placement.address.port,
+                tokens=placement.door.tokens,
+                certificate=placement.door.certificate,
+            )
 
     def _keep_results(self, loop: MainLoopView, url: str) -> KeptResults:
         from ..query.kept_results import keep_results

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for a clean end, the second ends at once.
+"""Ctrl-C and SIGTERM: the first asks for a clean end, the second ends at once. SIGHUP asks to read again what may have changed.
 
 A handler that raised wherever the program happens to be could leave a store half closed, so the first signal only sets a
 flag, which the command looks at between its steps. Guarantees: a command that looked away for longer than `GRACE_S`
@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -66,6 +67,12 @@ class Interruption:
         """Raise KeyboardInterrupt when a signal has come, so that `with` blocks are left in order."""
         if self._requested.is_set():
             raise KeyboardInterrupt
+
+    def on_hangup(self, reload: Callable[[], None]) -> None:
+        """Call this at each SIGHUP, on a thread of its own, in place of ending: the wish to read something again."""
+        self._previous[signal.SIGHUP] = signal.signal(
+            signal.SIGHUP, lambda *_: threading.Thread(target=reload, daemon=True).start()
+        )
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         if self._requested.is_set():

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..certificate import has_no_answer
 from ..errors import InvalidArgument, NotSupported, StoreError, TornadoError, WorkerLost
@@ -28,6 +28,7 @@ from ..query.proofs import proved, require_checked
 from ..query.query import NamedSnapshot
 from ..query.rows import VALUES
 from ..query.tracing import export_traces
+from .address import OPEN
 from .deployment import Deployment, Placement
 from .feed import Feed
 from .interruption import Interruption
@@ -39,6 +40,9 @@ from .point_input import files_without_labels, open_points, require_fitting, sch
 from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter, show_compiling
 from .written import PREDICTIONS, Writing, predictions_of_answer, table_of_answer, writings_of
+
+if TYPE_CHECKING:
+    from ..query.http import HttpServer
 
 _STOPPING_S = 60.0
 _LAST_RENEWAL_S = 3.0
@@ -89,10 +93,12 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         string_ids=plan.ids == "string",
         quarantine=plan.quarantine,
         address=plan.address,
+        door=plan.door,
         checkpoint_every_s=plan.checkpoint_every_s,
         keep_snapshots=plan.keep_snapshots,
         adopts=plan.adopts,
         engine=plan.engine,
+        vertices_by=plan.placement,
         spark_master=plan.spark_master,
         undirected=plan.undirected,
         check_times=plan.check_times,
@@ -209,6 +215,9 @@ class _Job:
         server = self._deployment.server
         if server is None:
             return
+        # At a terminal it says that somebody hung up, which ends a service that has nothing to read again.
+        if self._plan.door != OPEN or not sys.stderr.isatty():
+            self._interruption.on_hangup(partial(self._reload, server))
         say_note(
             f"{self._plan.loop} is served at {server.url} (Ctrl-C ends)",
             as_json=self._as_json,
@@ -219,6 +228,15 @@ class _Job:
             port=server.port,
             loop=self._plan.loop,
         )
+
+    def _reload(self, server: HttpServer) -> None:
+        """Read tokens and certificate again; those that are of no use change nothing."""
+        try:
+            server.reload()
+        except TornadoError as error:
+            _say_error(error, as_json=self._as_json)
+        else:
+            say_note("tokens and certificate were read again", as_json=self._as_json, event="reloaded")
 
     def _announce_restored(self) -> None:
         """Say where the run goes on: behind the newest snapshot and the log of the stream, or the log alone."""
@@ -292,10 +310,13 @@ class _Job:
         server = self._deployment.server
         if self._plan.pipeline is None or server is None:
             return
+        streams = frozenset({self._plan.stream})
         self._pipeline = PipelineProcess(
             self._plan.pipeline,
             url=server.url,
             loop=self._plan.loop,
+            # One of its own: what it may is not what somebody's token happens to allow.
+            token=None if server.tokens is None else server.tokens.issue(name="pipeline", streams=streams),
             folder=pipeline_folder(self._deployment.store_url),
             is_anew=not self._deployment.is_gone_on_from,
         )

@@ -8,21 +8,30 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from .client import Document, ServiceClient, default_url
+from ..client.steps import Document
+from ..client.transport import TOKEN_VARIABLE
+from .client import ServiceClient, default_url
 from .presentation import ExitCode
 
 url_option = click.option(
     "--url", default=default_url, help="Where the service answers (default: TORNADO_URL)."
+)
+token_option = click.option(
+    "--token",
+    envvar=TOKEN_VARIABLE,
+    metavar="TOKEN",
+    help=f"What the service asks for, if it asks for any (default: {TOKEN_VARIABLE}, which other users of this machine do not see).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON lines instead of text.")
 
 
 @click.command("ls")
 @url_option
+@token_option
 @json_option
-def ls_command(url: str, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
+def ls_command(url: str, token: str | None, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
     """List the loops, their sources, and the queries with their state."""
-    with ServiceClient(url) as client:
+    with ServiceClient(url, token) as client:
         # One that does not answer, or failed, has no more to say than what is listed.
         loops = [
             client.loop(entry["name"]) if entry["state"] == "running" else entry for entry in client.loops()
@@ -39,10 +48,11 @@ def ls_command(url: str, as_json: bool) -> int:  # noqa: FBT001  # click passes 
 @click.command("cancel")
 @click.argument("identifier", metavar="ID")
 @url_option
+@token_option
 @json_option
-def cancel_command(identifier: str, url: str, as_json: bool) -> int:  # noqa: FBT001  # see above
+def cancel_command(identifier: str, url: str, token: str | None, as_json: bool) -> int:  # noqa: FBT001  # see above
     """Cancel the query ID and free what it holds."""
-    with ServiceClient(url) as client:
+    with ServiceClient(url, token) as client:
         client.cancel(identifier)
     if as_json:
         click.echo(json.dumps({"id": identifier, "cancelled": True}))

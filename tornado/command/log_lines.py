@@ -1,4 +1,4 @@
-"""What is logged while a service runs, as lines on standard error: warnings always, requests where they are wanted.
+"""What is logged while a service runs, as lines on standard error: warnings always, requests where they are wanted, and changes of a service that has tokens.
 
 A line has the same form as everything else there: text for people, or with `--json` one document with time, level, logger, the
 name of the request in which it happened, and the fields that whoever logged it gave (`extra={"fields": …}`).
@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 import click
 
+from ..query.http_audit import AUDIT_LOGGER
 from ..query.http_request_ids import ACCESS_LOGGER
 from ..query.http_request_ids import current as current_request
 from .presentation import say_event
@@ -24,6 +25,8 @@ def log_lines(*, as_json: bool, with_requests: bool) -> Iterator[None]:
     handler = _Lines(as_json=as_json)
     root, requests = logging.getLogger(), logging.getLogger(ACCESS_LOGGER)
     root.addHandler(handler)
+    audit = logging.getLogger(AUDIT_LOGGER)
+    audit.setLevel(logging.INFO)
     requests.setLevel(logging.INFO if with_requests else logging.NOTSET)
     logging.captureWarnings(True)
     try:
@@ -31,6 +34,7 @@ def log_lines(*, as_json: bool, with_requests: bool) -> Iterator[None]:
     finally:
         logging.captureWarnings(False)
         requests.setLevel(logging.NOTSET)
+        audit.setLevel(logging.NOTSET)
         root.removeHandler(handler)
 
 
@@ -41,18 +45,19 @@ class _Lines(logging.Handler):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """See `logging.Handler`: what libraries tell below a warning is for those who work on them."""
-        return record.levelno >= logging.WARNING or record.name == ACCESS_LOGGER
+        return record.levelno >= logging.WARNING or record.name in {ACCESS_LOGGER, AUDIT_LOGGER}
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler`."""
         level, request = record.levelname.lower(), current_request()
-        text = f"{level}: {self.format(record)}"
+        is_audit = record.name == AUDIT_LOGGER
+        text = f"{'audit' if is_audit else level}: {self.format(record)}"
         if not self._as_json:
             click.echo(text if request is None else f"{text} [{request}]", err=True)
             return
         named = {} if request is None else {"request": request}
         say_event(
-            "log",
+            "audit" if is_audit else "log",
             message=text,
             level=level,
             time=datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

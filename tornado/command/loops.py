@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .client import ServiceClient
-from .listing import json_option, url_option
+from .listing import json_option, token_option, url_option
 from .parameters import ProgramCommand, delay_bound_option, given_parameters, name_option
 from .plan import parse_delay_bound
 from .presentation import ExitCode
@@ -23,6 +23,7 @@ from .presentation import ExitCode
     "--ids", type=click.Choice(["int", "string"]), default="int", help="What a vertex id of the stream is."
 )
 @url_option
+@token_option
 @json_option
 def start_command(**options: Any) -> int:
     """Start the app APP as a loop of a running service, on a stream that others read.
@@ -38,7 +39,7 @@ def start_command(**options: Any) -> int:
     }
     if options["delay_bound"] is not None:
         wanted["delay_bound"] = parse_delay_bound(options["delay_bound"])
-    with ServiceClient(options["url"]) as client:
+    with ServiceClient(options["url"], options["token"]) as client:
         started = client.start(wanted)
     if options["as_json"]:
         click.echo(json.dumps(started))
@@ -50,10 +51,11 @@ def start_command(**options: Any) -> int:
 @click.command("stop")
 @click.argument("name", metavar="LOOP")
 @url_option
+@token_option
 @json_option
-def stop_command(name: str, url: str, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
+def stop_command(name: str, url: str, token: str | None, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
     """Remove the loop LOOP: its queries are cancelled, and what else reads its stream goes on."""
-    with ServiceClient(url) as client:
+    with ServiceClient(url, token) as client:
         client.stop(name)
     if as_json:
         click.echo(json.dumps({"name": name, "removed": True}))
@@ -66,13 +68,14 @@ def stop_command(name: str, url: str, as_json: bool) -> int:  # noqa: FBT001  # 
 @click.argument("stream", metavar="STREAM")
 @click.option("--workers", required=True, type=click.IntRange(min=1, max=64), help="How many it is to have.")
 @url_option
+@token_option
 @json_option
-def rescale_command(stream: str, workers: int, url: str, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
+def rescale_command(stream: str, workers: int, url: str, token: str | None, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
     """Put the loops that read STREAM on another number of workers, while the service runs.
 
     The service has one set of workers, so the loops of all its streams are put there. What is pushed or asked meanwhile waits.
     """
-    with ServiceClient(url) as client:
+    with ServiceClient(url, token) as client:
         rescaled = client.rescale(stream, workers)
     if as_json:
         click.echo(json.dumps(rescaled))

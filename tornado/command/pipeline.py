@@ -1,7 +1,7 @@
 """A pipeline beside a run: a Python file in a process of its own that fills the loop over HTTP, and ends with the run.
 
 The contract of such a file: it is run as `python FILE ARGUMENTS` would run it, finds the service in TORNADO_URL, the loop in
-TORNADO_LOOP and a folder that is its own in TORNADO_PIPELINE_DIR, and ends when it gets SIGTERM. The folder is kept as long as
+TORNADO_LOOP, a token in TORNADO_TOKEN where the service asks for one, and a folder that is its own in TORNADO_PIPELINE_DIR, and ends when it gets SIGTERM. The folder is kept as long as
 the store: it lies beside a store that was named, and is made anew where the loop begins anew.
 
 Guarantees: when the run ends, however it does, nothing of the pipeline is left after `STOPPING_S`; one that ends by itself is
@@ -52,6 +52,8 @@ class PipelineProcess:
         What to run.
     url, loop : str
         The service and its loop.
+    token : str or None
+        What the service asks for, if it asks for any.
     folder : path, optional
         The pipeline's own; its log is there. Left out, one that is gone when this ends.
     is_anew : bool
@@ -59,7 +61,14 @@ class PipelineProcess:
     """
 
     def __init__(
-        self, settings: PipelineSettings, *, url: str, loop: str, folder: Path | None, is_anew: bool
+        self,
+        settings: PipelineSettings,
+        *,
+        url: str,
+        loop: str,
+        folder: Path | None,
+        is_anew: bool,
+        token: str | None = None,
     ) -> None:
         self.name = Path(settings.path).name
         self._scratch = None
@@ -80,6 +89,10 @@ class PipelineProcess:
             "PYTHONPATH": f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT),
             "PYTHONUNBUFFERED": "1",
         }
+        # What others may use the service by is none of its business.
+        inherited = {name: value for name, value in os.environ.items() if name != "TORNADO_TOKENS"}
+        if token is not None:
+            own["TORNADO_TOKEN"] = token
         with self.log_path.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603  our own interpreter; the file is what the user asked for
                 [sys.executable, "-m", _MODULE, settings.path, *settings.arguments],
@@ -87,7 +100,7 @@ class PipelineProcess:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=os.environ | own,
+                env=inherited | own,
                 # Whatever it starts is of its group; and a Ctrl-C on the terminal is for the run.
                 start_new_session=True,
             )

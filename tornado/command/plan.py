@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote, unquote
 
 from ..config import (
+    AUTO_DELAY_BOUND,
     DEFAULT_HTTP_HOST,
     DEFAULT_HTTP_PORT,
-    USUAL_DELAY_BOUND,
     DelayBound,
+    VertexPlacement,
     data_dir,
     default_workers,
 )
@@ -32,6 +33,7 @@ from ..ingest.kafka.settings import (
 )
 from ..ingest.point_layout import PointFormat
 from ..records.window_width import WindowWidth
+from .address import Address, Door
 from .kafka_config import read_client_settings, require_client
 from .output import STANDARD_OUTPUT, OutputFormat, check_output, check_written, require_nothing_written
 from .pipeline import PipelineSettings
@@ -55,39 +57,6 @@ _TOPIC_OPTIONS = {
 }
 _DURATION = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)(?P<unit>ms|s|m|h|)", re.ASCII)
 _UNITS_S = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where the HTTP interface listens; port 0 lets the system choose."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse HOST:PORT; an IPv6 address stands in brackets.
-
-        Examples
-        --------
-        >>> Address.parse("127.0.0.1:8080"), Address.parse("[::1]:0")
-        (Address(host='127.0.0.1', port=8080), Address(host='::1', port=0))
-        """
-        host, colon, port = text.rpartition(":")
-        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
-            raise InvalidArgument(
-                f"--http {text} is not HOST:PORT",
-                hint="For example --http 127.0.0.1:8080; port 0 takes a free one.",
-            )
-        return cls(host.removeprefix("[").removesuffix("]"), int(port))
-
-    @property
-    def url(self) -> str:
-        """The address as one a client can open."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104  # compared, not bound
-        return (
-            f"http://[{host}]:{self.port}" if ":" in host and host[0] != "[" else f"http://{host}:{self.port}"
-        )
 
 
 LOOP_IN_OUTPUT = "{loop}"
@@ -149,6 +118,8 @@ class RunPlan:
         The topic that is read after the files.
     until_end : bool
         Whether the topic is read to the end it has now; otherwise for ever.
+    placement : str
+        Which vertex belongs to which worker.
     engine : str
         Where workers run.
     spark_master : str or None
@@ -159,6 +130,8 @@ class RunPlan:
         URL of the store; None chooses a free one under the user's data folder.
     address : Address or None
         Where to serve; None serves nothing.
+    door : Door
+        Who is let in there, and with which certificate.
     pipeline : PipelineSettings or None
         What fills the loop from a process of its own.
     output : str or None
@@ -204,10 +177,12 @@ class RunPlan:
     ids: Literal["int", "string"]
     workers: int
     engine: str
+    placement: VertexPlacement
     spark_master: str | None
     delay_bound: DelayBound
     store: str | None
     address: Address | None
+    door: Door
     pipeline: PipelineSettings | None
     output: str | None
     output_format: OutputFormat | None
@@ -328,10 +303,12 @@ class RunPlan:
             ids=options["ids"],
             workers=default_workers() if options["workers"] is None else options["workers"],
             engine=options["engine"],
+            placement=options["placement"],
             spark_master=_checked_master(options["master"], options["engine"]),
             delay_bound=parse_delay_bound(options["delay_bound"]),
             store=options["store"],
             address=address,
+            door=Door.of(address, options),
             pipeline=pipeline,
             output=output,
             output_format=options["output_format"],
@@ -371,22 +348,22 @@ class RunPlan:
 
 
 def parse_delay_bound(text: str | None) -> DelayBound:
-    """Parse `N` or `unbounded` (None); None is what was not given.
+    """Parse `N`, `unbounded` (None) or `auto`, which is also what was not given.
 
     Examples
     --------
     >>> parse_delay_bound("64"), parse_delay_bound("unbounded"), parse_delay_bound(None)
-    (64, None, 'usual')
+    (64, None, 'auto')
     """
-    if text is None:
-        return USUAL_DELAY_BOUND
+    if text is None or text == AUTO_DELAY_BOUND:
+        return AUTO_DELAY_BOUND
     if text == "unbounded":
         return None
     if text.isascii() and text.isdigit() and int(text) >= 1:
         return int(text)
     raise InvalidArgument(
-        f"--delay-bound {text} is neither a whole number from 1 nor `unbounded`",
-        hint="1 is synchronous, 64 the default.",
+        f"--delay-bound {text} is neither a whole number from 1 nor `unbounded` or `auto`",
+        hint="1 is synchronous, auto the default.",
     )
 
 

@@ -19,9 +19,11 @@ import click
 
 from ..errors import (
     CallerError,
+    Forbidden,
     InternalError,
     QueueFull,
     TornadoError,
+    Unauthorized,
     UnknownLoop,
     UnknownQuery,
     UnknownStream,
@@ -45,7 +47,7 @@ class ExitCode(enum.IntEnum):
 
 
 # The caller's fault, but it depends on what is running or on the data: the command line itself was right.
-_NOT_USAGE = (UnknownLoop, UnknownStream, UnknownQuery, UnknownVertex, QueueFull)
+_NOT_USAGE = (Unauthorized, Forbidden, UnknownLoop, UnknownStream, UnknownQuery, UnknownVertex, QueueFull)
 
 
 def exit_code_of(error: TornadoError) -> ExitCode:

@@ -15,9 +15,10 @@ from rich.console import Console
 from rich.status import Status
 
 from ..certificate import has_no_answer
+from ..client.steps import Document
 from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
-from .client import Document, ServiceClient
-from .listing import json_option, url_option
+from .client import ServiceClient
+from .listing import json_option, token_option, url_option
 from .paths_text import print_paths
 from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note
 
@@ -31,6 +32,7 @@ _EXIT_CODES = {"converged": ExitCode.DONE, "deadline": ExitCode.LIMIT}
 @click.command("query")
 @click.argument("loop", required=False)
 @url_option
+@token_option
 @click.option(
     "--mode",
     type=click.Choice(["exact", "approximate", "certified"]),
@@ -73,6 +75,7 @@ def query_command(
     *,
     loop: str | None,
     url: str,
+    token: str | None,
     mode: str,
     vertices: str | None,
     top: int | None,
@@ -88,7 +91,7 @@ def query_command(
     as_json: bool,
 ) -> int:
     """Ask the loop LOOP (where only one runs, its name can be left out)."""
-    with ServiceClient(url) as client:
+    with ServiceClient(url, token) as client:
         entry = _choose_loop(client, loop)
         selects = any(asked is not None for asked in (vertices, top, paths))
         read = TableToRead.of(entry, table, selects=selects)

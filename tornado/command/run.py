@@ -161,6 +161,13 @@ class RunCommand(ProgramCommand):
 )
 @click.option("--workers", type=click.IntRange(min=1, max=64), help="Default: the cores of this machine.")
 @click.option(
+    "--placement",
+    type=click.Choice(["auto", "hash"]),
+    default="auto",
+    show_default=True,
+    help="Which vertex belongs to which worker: by the hash of its id, or in blocks of ids where the first edges join ids that are near.",
+)
+@click.option(
     "--engine",
     type=click.Choice(["threads", "processes", "spark"]),
     default="threads",
@@ -214,6 +221,20 @@ class RunCommand(ProgramCommand):
     metavar="HOST:PORT",
     help="Serve the HTTP interface, and stay up when the files end; port 0 takes a free one.",
 )
+@click.option(
+    "--tokens",
+    envvar="TORNADO_TOKENS",
+    metavar="PATH",
+    help="Who may use the HTTP interface: a file with a line `read|write TOKEN [STREAM …]` for each token, or sha256:HEX in place of it; "
+    "TORNADO_TOKENS names the file or has these lines. Without it the interface binds to this machine alone.",
+)
+@click.option(
+    "--tls-certificate",
+    metavar="PATH",
+    help="Serve https with this certificate (PEM, those that it was issued by behind it), and with --tls-key. SIGHUP has both, and the tokens, "
+    "read again.",
+)
+@click.option("--tls-key", metavar="PATH", help="The key of that certificate (PEM, without a password).")
 @click.option(
     "--access-log",
     is_flag=True,

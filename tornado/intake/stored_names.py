@@ -110,5 +110,5 @@ def main_loops(store: VersionedStore) -> list[str]:
     ...     main_loops(store)
     ['lanes', 'roads']
     """
-    # A loop's name has no slash: see `session.checked_loop_name`.
+    # A loop's name has no slash: see `naming.checked_loop_name`.
     return sorted({line.partition("/")[0] for line in store.loops()})

@@ -121,6 +121,11 @@ class AdmissionLog:
         return self._window
 
     @property
+    def newest(self) -> int:
+        """The last version of its newest group, -1 without one."""
+        return self._newest
+
+    @property
     def groups(self) -> list[int]:
         """The groups that it has, by their last versions, ascending."""
         with self._lock:
@@ -162,6 +167,7 @@ class AdmissionLog:
         page = pages[0] if len(pages) == 1 else b"".join(pages)
         records = sum(len(entry.batch) for entry in entries)
         metadata = {
+            "stream": self._stream,
             "entries": [_written(entry, len(own)) for entry, own in zip(entries, pages, strict=True)],
             "checksum": zlib.crc32(page),
             "before": self._newest,
@@ -182,7 +188,7 @@ class AdmissionLog:
         return sum(records for records, _ in sizes), sum(size_bytes for _, size_bytes in sizes)
 
     def replay(self, *, after: int, points: Points | None) -> Iterator[LogEntry]:
-        """Iterate over what made the versions behind one, in order; nothing may be forgotten meanwhile.
+        """Iterate over what made the versions behind one, in order; nothing of that may be forgotten meanwhile.
 
         Parameters
         ----------
@@ -199,19 +205,19 @@ class AdmissionLog:
             When a group is damaged, or missing, also between the base and the first one.
         """
         before: int | None = None
-        for version in self._store.versions(self._line):
+        # Others are not looked at: whoever stores a base may be letting go of them.
+        for version in [one for one in self._store.versions(self._line) if one > after]:
             metadata = self._metadata(version)
             # Those before the first one may be forgotten, but only what a base has that is gone on from.
-            is_gap = metadata["before"] > after < version if before is None else metadata["before"] != before
+            is_gap = metadata["before"] > after if before is None else metadata["before"] != before
             if is_gap:
                 raise self._corrupt(
                     version, f"stands behind version {metadata['before']}, which is not there"
                 )
             before = version
-            if version > after:
-                for entry in self._entries(version, metadata, points):
-                    if entry.version > after:
-                        yield entry
+            for entry in self._entries(version, metadata, points):
+                if entry.version > after:
+                    yield entry
 
     def read(self, version: int) -> list[LogEntry]:
         """Return the entries of a group of edges.
@@ -255,6 +261,8 @@ class AdmissionLog:
             content["entries"], content["checksum"], content["before"]
         except (ValueError, KeyError, TypeError) as error:
             raise self._corrupt(version, "does not say what is in it") from error
+        if content.get("stream", self._stream) != self._stream:
+            raise self._corrupt(version, f"is one of stream {content['stream']!r}")
         return dict(content)
 
     def _corrupt(self, version: int, what: str) -> StoreCorrupt:

@@ -78,6 +78,7 @@ def store_checkpoint(stream: RecordStream, *, before_write: Callable[[], None] |
                     stream.stored.write(
                         [_to_store(*one, has_points=with_points and one is forked[0]) for one in converged],
                         stream.points,
+                        logged=-1 if stream.log is None else stream.log.newest,
                     )
                     break
                 # Where all are gone that it began with, others may have joined.

@@ -27,6 +27,7 @@ def go_on(stream: RecordStream) -> None:
     """
     base, _, _ = stream.counts()
     if stream.log is not None:
+        _require_log(stream, stream.log)
         for stretch in in_stretches(_entries(stream, stream.log, base)):
             _require_possible(stream, stretch.batch)
             stream.admit_logged(stretch.batch, stretch.offsets, stretch.version)
@@ -34,6 +35,18 @@ def go_on(stream: RecordStream) -> None:
         # Other values on the same graph are another version: what is stored stays what it is.
         with stream.pause(), stream.order:
             stream.begin_version()
+
+
+def _require_log(stream: RecordStream, log: AdmissionLog) -> None:
+    """Refuse a base whose log is gone: what was acknowledged behind the base would be missing in silence."""
+    stored = stream.stored.newest()
+    if stored is not None and log.newest < stored.logged:
+        ends = f"ends at version {log.newest}" if log.groups else "is not there"
+        raise StoreCorrupt(
+            f"the log of stream {stream.name!r} {ends}, and was written up to version {stored.logged} when the snapshot of version "
+            f"{stored.snapshot.version} was stored, which is intact",
+            hint="Begin with a backup of the store (`tornado backup`), or with an empty store.",
+        )
 
 
 def _entries(stream: RecordStream, log: AdmissionLog, base: int) -> Iterator[LogEntry]:

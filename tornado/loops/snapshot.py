@@ -24,6 +24,8 @@ class Snapshot:
         The greatest iteration that the main loop had committed.
     delay_bound
         B of the loop; None is unbounded.
+    is_durable
+        Whether the prefix was in a store that outlives the process when it was named.
     """
 
     stream: str
@@ -32,3 +34,4 @@ class Snapshot:
     version: int
     iteration: int
     delay_bound: int | None
+    is_durable: bool = False

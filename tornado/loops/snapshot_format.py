@@ -148,8 +148,8 @@ class Contents:
     counts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def parsed(cls, text: bytes, line: str, version: int) -> Self:
-        """Metadata as they were written.
+    def parsed(cls, text: bytes, line: str, version: int, *, is_durable: bool) -> Self:
+        """Metadata as they were written; `is_durable` is what the store is that has them.
 
         Raises
         ------
@@ -171,6 +171,7 @@ class Contents:
                 version=int(metadata["version"]),
                 iteration=int(metadata["iteration"]),
                 delay_bound=metadata["delay_bound"],
+                is_durable=is_durable,
             )
             if found == _OLDEST:
                 only = _fixed_point({"name": line, "columns": [], **metadata}, snapshot)

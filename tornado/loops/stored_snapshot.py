@@ -242,6 +242,11 @@ class StoredSnapshot:
         return self._contents.counts.get("edges", 1) > 0
 
     @property
+    def logged(self) -> int:
+        """Up to which version the log of the stream had been written before it; -1 where it does not say so."""
+        return self._contents.counts.get("logged", -1)
+
+    @property
     def size_bytes(self) -> int:
         """What the pages of these take."""
         return self._contents.counts.get("bytes", 0)
@@ -361,7 +366,7 @@ class StoredSnapshots:
         contents = self._contents(oldest)
         return None if contents is None else contents.snapshot
 
-    def write(self, loops: Sequence[LoopToStore], points: Points | None = None) -> None:
+    def write(self, loops: Sequence[LoopToStore], points: Points | None = None, *, logged: int = -1) -> None:
         """Write a snapshot, atomically; pages that are as they were in the newest one are not written again.
 
         Parameters
@@ -371,6 +376,8 @@ class StoredSnapshots:
             or everything is written anew.
         points
             What the points of the stream are declared to be; None: it has none.
+        logged
+            Up to which version the log of the stream is written; -1: it has none.
 
         Raises
         ------
@@ -392,7 +399,7 @@ class StoredSnapshots:
                     pass
         before, digests = self._digests(), {}
         sizes = [part.sizes() for part in first.points]
-        counts = {"vertices": vertices, "edges": edges} | (
+        counts = {"vertices": vertices, "edges": edges, "logged": logged} | (
             {} if points is None else {"points": sum(count for part in sizes for _, count, _ in part)}
         )
         record_bytes = 0
@@ -434,7 +441,9 @@ class StoredSnapshots:
     def _contents(self, version: int) -> Contents | None:
         text = self._store.metadata(self._loop, version)
         # None where it was deleted since it was listed.
-        return None if text is None else Contents.parsed(text, self._loop, version)
+        if text is None:
+            return None
+        return Contents.parsed(text, self._loop, version, is_durable=self.is_durable)
 
 
 def _page_count(vertices: int, edges: int) -> int:

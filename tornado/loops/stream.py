@@ -78,8 +78,8 @@ class RecordStream:
         Returns the versions of stored snapshots that are not to be forgotten then.
     checkpointing, checkpointed
         Held by who writes a snapshot; the newest one, where it has all that there is to store.
-    log
-        All that was admitted since the oldest snapshot kept; None: the store is gone with the process.
+    is_durable, log
+        Whether the store outlives the process; then all that was admitted since the oldest snapshot kept, else None.
     not_logged
         Why the newest attempt to log something failed; None: it did not.
     window
@@ -107,7 +107,8 @@ class RecordStream:
         self.workers = StreamWorkers(number, hosts, partition)
         self.stored = StoredSnapshots(store, name)
         self.numbers = VersionNumbers(store, name)
-        self.log = AdmissionLog(store, name) if store.durable else None
+        self.is_durable = store.durable
+        self.log = AdmissionLog(store, name) if self.is_durable else None
         self.before_logging: Callable[[], object] = lambda: None
         self.not_logged: StoreError | None = None
         self.order = order
@@ -116,7 +117,7 @@ class RecordStream:
         self.reverse = 0
         self.is_both_ways = False
         self.beginning_reverse = threading.Lock()
-        self._stands_still = False
+        self._stands_still = self._is_closed = False
         self._group_commit = GroupCommit(engine.clock, self._sequence)
         self.is_whole = True
         self.on_full_journal: Callable[[], object] = lambda: None
@@ -133,7 +134,6 @@ class RecordStream:
         self.checkpointing = threading.Lock()
         self.checkpointed: Checkpointed | None = None
         self._expected: list[VertexProgram] = []
-        self._is_closed = False
         self.window: Window | None = None
 
     # Loops
@@ -395,6 +395,7 @@ class RecordStream:
         self._journal_and_post(shares, entry.version)
 
     def _count(self, offsets: Mapping[str, int], version: int, batch: RecordBatch) -> None:
+        self.workers.settle(batch)
         with self._counting:
             self._version = version
             self._offsets |= offsets
@@ -411,11 +412,10 @@ class RecordStream:
         while len(batch) and not self.wait_room():
             pass
         self.raise_failure()
-        shares = self.shares(batch) if len(batch) else None
         with self.order:
             self._count(offsets, version, batch)
-            if shares is not None:
-                self._journal_and_post(shares, version)
+            if len(batch):
+                self._journal_and_post(self.shares(batch), version)
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
         """Wait until a batch is taken at once; False when the time is over."""
@@ -497,8 +497,8 @@ class RecordStream:
 
     def snapshot_of_now(self, delay_bound: int | None) -> Snapshot:
         """The prefix that a fork of now has; under the order."""
-        instant = self._engine.clock.now()
-        return Snapshot(self.name, dict(self._offsets), instant, self._version, 0, delay_bound)
+        instant, is_durable = self._engine.clock.now(), self.is_durable  # it was logged before anybody saw it
+        return Snapshot(self.name, dict(self._offsets), instant, self._version, 0, delay_bound, is_durable)
 
     def fork(self, command: Fork) -> None:
         """Put a fork of a loop into the sequence; under the order."""
@@ -579,7 +579,7 @@ class RecordStream:
     def begin_again(self, partition: PartitionMap) -> None:
         """Begin on workers that have taken the place of others, with a map of theirs; under the order."""
         before = self.workers.partition
-        self.workers.begin_again(partition)
+        self.workers.begin_again(partition, keeps_blocks=True)
         if (partition.buckets != before.buckets).any() and self.journal is not None and self._loops:
             self.journal.share_again(self.shares, before, all_of_them=True)
 

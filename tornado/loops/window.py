@@ -209,7 +209,10 @@ class Window:
     @property
     def floor(self) -> int:
         """The version up to which the log need not be kept for it."""
-        return self._units[0].group - 1 if self._units else max(self._log.groups, default=0)
+        try:
+            return self._units[0].group - 1  # whoever stores a base asks, while others admit
+        except IndexError:
+            return max(self._log.groups, default=0)
 
     def due_in_s(self) -> float | None:
         """How long until something leaves by itself; None: nothing will."""
@@ -258,7 +261,8 @@ class Window:
 
     def _begin(self) -> None:
         """Begin with what the log has, or again with it."""
-        self._units, self._pending, self._rows, self._due = deque(), [], {}, []
+        units: deque[_Unit] = deque()
+        self._pending, self._rows, self._due = [], {}, []
         self._cache, self._cached = OrderedDict(), 0
         self.state = self._stored_state()
         gone = [TimedEdges.empty()]
@@ -267,9 +271,10 @@ class Window:
             for place, batch in enumerate(batches):
                 unit = self._unit(group, place, batch)
                 if unit is not None:
-                    self._units.append(unit)
+                    units.append(unit)
                 gone.append(batch.take((batch.op == REMOVE) & (batch.time > self.state.cutoff)))
         self._gone = TimedEdges.concat(gone)
+        self._units = units  # all at once: the log lets go of what they do not need
 
     def _stored_state(self) -> WindowState:
         said = self._log.window

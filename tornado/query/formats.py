@@ -76,6 +76,7 @@ def snapshot_dict(snapshot: NamedSnapshot | None) -> dict[str, Any] | None:
         "version": snapshot.version,
         "iteration": snapshot.iteration,
         "delay_bound": snapshot.delay_bound,
+        "durable": snapshot.is_durable,
     }
 
 

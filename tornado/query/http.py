@@ -1,17 +1,15 @@
 """The HTTP server: the application served by uvicorn on a thread of its own.
 
 The socket is bound and listens before the thread starts, so a port that is taken is an error of `start`, with nothing
-begun; port 0 takes a free one. Bound to loopback unless told otherwise; anything else is said aloud, since there is no
-access control.
+begun; port 0 takes a free one. Bound to loopback unless told otherwise; anything else needs tokens.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
-import logging
 import socket
+import ssl
 import threading
 import time
 from typing import Self
@@ -20,21 +18,23 @@ import uvicorn
 
 from ..config import DEFAULT_HTTP_HOST, DEFAULT_HTTP_PORT
 from ..errors import InternalError, InvalidArgument, PeerError, PortInUse
+from .exposure import is_loopback, require_loopback
 from .http_app import create_app
 from .http_bulkheads import Bulkheads
+from .http_connections import Connections
 from .http_hosts import LOOPBACK_HOSTS
 from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
 from .http_routes_streams import LoopControl
 from .metrics import Metrics
 from .observer import Observer
+from .server_certificate import ServerCertificate
 from .service import QueryService
+from .token_file import TokenFile
 
 STARTING_S = 10.0
 STOPPING_S = 5
 BACKLOG = 512
-
-_log = logging.getLogger(__name__)
 
 
 class HttpServer:
@@ -52,11 +52,15 @@ class HttpServer:
         Starts and removes loops; left out, none can be.
     limits : HttpLimits, optional
         What one client may take.
+    tokens : TokenFile, optional
+        Who is let in; left out, anybody who can reach it, which must then be this machine alone.
+    certificate : ServerCertificate, optional
+        With which it speaks TLS; left out, it does not.
 
     Attributes
     ----------
-    warning : str or None
-        What was warned of when the server is reachable from outside this machine.
+    observer : Observer
+        What looks for everybody who watches.
     """
 
     def __init__(
@@ -67,13 +71,16 @@ class HttpServer:
         *,
         loops: LoopControl | None = None,
         limits: HttpLimits | None = None,
+        tokens: TokenFile | None = None,
+        certificate: ServerCertificate | None = None,
     ) -> None:
         if not 0 <= port <= 65_535:
             raise InvalidArgument(f"port is {port} but must be from 0 to 65535", hint="0 takes a free one.")
         self.service = service
         self.host = host
         self.port = port
-        self.warning: str | None = None
+        self.tokens = tokens
+        self._certificate = certificate
         self._wanted_port = port
         self._loops = loops
         self._limits = limits or HttpLimits()
@@ -83,7 +90,7 @@ class HttpServer:
             let_go=lambda: service.pusher.quarantine.statistics().let_go,
             within_s=self._limits.look_timeout_s / 2,
         )
-        self._observer = Observer(service, within_s=self._limits.look_timeout_s / 2)
+        self.observer = Observer(service, within_s=self._limits.look_timeout_s / 2)
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._stopping = Stopping()
@@ -93,13 +100,15 @@ class HttpServer:
     @property
     def url(self) -> str:
         """Where the server is, without a slash at the end."""
-        return f"http://{self._host}:{self.port}"
+        return f"{'http' if self._certificate is None else 'https'}://{self._host}:{self.port}"
 
     def start(self) -> Self:
         """Bind, and answer requests on a thread from now on.
 
         Raises
         ------
+        InvalidArgument
+            When other machines could reach it, and there are no tokens; or its certificate is of no use.
         PortInUse
             When somebody listens there.
         PeerError
@@ -107,27 +116,36 @@ class HttpServer:
         """
         if self._thread is not None:
             raise InvalidArgument(f"the server at {self.url} runs already", hint="Stop it first.")
+        if self.tokens is None:
+            require_loopback(self.host)
+        if self._certificate is not None:
+            self._certificate.check()
         bound = _bind(self.host, self._wanted_port)
         self.port = bound.getsockname()[1]
-        self.warning = _exposure(self.host, bound)
-        if self.warning is not None:
-            _log.warning(self.warning)
+        is_local = is_loopback(str(bound.getsockname()[0]))
         self._stopping = Stopping()
         self._bulkheads = Bulkheads.of(self._limits)
+        self._connections = Connections(
+            most=self._limits.connections,
+            head_s=self._limits.head_timeout_s,
+            read_s=self._limits.unread_timeout_s,
+        )
         app = create_app(
             self.service,
             loops=self._loops,
             metrics=self._metrics,
-            observer=self._observer,
+            observer=self.observer,
             limits=self._limits,
             bulkheads=self._bulkheads,
             stopping=self._stopping,
-            hosts=[*LOOPBACK_HOSTS, self._host] if self.warning is None else None,
+            hosts=[*LOOPBACK_HOSTS, self._host] if is_local else None,
+            tokens=self.tokens,
         )
         config = uvicorn.Config(
             app,
             log_level="warning",
             log_config=None,
+            http=self._connections,  # type: ignore[arg-type]  # it is only called
             access_log=False,
             lifespan="off",
             server_header=False,
@@ -135,7 +153,11 @@ class HttpServer:
             timeout_keep_alive=30,
             timeout_graceful_shutdown=STOPPING_S,
         )
-        self._observer.start()
+        if self._certificate is not None:
+            config.load()
+            config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._certificate.load_into(config.ssl)
+        self.observer.start()
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(bound,), name="tornado-http", daemon=True)
         self._thread.start()
@@ -147,6 +169,19 @@ class HttpServer:
             time.sleep(0.002)
         return self
 
+    def reload(self) -> None:
+        """Read tokens and certificate again; connections that are there keep what they have.
+
+        Raises
+        ------
+        InvalidArgument
+            When either cannot be used; it stays as it was then.
+        """
+        if self.tokens is not None:
+            self.tokens.reload()
+        if self._certificate is not None and self._server is not None and self._server.config.ssl is not None:
+            self._certificate.load_into(self._server.config.ssl)
+
     def stop(self) -> None:
         """Finish the answers under way, wake those that wait, and end the thread; a second call does nothing."""
         thread, server, loop = self._thread, self._server, self._loop
@@ -157,7 +192,7 @@ class HttpServer:
         if loop is not None and thread.is_alive():
             loop.call_soon_threadsafe(self._stopping.set)
         thread.join()
-        self._observer.stop()
+        self.observer.stop()
         self._bulkheads.close()
 
     @property
@@ -211,13 +246,3 @@ def _bind(host: str, port: int) -> socket.socket:
             f"{host}:{port} cannot be bound: {error.strerror}", hint="Is this an address of this machine?"
         ) from error
     return bound
-
-
-def _exposure(host: str, bound: socket.socket) -> str | None:
-    address = ipaddress.ip_address(str(bound.getsockname()[0]).partition("%")[0])
-    if address.is_loopback:
-        return None
-    return (
-        f"The HTTP interface at {host} ({address}) can be reached from other machines, and has no access control: "
-        "anybody who reaches it can read results and push edges. Bind it to 127.0.0.1, or put a proxy in front."
-    )

@@ -16,9 +16,12 @@ from starlette.responses import JSONResponse, Response
 from .. import __version__
 from ..errors import TornadoError
 from . import problems
+from .callers import Caller
+from .http_access import Access
 from .http_bulkheads import Bulkheads
 from .http_hosts import HostCheck
 from .http_models import shown
+from .http_origins import OriginCheck
 from .http_pushes import Pushes
 from .http_request_ids import RequestIds
 from .http_requests import HttpLimits, problem_response
@@ -30,9 +33,12 @@ from .http_routes_page import page_files, page_routes
 from .http_routes_queries import Stopping, query_routes
 from .http_routes_readers import reader_routes
 from .http_routes_streams import LoopControl, stream_routes
+from .http_routes_tickets import ticket_routes
 from .metrics import Metrics
 from .observer import Observer
 from .service import QueryService
+from .tickets import Tickets
+from .token_file import TokenFile
 
 DESCRIPTION = """Ask running iterative analyses for exact answers.
 
@@ -50,6 +56,7 @@ def create_app(
     bulkheads: Bulkheads,
     stopping: Stopping,
     hosts: Collection[str] | None = None,
+    tokens: TokenFile | None = None,
 ) -> FastAPI:
     """Return the application over one service.
 
@@ -69,6 +76,8 @@ def create_app(
         Set when the server stops, so that nobody waits on.
     hosts : collection of str, optional
         What the Host header may name; left out, anything.
+    tokens : TokenFile, optional
+        Who is let in; left out, anybody.
     """
     app = _Application(
         title="tornado-loops",
@@ -80,6 +89,10 @@ def create_app(
         openapi_url=None,
         redirect_slashes=False,
     )
+    tickets = Tickets[Caller](clock=service.clock)
+    app.add_middleware(Access, service=service, tokens=tokens, tickets=tickets)
+    if tokens is None:
+        app.add_middleware(OriginCheck)
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(RequestIds, clock=service.clock)  # outermost: a refusal has a name too
@@ -91,8 +104,9 @@ def create_app(
     app.include_router(reader_routes(service, limits, bulkheads))
     app.include_router(following_routes(service, limits, stopping, bulkheads))
     app.include_router(operator_routes(service, metrics, bulkheads))
+    app.include_router(ticket_routes(tickets))
     page = page_files()
-    app.include_router(observation_routes(service, observer, limits, stopping, bulkheads, build=page.build))
+    app.include_router(observation_routes(service, observer, limits, stopping, bulkheads, page=page))
     app.include_router(page_routes(page))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)

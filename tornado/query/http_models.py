@@ -119,6 +119,9 @@ class SnapshotBody(BaseModel):
     version: int
     iteration: int
     delay_bound: int | None = Field(description="null is unbounded.")
+    durable: bool = Field(
+        description="Whether the prefix was in a store that outlives the service when it was named: after any crash the same version has it."
+    )
 
 
 class ValueBody(BaseModel):
@@ -345,6 +348,9 @@ class LoopBody(BaseModel):
     missing_removals: int | None
     overtaken: int | None = Field(
         description="Commits at the last allowed iteration that came to a consumer which was further."
+    )
+    cut_edges: int | None = Field(
+        description="Edges between vertices of different workers: the less, the more workers help."
     )
     restarts: int | None
     backlog_records: int | None

@@ -20,6 +20,7 @@ from ..ingest.point_json import parse_json_points
 from ..loop_views import MainLoopView
 from ..records.record_batch import RecordBatch
 from .formats import ARROW, JSON, NDJSON
+from .http_access import caller_of
 from .http_bulkheads import Bulkheads
 from .http_requests import (
     Bodies,
@@ -144,6 +145,7 @@ class Pushes:
                 self._bulkheads.admissions,
                 lambda: served.intake.push(SOURCE, parse(served.codec, body)),
             )
+        caller_of(request).pushed(pushed.accepted + pushed.rejected)
         return JsonResponse(
             {"accepted": pushed.accepted, "rejected": pushed.rejected, "offsets": pushed.offsets},
             status_code=202,

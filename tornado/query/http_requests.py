@@ -46,10 +46,12 @@ class HttpLimits:
     ----------
     query_body_bytes, small_body_bytes, edges_body_bytes : int
         The largest body of a question or commit, of what is read on the event loop, and of pushed edges.
-    body_timeout_s : float
-        How long a body may take to arrive.
+    head_timeout_s, body_timeout_s, unread_timeout_s : float
+        How long the head of a request and its body may take to arrive, and an answer to be read on.
     max_wait_s : float
         The greatest `wait_s`.
+    connections : int or None
+        How many there may be at once; None is as many as the process has files for.
     event_streams : int
         How many clients may listen to events at once.
     loop_followers : int
@@ -66,8 +68,11 @@ class HttpLimits:
     query_body_bytes: int = 4 << 20
     small_body_bytes: int = 1 << 16
     edges_body_bytes: int = BODY_LIMIT_BYTES
+    head_timeout_s: float = 20.0
     body_timeout_s: float = 60.0
+    unread_timeout_s: float = 60.0
     max_wait_s: float = 300.0
+    connections: int | None = None
     event_streams: int = 64
     loop_followers: int = 16
     edge_requests: int = 8

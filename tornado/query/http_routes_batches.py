@@ -20,6 +20,7 @@ from ..intake.pushed_sources import Pushed, SenderReport
 from ..intake.staging import BatchKey, Part, Staging
 from .batch_tables import parse_batch_table
 from .formats import ARROW, JSON
+from .http_access import caller_of
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body
 from .http_requests import (
@@ -45,7 +46,7 @@ MOST_PARTS = 10_000
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 SourceName = Annotated[
-    str, PathParameter(description="Who numbers the batches: spark:QUERY or spark-write:NAME.")
+    str, PathParameter(description="Who numbers the batches: spark:QUERY, spark-write:NAME or client:NAME.")
 ]
 Number = Annotated[int, PathParameter(description="From 0, one after the other.", ge=0, le=INT64_MAX)]
 PartName = Annotated[str, PathParameter(min_length=1, max_length=200)]
@@ -175,6 +176,7 @@ def batch_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkheads
         )
         key = BatchKey(intake, source, number)
         pushed: Pushed = await bulkheads.admissions.run(lambda: staging.commit(key, _parts(body)))
+        caller_of(request).pushed(pushed.accepted + pushed.rejected)
         return JsonResponse(
             {
                 "accepted": pushed.accepted,

@@ -20,6 +20,7 @@ from ..errors import ConnectionLost, UnknownLoop, Unresponsive
 from ..ingest.ingester import IngesterStatistics
 from . import problems
 from .formats import number, snapshot_dict
+from .http_access import caller_of
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, LoopListBody, ProblemBody, PushedBody
 from .http_pushes import EDGES_BODY, POINTS_BODY, VERTICES_BODY, Pushes
@@ -63,7 +64,8 @@ def loop_routes(service: QueryService, pushes: Pushes, limits: HttpLimits, bulkh
     async def listed(request: Request) -> Response:
         """List the main loops with their statistics; what a loop never said is null, and hides no other loop."""
         refuse_unknown_parameters(request, [])
-        names = sorted(service.master.loops)
+        caller = caller_of(request)
+        names = [name for name, loop in sorted(service.master.loops.items()) if caller.sees(loop.stream_name)]
         return JsonResponse({"loops": await bulkheads.looks.run(lambda: shown(names))})
 
     @router.get("/{name}", response_model=LoopBody)
@@ -104,7 +106,7 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
         return JsonResponse({"status": "ok"})
 
     @router.get("/readyz", responses={503: {"model": ProblemBody, "description": "Ask again soon."}})
-    async def readyz() -> Response:
+    async def readyz(request: Request) -> Response:
         """Whether questions can be asked: the service is open and a loop runs; and which streams take nothing in meanwhile, and why."""
         loops = sorted(service.master.loops)
         if not service.is_open or not loops:
@@ -114,14 +116,18 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
                     503, "not-ready", "Not ready", why, hint="Ask again soon.", headers={"Retry-After": "1"}
                 )
             )
+        if not caller_of(request).is_known:
+            return JsonResponse({"status": "ready"})  # names are for those who are let in
         failures = {loop.stream_name: loop.stream.not_logged for loop in list(service.master.loops.values())}
         said = {name: str(why) for name, why in sorted(failures.items()) if why is not None}
         return JsonResponse({"status": "ready", "loops": loops} | ({"not_logged": said} if said else {}))
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}})
-    async def prometheus() -> Response:
+    async def prometheus(request: Request) -> Response:
         """Metrics in the Prometheus text format."""
-        return Response(await bulkheads.looks.run(metrics.text), headers={"Content-Type": MEDIA_TYPE})
+        caller = caller_of(request)
+        text = await bulkheads.looks.run(lambda: metrics.text(caller))
+        return Response(text, headers={"Content-Type": MEDIA_TYPE})
 
     return router
 
@@ -154,7 +160,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
             "pending",
             "residual",
         ),
-        *("vertices", "edges", "admitted", "missing_removals", "overtaken"),
+        *("vertices", "edges", "admitted", "missing_removals", "overtaken", "cut_edges"),
         *("backlog_records", "memory_bytes", "restarts", "validation"),
     )
     said = {field: getattr(statistics, field, None) for field in fields}

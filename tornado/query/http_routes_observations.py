@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
+import orjson
 from fastapi import APIRouter
 from fastapi import Query as Parameter
 from pydantic import BaseModel, ConfigDict, Field
@@ -24,9 +25,13 @@ from .formats import JSON
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS
 from .http_requests import HttpLimits, JsonResponse, refuse_unknown_parameters
+from .http_routes_page import PageFiles
 from .http_routes_queries import EVENT_STREAM, Stopping
 from .observer import Observer
+from .report import POLICY, report
 from .service import QueryService
+
+REPORTED_QUESTIONS = 500
 
 
 class ObservationBody(BaseModel):
@@ -72,9 +77,9 @@ def observation_routes(
     stopping: Stopping,
     bulkheads: Bulkheads,
     *,
-    build: str,
+    page: PageFiles,
 ) -> APIRouter:
-    """Return the routes about what is observed; `build` is told to whoever listens, so that a page knows whether it is of this service."""
+    """Return the routes about what is observed; who listens is told of which build the page is, and so knows whether it has another."""
     router = APIRouter(prefix="/v1/observations", tags=["operation"], responses=PROBLEMS)
     lines = {
         "loops": observer.loops,
@@ -122,6 +127,32 @@ def observation_routes(
         )
         return Response(found, media_type=JSON)
 
+    @router.get("/report", responses={200: {"content": {"text/html": {}}, "description": "A file."}})
+    async def one_file(request: Request) -> Response:
+        """Keep everything as one HTML file that shows it without a service: as it is now, over time, and the newest questions."""
+        refuse_unknown_parameters(request, [])
+
+        def made() -> bytes:
+            now = observer.newest()
+            asked = observer.questions.page(before=None, limit=REPORTED_QUESTIONS, loop=None, state=None)
+            content = {
+                "url": f"{request.url.scheme}://{request.url.netloc}",
+                "now": now,
+                "lines": {name: line.between(None) for name, line in lines.items()},
+                "questions": orjson.loads(asked)["questions"],
+            }
+            return report(page.plain, page.build, content)
+
+        found = await bulkheads.looks.run(made)
+        return Response(
+            found,
+            media_type="text/html",
+            headers={
+                "Content-Disposition": 'attachment; filename="tornado-report.html"',
+                "Content-Security-Policy": f"{POLICY}; sandbox",
+            },
+        )
+
     @router.get("/events", responses={200: {"content": {EVENT_STREAM: {}}, "description": "Events."}})
     async def watch(request: Request) -> Response:
         """Watch: `hello`, then `now` with an observation at most once a second, and `branches` at most five times."""
@@ -132,7 +163,7 @@ def observation_routes(
                 hint="Ask again later, or GET /v1/observations now and then.",
                 retry_after_s=5.0,
             )
-        return WatchingResponse(observer, stopping, service, {"build": build})
+        return WatchingResponse(observer, stopping, service, {"build": page.build})
 
     return router
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -40,6 +41,7 @@ _TYPES: Final = {
     "svg": "image/svg+xml",
     "txt": "text/plain; charset=utf-8",
 }
+_NOT_SENT: Final = re.compile(rb"^[ \t]*// [^\n]*\n|^[ \t]+", re.MULTILINE)
 _BUILD: Final = b"{{build}}"
 
 
@@ -68,7 +70,7 @@ def page_files() -> PageFiles:
     for path, content in found.items():
         digest.update(b"%d %b %d %b" % (len(path), path.encode(), len(content), content))
     build = digest.hexdigest()[:16]
-    plain = {path: content.replace(_BUILD, build.encode()) for path, content in found.items()}
+    plain = {path: _sent(path, content).replace(_BUILD, build.encode()) for path, content in found.items()}
     return PageFiles(build, plain, {path: gzip.compress(content, mtime=0) for path, content in plain.items()})
 
 
@@ -103,6 +105,13 @@ def _answer(files: PageFiles, path: str, request: Request, kept: str) -> Respons
         headers["Content-Encoding"] = "gzip"
         content = files.compressed[path]
     return Response(content, media_type=_TYPES[path.rpartition(".")[2]], headers=headers)
+
+
+def _sent(path: str, content: bytes) -> bytes:
+    """What a browser needs of a file: of our own scripts and styles neither indentation nor the comments that are lines."""
+    if path.startswith("vendor/") or not path.endswith((".js", ".css")):
+        return content
+    return _NOT_SENT.sub(b"", content)
 
 
 def _files(folder: Traversable, above: str) -> list[tuple[str, bytes]]:

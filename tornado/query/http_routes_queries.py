@@ -27,6 +27,7 @@ from ..records.point_schema import Points
 from . import problems
 from .answers import Answer, Selection, SmallAnswer, all_unknown
 from .bulkhead import Bulkhead
+from .callers import Caller
 from .events import Done, events
 from .formats import (
     ARROW,
@@ -42,6 +43,7 @@ from .formats import (
     vertex_of,
     vertices_of,
 )
+from .http_access import caller_of, require_loop
 from .http_bulkheads import Bulkheads
 from .http_models import (
     PROBLEMS,
@@ -221,7 +223,8 @@ def query_routes(
     async def look(query: Query) -> QueryStatus:
         return await known(lambda asks: query.status(asks=asks), at_once=query.branch is None)
 
-    def declared(loop: str) -> Points | None:
+    def declared(caller: Caller, loop: str) -> Points | None:
+        require_loop(service, caller, loop)
         return getattr(service.loop(loop).program, "declared_points", None)
 
     def is_text(answer: Answer, ids: str | None) -> bool:
@@ -262,10 +265,10 @@ def query_routes(
         raw = await read_body(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
-        if len(raw) <= QUICK_BODY_BYTES:
-            asked = parse_query(raw, declared)
-        else:
-            asked = await bulkheads.reads.run(lambda: parse_query(raw, declared))
+        caller = caller_of(request)
+        parsed = partial(parse_query, raw, partial(declared, caller))
+        asked = parsed() if len(raw) <= QUICK_BODY_BYTES else await bulkheads.reads.run(parsed)
+        require_loop(service, caller, asked.loop)
         if ids == "string" and service.codec_of_values(asked.loop).kind == "int":
             asked = with_numbers(asked, service.loop(asked.loop).program)
         kind, deadline_s = bulkheads.forks, None
@@ -273,7 +276,10 @@ def query_routes(
             kind = bulkheads.reads
         elif asked.at is not None:
             kind, deadline_s = bulkheads.loads, asked.checked(service.limits)
-        query = await kind.run(lambda: service.submit(asked), after=given_up, deadline_s=deadline_s)
+        with caller.asking() as counted:
+            query = await kind.run(lambda: service.submit(asked), after=given_up, deadline_s=deadline_s)
+            counted(query)
+        query.asker = caller.token and caller.token.digest
         if wait_s:
             await finished(query, wait_s)
         answered = query.state.is_final and (wait_s is not None or asked.mode is Mode.APPROXIMATE)
@@ -291,7 +297,12 @@ def query_routes(
     ) -> Response:
         """List the queries that run, wait or are kept, newest first."""
         refuse_unknown_parameters(request, ["loop", "limit"])
-        found = [query for query in reversed(service.queries()) if loop is None or query.request.loop == loop]
+        caller = caller_of(request)
+        found = [
+            query
+            for query in reversed(service.queries())
+            if caller.sees(query.stream) and (loop is None or query.request.loop == loop)
+        ]
 
         def described(*, asks: bool) -> bytes:
             return json_bytes({"queries": [describe(query.status(asks=asks)) for query in found[:limit]]})
@@ -322,6 +333,9 @@ def query_routes(
         """Cancel a query that has not ended, or forget one that has."""
         refuse_unknown_parameters(request, [])
         query = service.get(id)
+        caller = caller_of(request)
+        if caller.token is not None and query.asker != caller.token.digest:
+            caller.require_writing()
         await bulkheads.cancels.run(lambda: service.cancel(id))
         return JsonResponse(describe(query.status(asks=False)))
 

@@ -9,19 +9,21 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, cast
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WrapValidator
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..config import DEFAULT_DELAY_BOUND, USUAL_DELAY_BOUND, DelayBound
+from ..config import AUTO_DELAY_BOUND, DelayBound
 from ..errors import ConnectionLost, InvalidArgument, NotSupported, UnknownLoop, UnknownStream, Unresponsive
 from ..ingest.ingester import IngesterStatistics
 from ..loop_views import MainLoopView
+from .callers import Caller
 from .formats import JSON, number
+from .http_access import caller_of
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, LoopBody, PushedBody, SourceBody, parse_body
 from .http_pushes import EDGES_BODY, POINTS_BODY, VERTICES_BODY, Pushes
@@ -40,9 +42,11 @@ _UNBOUNDED = "unbounded"
 
 GivenBound = Annotated[
     Annotated[int, Field(ge=1, le=INT64_MAX)] | None,
-    BeforeValidator(
-        lambda given: None if given == _UNBOUNDED else given,
-        json_schema_input_type=int | Literal["unbounded"] | None,
+    WrapValidator(
+        lambda given, check: (
+            given if given == AUTO_DELAY_BOUND else check(None if given == _UNBOUNDED else given)
+        ),
+        json_schema_input_type=int | Literal["unbounded", "auto"] | None,
     ),
 ]
 
@@ -87,8 +91,9 @@ class StartBody(BaseModel):
         default_factory=dict, description="Fields of the program.", examples=[{"source": 1}]
     )
     delay_bound: GivenBound = Field(
-        DEFAULT_DELAY_BOUND,
-        description='1 is synchronous; null is unbounded, and so is "unbounded". Left out, 1 for a program that counts rounds.',
+        cast("Any", AUTO_DELAY_BOUND),  # its validator gives more than its type says
+        description='1 is synchronous; null is unbounded, and so is "unbounded". "auto", or left out: none where no answer depends on '
+        "it, 1 for a program that counts rounds, 64 for others.",
     )
 
 
@@ -160,10 +165,12 @@ def stream_routes(
     # So that what is known is shown before whoever asked is told to come back.
     within_s = limits.look_timeout_s / 2
 
-    def shown() -> list[dict[str, Any]]:
-        standings = service.known_statistics(sorted(service.master.loops), within_s)
+    def shown(caller: Caller) -> list[dict[str, Any]]:
+        seen = [name for name in _streams(service) if caller.sees(name)]
+        loops = [name for name, loop in sorted(service.master.loops.items()) if caller.sees(loop.stream_name)]
+        standings = service.known_statistics(loops, within_s)
         found = []
-        for name in _streams(service):
+        for name in seen:
             with suppress(UnknownStream):  # it has ended meanwhile
                 found.append(_stream_dict(service, name, standings))
         return found
@@ -184,7 +191,8 @@ def stream_routes(
     async def listed(request: Request) -> Response:
         """List the streams; what no loop of one ever said is null, and hides no other stream."""
         refuse_unknown_parameters(request, [])
-        return JsonResponse({"streams": await bulkheads.looks.run(shown)})
+        caller = caller_of(request)
+        return JsonResponse({"streams": await bulkheads.looks.run(lambda: shown(caller))})
 
     @router.get("/v1/streams/{name}", response_model=StreamBody, tags=["streams"])
     async def one(request: Request, name: StreamName) -> Response:
@@ -251,6 +259,7 @@ def stream_routes(
             request, accepted=[JSON], limit_bytes=limits.query_body_bytes, timeout_s=limits.body_timeout_s
         )
         wanted = parse_body(StartBody, body, "a loop to start", _EXAMPLE)
+        caller_of(request).require(wanted.stream, f"stream {wanted.stream!r}")
         started = await bulkheads.starts.run(lambda: _start(service, _required(loops), wanted))
         return JsonResponse(started, status_code=201)
 
@@ -282,7 +291,7 @@ def _start(service: QueryService, loops: LoopControl, wanted: StartBody) -> dict
     handle = loops.start(
         program,
         wanted.name or wanted.program,
-        wanted.delay_bound if "delay_bound" in wanted.model_fields_set else USUAL_DELAY_BOUND,
+        wanted.delay_bound,
         stream=wanted.stream,
         app=wanted.program,
     )

@@ -1,7 +1,8 @@
 """The newest exact answer of a loop, kept in a table outside, and renewed after each checkpoint of its stream.
 
 A thread asks the loop as anybody would, finds what changed since the answer that the table has, and writes that. An answer is of the
-checkpoint's version or a later one, so one that is late serves several checkpoints. What goes wrong (the server is away, the loop does
+checkpoint's version or a later one, so one that is late serves several checkpoints. Every so often (`COMPARED_S`) all rows are compared by
+the server: what somebody else has changed is put right, and told. What goes wrong (the server is away, the loop does
 not converge in time) is counted, reported once and tried again, with growing pauses; the service does not wait for it.
 """
 
@@ -22,6 +23,7 @@ from ..errors import (
     ConnectionLost,
     InvalidArgument,
     NotSupported,
+    StoreError,
     StoreUnreachable,
     TornadoError,
     UnknownLoop,
@@ -42,6 +44,8 @@ _log = logging.getLogger(__name__)
 
 REST_S: Final = 1.0
 """Between the beginnings of two renewals at least, however often there are checkpoints."""
+COMPARED_S: Final = 600.0
+"""How long the table is taken to be as it was left; what somebody else has changed stands no longer than that while there are renewals."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 _ENDING_S: Final = 5.0
 
@@ -70,6 +74,9 @@ class AnsweredRows:
         places = np.minimum(np.searchsorted(before.ids, self.ids), len(before.ids) - 1)
         changed = (before.ids[places] != self.ids) | (bits_before[places] != bits)
         return changed, np.setdiff1d(before.ids, self.ids, assume_unique=True)
+
+
+_NO_ROWS: Final = AnsweredRows(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class KeptResults:
@@ -109,6 +116,7 @@ class KeptResults:
         self._error: Exception | None = None
         self._reported: str | None = None
         self._is_stopped = False
+        self._compared_at_s = self._clock.monotonic()
         self._thread = Thread(target=self._run, name=f"results {loop.name}", daemon=True)
 
     def start(self) -> None:
@@ -241,13 +249,15 @@ class KeptResults:
         self._table.open()
         if self._table.is_anew:
             self._rows = None
-        if self._rows is None:
-            changed, gone = np.ones(len(rows.ids), np.bool_), np.empty(0, np.int64)
-        else:
-            changed, gone = rows.changed_since(self._rows)
-        self._table.renew(
-            _lines(rows.ids[changed], rows.values[changed], form),
-            _lines(gone, np.zeros(len(gone), rows.values.dtype), form),
+        known = self._rows
+        compares = known is None or answered_at_s >= self._compared_at_s + COMPARED_S
+        changed, gone = rows.changed_since(_NO_ROWS if known is None else known)
+        written, removed = (np.ones(len(rows.ids), np.bool_), gone[:0]) if compares else (changed, gone)
+        if compares:
+            self._table.compare_all()
+        touched = self._table.renew(
+            _lines(rows.ids[written], rows.values[written], form),
+            _lines(removed, np.zeros(len(removed), rows.values.dtype), form),
             AnsweredSnapshot(
                 version=snapshot.version,
                 answered_at=answered_at,
@@ -262,9 +272,13 @@ class KeptResults:
             self._rows, self._version = rows, snapshot.version
             self._answered_at_s, self._duration_s = answered_at_s, self._clock.monotonic() - begun_s
             self._renewed += 1
-            self._changes += int(np.count_nonzero(changed)) + len(gone)
+            self._changes += (ours := int(np.count_nonzero(changed)) + len(gone))
             self._error, self._reported = None, None
+            if compares:
+                self._compared_at_s = answered_at_s
             self._changed.notify_all()
+        if compares and known is not None and touched != ours:
+            self._on_failure(_changed_by_others(self._table.label, touched, ours))
 
     def _asked(self) -> Query:
         """Ask for all values, and wait for them, or until this is to end."""
@@ -293,6 +307,14 @@ class KeptResults:
 
     def _say(self, error: Exception) -> None:
         _log.warning("the results in %s are not renewed, and the loop goes on: %s", self._table.label, error)
+
+
+def _changed_by_others(label: str, touched: int, ours: int) -> StoreError:
+    return StoreError(
+        f"somebody else has changed the table {label}: {touched} rows were not as the newest answer has them, where {ours} had changed. "
+        "They are put right",
+        hint="Leave the table to its service, and join it with tables of your own.",
+    )
 
 
 def keep_results(

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 
 from ..errors import ConnectionLost, UnknownLoop
 from ..ingest.ingester import IngesterStatistics
+from .callers import ANYBODY, Caller
 from .last_known import STATES
 from .query import Query, QueryState
 from .service import QueryService
@@ -173,9 +174,11 @@ class Metrics:
         service.add_listener(self._observe)
         service.add_loop_listener(self._forget)
 
-    def text(self) -> bytes:
-        """Return all metrics in the Prometheus text format."""
-        return generate_latest(self._registry)
+    def text(self, caller: Caller = ANYBODY) -> bytes:
+        """Return what a caller may see of the metrics, in the Prometheus text format."""
+        return generate_latest(
+            self._registry if caller.streams is None else _SeenBy(self._registry, self._service, caller)
+        )
 
     def _observe(self, query: Query) -> None:
         loop = query.request.loop
@@ -188,6 +191,30 @@ class Metrics:
             for state in QueryState:
                 self._latency.remove(loop, state.value)
         self._statistics.forget_ended()
+
+
+class _SeenBy:
+    """The samples of loops and streams that a caller may see, and no others: what has neither label is of all of them."""
+
+    def __init__(self, registry: CollectorRegistry, service: QueryService, caller: Caller) -> None:
+        self._registry = registry
+        self._service = service
+        self._caller = caller
+
+    def collect(self) -> Iterator[Metric]:
+        streams = {name: loop.stream_name for name, loop in list(self._service.master.loops.items())}
+        for family in self._registry.collect():
+            samples = [
+                sample
+                for sample in family.samples
+                if (stream := sample.labels.get("stream", streams.get(sample.labels.get("loop", ""))))
+                is not None
+                and self._caller.sees(stream)
+            ]
+            if samples:
+                shown = Metric(family.name, family.documentation, family.type, family.unit)
+                shown.samples = samples
+                yield shown
 
 
 class _Statistics(Collector):

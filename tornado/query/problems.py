@@ -16,6 +16,7 @@ from ..errors import (
     CallerError,
     CannotAdopt,
     ConnectionLost,
+    Forbidden,
     NameTaken,
     NotSupported,
     PeerError,
@@ -25,6 +26,7 @@ from ..errors import (
     StoreError,
     StoreFull,
     TornadoError,
+    Unauthorized,
     UnknownLoop,
     UnknownQuery,
     UnknownStream,
@@ -37,6 +39,8 @@ MEDIA_TYPE = "application/problem+json"
 
 # The first class that an error is an instance of decides.
 STATUS: tuple[tuple[type[TornadoError], int], ...] = (
+    (Unauthorized, 401),
+    (Forbidden, 403),
     (UnknownLoop, 404),
     (UnknownStream, 404),
     (NameTaken, 409),
@@ -119,6 +123,8 @@ def of_error(error: BaseException) -> Problem:
     if isinstance(error, QueueFull | Unresponsive):
         # Whole seconds are all that the header can say, and 0 would invite a storm.
         headers["Retry-After"] = str(max(1, -int(-error.retry_after_s // 1)))
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = 'Bearer realm="tornado-loops"'
     return Problem(
         status=status,
         code=error.code,

@@ -52,6 +52,7 @@ class NamedSnapshot:
     version: int
     iteration: int
     delay_bound: int | None
+    is_durable: bool
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> NamedSnapshot:
@@ -63,6 +64,7 @@ class NamedSnapshot:
             version=int(snapshot.version),
             iteration=int(snapshot.iteration),
             delay_bound=snapshot.delay_bound,
+            is_durable=snapshot.is_durable,
         )
 
 
@@ -138,8 +140,15 @@ class Query:
         The deadline that holds, in seconds from now.
     clock : Clock
         What it is counted by.
+    stream : str
+        What its loop reads: who may see that may see the query, also when the loop is gone.
     parent : str, optional
         The span in which it was asked.
+
+    Attributes
+    ----------
+    asker : object
+        Whoever asked, in the words of those that let it in; None where nobody was looked at.
     """
 
     def __init__(
@@ -149,9 +158,12 @@ class Query:
         deadline_s: float,
         *,
         clock: Clock,
+        stream: str = "",
         parent: str | None = None,
     ) -> None:
         self.id = id
+        self.stream = stream
+        self.asker: object = None
         self.request = request
         self.parent = parent
         self._clock = clock

@@ -234,10 +234,13 @@ class QueryService:
             return _INT_IDS
         return self.codec_of(found.stream_name)
 
-    def sources(self, loop: str) -> list[IngesterStatistics]:
-        """Return where the sources of a loop are; of those of an earlier run that give nothing in this one, the offset."""
+    def sources(self, loop: str, offsets: Mapping[str, int] | None = None) -> list[IngesterStatistics]:
+        """Return where the sources of a loop are; of those of an earlier run that give nothing in this one, the offset.
+
+        The loop is asked for `offsets` where they are not given, which may take its time.
+        """
         found = self.served(self.loop(loop)).sources()
-        for source, offset in self.loop(loop).offsets().items():
+        for source, offset in (self.loop(loop).offsets() if offsets is None else offsets).items():
             if source not in found:
                 found[source] = IngesterStatistics(
                     source=source,
@@ -430,7 +433,14 @@ class QueryService:
         request = replace(request, ends_with_order=may_end_with_order(loop.program, request))
         if request.mode is Mode.CERTIFIED:
             require_certifying(loop, parameters_inside(loop.program, request.parameters, codec))
-        query = Query(secrets.token_hex(8), request, deadline_s, clock=self.clock, parent=current_parent())
+        query = Query(
+            secrets.token_hex(8),
+            request,
+            deadline_s,
+            clock=self.clock,
+            stream=loop.stream_name,
+            parent=current_parent(),
+        )
         if request.mode is Mode.APPROXIMATE:
             ending = self._approximate(loop, request)
             self._register(query)
@@ -493,6 +503,7 @@ class QueryService:
                 version=statistics.version,
                 iteration=statistics.iteration,
                 delay_bound=loop.delay_bound,
+                is_durable=loop.stream.is_durable,
             ),
             progress=QueryProgress.of(statistics),
             certificate=NONE,

@@ -2,8 +2,12 @@
 
 Two connections: one that writes, which holds the advisory lock by which a store has one owner, and one that reads, so that nobody
 waits for a long write. A connection that is lost is made again, with growing pauses, until `PATIENCE_S` is over; then the call is a
-`StoreUnreachable`, and the next one tries anew. Whoever takes the lock writes a token of its own, which every transaction looks at: so
-a service whose lock went with its connection writes nothing any more once another one has begun.
+`StoreUnreachable`, and the next one tries anew. Where that call may have taken place, as nobody heard the end of it, the next one first
+takes it back: whoever was told that it failed goes by that.
+
+Whoever takes the lock writes a token of its own, which every transaction looks at: so a service whose lock went with its connection
+writes nothing any more once another one has begun. The server may notice only after a while that a connection is lost, or who had it
+dead, and has the lock until then: that long it is waited for.
 """
 
 from __future__ import annotations
@@ -27,12 +31,14 @@ from .versioned_store import closed_error
 
 PATIENCE_S: Final = 5.0
 """How long a call tries to reach a server that is away."""
+LOCK_PATIENCE_S: Final = 1.0
+"""How long whoever begins waits for the lock: who had it may have been killed a moment ago."""
 SCHEMA: Final = "tornado_loops"
 VERSION: Final = 1
 """Of the tables; a store of an older one is migrated when it is opened."""
 
 _LOCK: Final = 0x746F726E61646F  # the advisory lock of a store: one in each database
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S, _LOCK_PAUSE_S = 0.05, 1.0, 0.05
 _OPTIONS: Final = {
     "connect_timeout": 4,
     "tcp_user_timeout": 4000,
@@ -86,6 +92,7 @@ class PostgresDatabase:
         self._writer: Any = None
         self._reader: Any = None
         self._is_closed = False
+        self._in_doubt: list[Callable[[Cursor], object]] = []
         self._writing, self._reading = RLock(), RLock()
         try:
             with self._writing:
@@ -108,6 +115,7 @@ class PostgresDatabase:
         what: str,
         *,
         was_done: Callable[[Cursor], ResultT | None] | None = None,
+        take_back: Callable[[Cursor], object] | None = None,
     ) -> ResultT:
         """Do something in a transaction of its own, once.
 
@@ -120,6 +128,9 @@ class PostgresDatabase:
         was_done
             Looks up whether a transaction took place whose end nobody heard of, and what it gave; where it is left out, `work` may be
             done twice without harm.
+        take_back
+            Takes back what was done, if it was, and may be called twice: for a call that failed without anybody knowing. Where it is left
+            out, what took place stays.
         """
         is_unsure = False
 
@@ -128,17 +139,27 @@ class PostgresDatabase:
             connection = self._connected_writer()
             with connection.cursor() as cursor:
                 self._require_ours(cursor)
+                for take_one_back in self._in_doubt:
+                    take_one_back(cursor)
                 found = was_done(cursor) if is_unsure and was_done is not None else None
                 result = work(cursor) if found is None else found
             is_unsure = True
             connection.commit()
+            self._in_doubt.clear()
             return result
 
         with self._writing:
-            return self._tried(once, what, self._leave_writer)
+            try:
+                return self._tried(once, what, self._leave_writer)
+            except StoreError:
+                if is_unsure and take_back is not None:
+                    self._in_doubt.append(take_back)
+                raise
 
     def read(self, work: Callable[[Cursor], ResultT], what: str) -> ResultT:
         """Read something in a transaction of its own, that sees one state."""
+        if self._in_doubt:
+            self.change(lambda _: None, what)
 
         def once() -> ResultT:
             connection = self._connected_reader()
@@ -200,8 +221,9 @@ class PostgresDatabase:
 
     def _take(self, cursor: Cursor, *, is_first: bool) -> None:
         """Become the owner. After a loss only where nobody else has been it meanwhile."""
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,))
-        if not _one(cursor)[0]:
+        if not is_first:
+            self._require_ours(cursor)
+        if not self._has_lock(cursor, LOCK_PATIENCE_S if is_first else PATIENCE_S):
             raise StoreLocked(
                 f"the store {self.label} is used by another service",
                 hint="End that one, or give this one a database of its own.",
@@ -216,6 +238,18 @@ class PostgresDatabase:
             )
         else:
             self._require_ours(cursor)
+
+    def _has_lock(self, cursor: Cursor, patience_s: float) -> bool:
+        until_s, never = self._clock.monotonic() + patience_s, Condition()
+        while True:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,))
+            again_s = self._clock.monotonic() + _LOCK_PAUSE_S
+            if _one(cursor)[0]:
+                return True
+            if again_s >= until_s:
+                return False
+            with never:
+                wait_until(self._clock, never, lambda: False, again_s)
 
     def _require_ours(self, cursor: Cursor) -> None:
         cursor.execute("SELECT value FROM facts WHERE name = 'owner' FOR SHARE")

@@ -155,6 +155,10 @@ class PostgresResults:
         """Whether the next renewal has to be of all rows: nobody knows what is there."""
         return not self._has_all
 
+    def compare_all(self) -> None:
+        """Have the next renewal be of all rows: what somebody else has changed is put right by it."""
+        self._has_all = False
+
     def open(self) -> None:
         """Connect, and make the table where there is none; nothing where that was done.
 
@@ -180,7 +184,7 @@ class PostgresResults:
         changed: Iterable[bytes | memoryview],
         removed: Iterable[bytes | memoryview],
         of: AnsweredSnapshot,
-    ) -> None:
+    ) -> int:
         """Make the table the answer to a snapshot.
 
         Parameters
@@ -192,6 +196,10 @@ class PostgresResults:
             Such lines, of which only the vertex counts, of rows that go; where it is anew none, and whatever is not among the others goes.
         of
             What goes into the row of ``TABLE_snapshots``.
+
+        Returns
+        -------
+        How many rows were put or removed.
 
         Raises
         ------
@@ -208,6 +216,7 @@ class PostgresResults:
                 self._note(cursor, of, put, gone)
             self._connection.commit()
             self._has_all = True
+            return put + gone
 
     def close(self) -> None:
         """Give the table back. Closing twice is no mistake."""

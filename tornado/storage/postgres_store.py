@@ -65,13 +65,16 @@ class PostgresStore:
         versioned_store.checked_version(version)
         changes = versioned_store.checked_changes(items, deletes)
         metadata, written = bytes(metadata), secrets.token_hex(16)
+        is_rewritten = False
 
         def put_version(cursor: Cursor) -> bool:
+            nonlocal is_rewritten
             number = _made_number(cursor, name)
             cursor.execute("SELECT max(version) FROM versions WHERE loop = %s", (number,))
             newest = cursor.fetchall()[0][0]
             versioned_store.check_order(loop, version, newest)
-            if version == newest:
+            is_rewritten = version == newest
+            if is_rewritten:
                 cursor.execute(
                     "DELETE FROM entries WHERE loop = %s AND version = %s AND key = ANY(%s)",
                     (number, version, [*changes]),
@@ -90,7 +93,22 @@ class PostgresStore:
             )
             return bool(cursor.fetchall()) or None
 
-        self._database.change(put_version, f"write version {version} of loop {loop!r}", was_done=was_put)
+        def take_back(cursor: Cursor) -> None:
+            if is_rewritten:
+                return  # what stood there before is gone: whoever writes the newest version again may find it written
+            cursor.execute(
+                "DELETE FROM versions WHERE written = %s AND version = %s RETURNING loop", (written, version)
+            )
+            for (number,) in cursor.fetchall():
+                cursor.execute("DELETE FROM entries WHERE loop = %s AND version = %s", (number, version))
+                cursor.execute(
+                    "DELETE FROM loops WHERE number = %s AND NOT EXISTS (SELECT FROM versions WHERE loop = number)",
+                    (number,),
+                )
+
+        self._database.change(
+            put_version, f"write version {version} of loop {loop!r}", was_done=was_put, take_back=take_back
+        )
 
     def read(self, loop: str, key: bytes, version: int) -> bytes | None:
         """See `VersionedStore.read`."""

@@ -60,7 +60,8 @@ class VersionedStore(Protocol):
     """The contract; the laws are in the docstring of the module.
 
     Every method raises `InvalidArgument` for a malformed loop, key or version, and for a store that was closed. A durable
-    store may raise any `StoreError`; after one, the store has the views it had before the call.
+    store may raise any `StoreError`; after one, the store has the views it had before the call. (A server that is lost in the middle of a
+    call may have carried it out. Then the next call takes that back, unless it has written a version again that was the newest.)
     """
 
     @property

@@ -6,6 +6,7 @@ Only this folder (and pipelines built on it) needs pyspark; nothing of it is imp
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -52,7 +53,9 @@ def spark_points(frame: Any, *, features: str | None = None) -> Any:
     return unwrapped(frame, features)
 
 
-def report_spark(spark: Any, queries: Sequence[Any], *, url: str, loop: str) -> None:
+def report_spark(
+    spark: Any, queries: Sequence[Any], *, url: str, loop: str, token: str | None = None
+) -> None:
     """Let a service show the lag, the rejected records and the last error of streaming queries that write to it.
 
     Parameters
@@ -61,7 +64,7 @@ def report_spark(spark: Any, queries: Sequence[Any], *, url: str, loop: str) -> 
     queries : sequence of pyspark.sql.streaming.StreamingQuery
         They write with `format("tornado")`. A metric that one observes under the name `rejected` (`DataFrame.observe`) counts
         what it sorted out; records that come too late for its watermark are added.
-    url, loop : str
+    url, loop, token : str
         As in the options of the sink.
 
     Raises
@@ -71,7 +74,11 @@ def report_spark(spark: Any, queries: Sequence[Any], *, url: str, loop: str) -> 
     """
     with _pyspark():
         from .reports import StreamingQueryReporter
-    spark.streams.addListener(StreamingQueryReporter({str(query.id) for query in queries}, url, loop))
+    spark.streams.addListener(
+        StreamingQueryReporter(
+            {str(query.id) for query in queries}, url, loop, token or os.environ.get("TORNADO_TOKEN") or None
+        )
+    )
 
 
 @contextlib.contextmanager

@@ -144,7 +144,12 @@ class ChangeReader(DataSourceStreamReader):
         return loop.keep(reader, options.deadline_s, after=after, moved_by=options.moved_by, at=at)
 
     def _loop(self) -> RemoteLoop:
-        return RemoteLoop(self._options.url, self._options.loop, timeout_s=self._options.timeout_s)
+        return RemoteLoop(
+            self._options.url,
+            self._options.loop,
+            token=self._options.token,
+            timeout_s=self._options.timeout_s,
+        )
 
 
 def _spark_type(kind: str) -> DataType:

@@ -75,10 +75,10 @@ class LoopDataSource(DataSource):
 
     @staticmethod
     def _types(options: SourceOptions) -> ColumnTypes:
-        with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+        with RemoteLoop(options.url, options.loop, token=options.token, timeout_s=options.timeout_s) as loop:
             return ColumnTypes.of(loop.describe())
 
     @staticmethod
     def _followed(options: SourceOptions) -> FollowedTable:
-        with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+        with RemoteLoop(options.url, options.loop, token=options.token, timeout_s=options.timeout_s) as loop:
             return FollowedTable.of(loop.describe(), options)

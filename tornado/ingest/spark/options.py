@@ -6,9 +6,10 @@ Spark hands options over as strings whose names it does not tell upper from lowe
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from ...errors import InvalidArgument, UnknownField
@@ -18,6 +19,7 @@ MODES = ("exact", "approximate", "certified")
 FOLLOWED_TABLES = ("values", "groups", "group_events")
 _NAMES = (
     "url",
+    "token",
     "loop",
     "order",
     "label",
@@ -44,6 +46,8 @@ class SourceOptions:
     ----------
     url : str
         Where the service answers.
+    token : str or None
+        What it asks for, if it asks for any; left out, what TORNADO_TOKEN says where the query is built.
     loop : str
         Which of its loops.
     order : tuple of str
@@ -72,6 +76,7 @@ class SourceOptions:
     """
 
     url: str = DEFAULT_URL
+    token: str | None = field(default=None, repr=False)
     loop: str = ""
     order: tuple[str, ...] = ()
     label: str | None = None
@@ -143,6 +148,7 @@ class SourceOptions:
             )
         return cls(
             url=options.get("url", DEFAULT_URL),
+            token=_token(options.get("token")),
             loop=options["loop"],
             order=tuple(filter(None, order)),
             label=options.get("label"),
@@ -157,6 +163,13 @@ class SourceOptions:
             deadline_s=_seconds(options, "deadline_s", 300.0),
             timeout_s=_seconds(options, "timeout_s", 60.0),
         )
+
+
+def _token(given: str | None) -> str | None:
+    token = os.environ.get("TORNADO_TOKEN") if given is None else given
+    if token and not (token.isascii() and token.isprintable() and " " not in token):
+        raise InvalidArgument("the token has characters that no header can carry")
+    return token or None
 
 
 def _distance(text: str) -> float:

@@ -93,7 +93,7 @@ class LoopReader(DataSourceReader):
     def read(self, _partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Ask, and yield the answer."""
         options = self._options
-        with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+        with RemoteLoop(options.url, options.loop, token=options.token, timeout_s=options.timeout_s) as loop:
             if self._paths is not None:
                 table = loop.paths(self._paths, mode=options.mode, deadline_s=options.deadline_s)
                 yield from table.cast(PathTypes(self._types.vertex).arrow_schema).to_batches()

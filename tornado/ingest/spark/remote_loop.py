@@ -40,6 +40,8 @@ class RemoteLoop:
         Name of the loop.
     timeout_s : float
         How long to try again.
+    token : str or None
+        What the service asks for, if it asks for any.
     answer_s : float
         How long one answer may take, which for a commit is long: longer ones are a service that hangs.
 
@@ -49,7 +51,15 @@ class RemoteLoop:
         When the URL is none.
     """
 
-    def __init__(self, url: str, loop: str, *, timeout_s: float = 60.0, answer_s: float = 120.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        loop: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 60.0,
+        answer_s: float = 120.0,
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InvalidArgument(
@@ -60,6 +70,7 @@ class RemoteLoop:
         self.loop = loop
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=answer_s)
+        self._shown = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._prefix = parts.path.rstrip("/") + "/v1"
         self._timeout_s = timeout_s
 
@@ -214,7 +225,7 @@ class RemoteLoop:
         *,
         accept: str = JSON,
     ) -> bytes:
-        headers = {"Accept": accept} | ({} if body is None else {"Content-Type": kind})
+        headers = self._shown | {"Accept": accept} | ({} if body is None else {"Content-Type": kind})
         give_up_s = time.monotonic() + self._timeout_s
         while True:
             try:

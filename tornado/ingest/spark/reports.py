@@ -25,10 +25,11 @@ _ERROR_CHARACTERS = 500
 class StreamingQueryReporter(StreamingQueryListener):
     """Tells one loop of some queries, named by their ids; see `report_spark`."""
 
-    def __init__(self, queries: set[str], url: str, loop: str) -> None:
+    def __init__(self, queries: set[str], url: str, loop: str, token: str | None) -> None:
         self._queries = queries
         self._url = url
         self._loop = loop
+        self._token = token
         self._rejected: dict[str, int] = {}
         self._lag: dict[str, int | None] = {}
         self._lock = Lock()
@@ -64,7 +65,7 @@ class StreamingQueryReporter(StreamingQueryListener):
     def _send(self, query: str, error: str | None) -> None:
         with (
             contextlib.suppress(TornadoError),
-            RemoteLoop(self._url, self._loop, timeout_s=_TIMEOUT_S) as loop,
+            RemoteLoop(self._url, self._loop, token=self._token, timeout_s=_TIMEOUT_S) as loop,
         ):
             loop.report(
                 f"spark:{query}",

@@ -147,7 +147,7 @@ def send(
     """Send a partition chunk by chunk, and return what the commit has to know."""
     part = f"{partition}.{uuid.uuid4().hex}"
     chunks = rows = 0
-    with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+    with RemoteLoop(options.url, options.loop, token=options.token, timeout_s=options.timeout_s) as loop:
         for table in _chunks(batches):
             # Points have their features' names, edges have none that an option could name.
             kept = (*COLUMNS, *filter(None, (options.id or "id", options.label or "label")))
@@ -169,7 +169,7 @@ def commit(
     )
     if not sent:
         raise InternalError(f"Spark commits batch {number} and names no task of it")
-    with RemoteLoop(options.url, options.loop, timeout_s=options.timeout_s) as loop:
+    with RemoteLoop(options.url, options.loop, token=options.token, timeout_s=options.timeout_s) as loop:
         return loop.commit(sent[0].source, number, [(one.part, one.chunks) for one in sent])
 
 
@@ -178,7 +178,7 @@ def abort(options: SourceOptions, number: int, messages: Sequence[WriterCommitMe
     source = next((message.source for message in messages if isinstance(message, SentPart)), None)
     if source is None:
         return
-    with RemoteLoop(options.url, options.loop, timeout_s=1.0, answer_s=1.0) as loop:
+    with RemoteLoop(options.url, options.loop, token=options.token, timeout_s=1.0, answer_s=1.0) as loop:
         try:
             loop.drop(source, number)
         except ConnectionLost:

@@ -19,18 +19,19 @@ export function load(file) {
 }
 
 const library = () => {
-  loading ??= load("vendor/uplot.js");
+  loading ??= window.uPlot ? Promise.resolve() : load("vendor/uplot.js");
   return loading;
 };
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// `times` are seconds since 1970, `series` are {label, values}; `logs` draws powers of ten, and leaves out what is not above 0.
+// `times` are seconds since 1970, `series` are {label, values}; `logs` draws powers of ten, with 0 at the bottom, a tenth of the least beside.
 export function Chart({label, times, series, logs, height = 220, unit = ""}) {
   const box = useRef(null);
   const drawn = useRef({plot: null, key: "", at: 0});
   const key = `${series.map((one) => one.label).join("|")}|${logs}|${unit}`;
-  const data = [times, ...series.map((one) => logs ? one.values.map((value) => value > 0 ? value : null) : one.values)];
+  const floor = logs ? floorOf(series) : null;
+  const data = [times, ...series.map((one) => logs ? one.values.map((value) => value === 0 ? floor : value) : one.values)];
   const newest = useRef(data);
   newest.current = data;
 
@@ -38,13 +39,14 @@ export function Chart({label, times, series, logs, height = 220, unit = ""}) {
     let gone = false;
     let watcher = null;
     const draw = () => {
+      if (!box.current) return;
       drawn.current.plot?.destroy();
       drawn.current.plot = make(box.current, {series, logs, height: heightOf(height), unit}, newest.current);
     };
     library().then(() => {
       if (gone) return;
       draw();
-      watcher = new ResizeObserver(() => drawn.current.plot?.setSize({width: box.current.clientWidth, height: heightOf(height)}));
+      watcher = new ResizeObserver(() => box.current && drawn.current.plot?.setSize({width: box.current.clientWidth, height: heightOf(height)}));
       watcher.observe(box.current);
     });
     addEventListener("themechange", draw);
@@ -74,6 +76,12 @@ export function Chart({label, times, series, logs, height = 220, unit = ""}) {
   </figure>`;
 }
 
+function floorOf(series) {
+  let least = Infinity;
+  for (const one of series) for (const value of one.values) if (value > 0 && value < least) least = value;
+  return least === Infinity ? 1e-3 : 10 ** (Math.floor(Math.log10(least)) - 1);
+}
+
 const heightOf = (height) => Math.round(height * Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / 16));
 const last = (values) => {
   for (let place = values.length - 1; place >= 0; place--) if (isNumber(values[place])) return values[place];
@@ -92,13 +100,13 @@ function make(node, {series, logs, height, unit}, data) {
   const axis = {stroke: colour("--soft"), font, grid: {stroke: colour("--rule"), width: 1}, ticks: {stroke: colour("--line"), width: 1}};
   return new uPlot({
     width: node.clientWidth, height, legend: {show: false}, cursor: {y: false, points: {size: 7}},
-    scales: {x: {time: true}, y: logs ? {distr: 3, log: 10} : {range: (_, least, most) => [Math.min(0, least ?? 0), most > 0 ? most * 1.08 : 1]}},
+    scales: {x: {time: true}, y: logs ? {distr: 3, log: 10, range: (_, least, most) => [least ?? 1e-3, Math.max(most ?? 1, (least ?? 1e-3) * 10)]} : {range: (_, least, most) => [Math.min(0, least ?? 0), most > 0 ? most * 1.08 : 1]}},
     axes: [
       {...axis, space: size * 5, values: [[3600, "{HH}:{mm}"], [60, "{HH}:{mm}"], [1, "{HH}:{mm}:{ss}"], [0.001, ":{ss}.{fff}"]].map((row) => [row[0], row[1], null, null, null, null, null, null, 1])},
-      {...axis, size: size * 4, values: (_, values) => values.map((value) => value === null ? "" : Math.abs(value) >= 1000 || unit ? count(value) : real(value))},
+      {...axis, size: size * 4, values: (_, values) => values.map((value) => value === null ? "" : Math.abs(value) >= 1000 ? count(value) : real(value))},
     ],
     series: [{}, ...series.map((one, place) => ({
-      label: one.label, stroke: colour(COLOURS[place % COLOURS.length]), width: 2, dash: DASHES[place % DASHES.length], spanGaps: true, points: {show: data[0].length < 3},
+      label: one.label, stroke: colour(COLOURS[place % COLOURS.length]), width: 2, dash: DASHES[place % DASHES.length], spanGaps: true, points: {show: data[0].length < 4},
     }))],
   }, data, node);
 }

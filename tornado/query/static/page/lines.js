@@ -11,11 +11,12 @@ export function useLines(kind, names, rowOf) {
   const [, redraw] = useReducer((times) => times + 1, 0);
   const kept = useRef({key: null, times: [], series: {}});
   const key = names.join("\u0000");
-  if (kept.current.key !== key) kept.current = {key, times: [], series: {}, isThere: false};
+  if (kept.current.key !== key) kept.current = {key, times: [], series: {}};
   const mine = kept.current;
+  const fixed = state.fixed?.lines[kind];
 
   useEffect(() => {
-    if (state.fixed) return;
+    if (fixed) return;
     const query = names.map((name) => `names=${encodeURIComponent(name)}`).join("&");
     ask(`v1/observations/lines/${kind}?${query}`).then((found) => {
       // What came meanwhile stands behind it.
@@ -31,11 +32,11 @@ export function useLines(kind, names, rowOf) {
       }
       mine.times = found.times.concat(late);
       mine.series = found.series;
-      mine.isThere = true;
       redraw();
-    }).catch(() => { mine.isThere = true; });
+    }).catch(() => {}); // what comes from now on is shown all the same
   }, [kind, key]);
 
+  if (fixed) return fixed;
   const now = state.now;
   if (now && !(mine.times[mine.times.length - 1] >= now.time)) {
     const size = mine.times.push(now.time);

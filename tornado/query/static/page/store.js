@@ -10,9 +10,16 @@ export const state = {
   now: null, // the newest observation
   branches: [], // the newest of branches that run
   isOld: false, // whether the service has another page than this
-  fixed: false, // whether this is a report: nothing comes
+  fixed: null, // of a report: all that it has; nothing comes
   standing: {}, // by loop: since when it has not moved although there is work
 };
+const report = document.getElementById("report");
+if (report) {
+  state.fixed = JSON.parse(report.textContent);
+  state.now = state.fixed.now;
+  state.branches = state.now.branches;
+  state.link = {is: "fixed"};
+}
 const listeners = new Set();
 const seen = []; // observations of the last seconds
 let due = null;
@@ -50,6 +57,7 @@ export function observed(now) {
 
 // How fast a count of a stream or loop grows, a second; null where that is not known yet.
 export function growth(kind, name, key) {
+  if (state.fixed) return ended(state.fixed.lines[kind], name, key);
   const newest = seen[seen.length - 1];
   const oldest = seen[0];
   if (!newest || newest.time <= oldest.time) return null;
@@ -57,6 +65,15 @@ export function growth(kind, name, key) {
   const [last, first] = [of(newest), of(oldest)];
   if (typeof last !== "number" || typeof first !== "number" || last < first) return null;
   return (last - first) / (newest.time - oldest.time);
+}
+
+// The same of a report, from the end of its lines.
+function ended({times, series}, name, key) {
+  const values = series[name]?.[key];
+  const last = times.length - 1;
+  const first = times.findIndex((time) => time >= times[last] - RATE_OVER_S * 2);
+  if (!values || first >= last || values[first] === null || !(values[last] >= values[first])) return null;
+  return (values[last] - values[first]) / (times[last] - times[first]);
 }
 
 // A loop stands still that has work to do and whose counts do not change.

@@ -1,9 +1,9 @@
 // Now: whether each stream keeps up, how each loop stands, and which branches run.
 import {html} from "./html.js";
-import {growth, holder, useStore} from "./store.js";
+import {growth, holder, state, useStore} from "./store.js";
 import {ask} from "./service.js";
 import {Badge, Figure, Panel, Split, Table} from "./parts.js";
-import {bytes, count, plural, rate, real, seconds} from "./words.js";
+import {bytes, count, isNumber, plural, rate, real, seconds} from "./words.js";
 
 const LOOP_STATES = {running: "good", unresponsive: "warn", failed: "bad"};
 const SOURCE_STATES = {running: "good", ready: "off", finished: "off", stopped: "off", failed: "bad"};
@@ -15,6 +15,7 @@ export function Now() {
     <${Totals} now=${now} />
     <div class="cards">${now.streams.map((stream) => html`<${Stream} key=${stream.name} stream=${stream} />`)}</div>
     <${Loops} now=${now} />
+    <${Learning} loops=${now.loops.filter((loop) => loop.validation)} />
     <${Branches} branches=${branches} queries=${now.queries} />`;
 }
 
@@ -84,6 +85,24 @@ function Loops({now}) {
     <//>`;
 }
 
+// Points are predicted before they are learnt from: how well, of late and over all.
+function Learning({loops}) {
+  if (!loops.length) return null;
+  const both = (loop, key, say) => html`${say(loop.validation[`recent_${key}`])} <span class="note">${say(loop.validation[key])}</span>`;
+  const share = (value) => isNumber(value) ? `${(100 * value).toFixed(1)} %` : "–";
+  return html`
+    <${Panel} title="Learning" note="what was predicted of points before they were learnt from: of late, and over all" wide>
+      <${Table} label="Learning" keyOf=${(loop) => loop.name} rows=${loops} columns=${[
+        {title: "Loop", of: (loop) => loop.name},
+        {title: "Points", number: true, of: (loop) => both(loop, "points", count)},
+        {title: "Mean loss", number: true, of: (loop) => both(loop, "loss", real)},
+        {title: "Right", number: true, of: (loop) => both(loop, "accuracy", share)},
+        {title: "Mean error", number: true, of: (loop) => both(loop, "absolute_error", real)},
+        {title: "Squared", number: true, of: (loop) => both(loop, "squared_error", real)},
+      ]} />
+    <//>`;
+}
+
 // The least iteration of all workers, and by how much each is beyond it.
 function Iterations({loop}) {
   if (!loop.workers.length) return count(loop.iteration);
@@ -104,7 +123,7 @@ function Branches({branches, queries}) {
         {title: "Iteration", number: true, of: (one) => count(one.iteration)},
         {title: "Updates", number: true, of: (one) => count(one.updates)},
         {title: "Residual", number: true, of: (one) => real(one.residual)},
-        {title: "", of: (one) => html`<button class="small" onClick=${() => cancel(one.id)} aria-label="Cancel question ${one.id}">Cancel</button>`},
+        {title: "", of: (one) => state.fixed ? null : html`<button class="small" onClick=${() => cancel(one.id)} aria-label="Cancel question ${one.id}">Cancel</button>`},
       ]} />
     <//>`;
 }

@@ -37,7 +37,7 @@ function OfLoops({names}) {
   const growing = (column) => names.map((label) => ({label, values: growthOf(lines.times, lines.series[label]?.[column])}));
   if (!names.length) return html`<${Empty}>Choose a loop.<//>`;
   return html`
-    <${Panel} title="Residual of main loops" note="how much the last iteration changed; powers of ten, 0 is left out">
+    <${Panel} title="Residual of main loops" note="how much the last iteration changed, in powers of ten; the bottom is 0">
       <${Chart} label="Residual" times=${lines.times} series=${series("residual")} logs height=${260} />
     <//>
     <div class="cards">
@@ -57,7 +57,10 @@ function OfBranches() {
       asked = performance.now();
       ask("v1/observations/lines/branches").then(take).catch(() => {});
     };
-    if (state.fixed) return undefined;
+    if (state.fixed) {
+      take(state.fixed.lines.branches);
+      return undefined;
+    }
     look();
     return onBranches(look);
   }, []);

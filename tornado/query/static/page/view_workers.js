@@ -17,7 +17,7 @@ export function Workers() {
   const lines = useRef({times: [], series: {}});
   useEffect(() => {
     if (state.fixed) {
-      lines.current = state.workerLines ?? lines.current;
+      lines.current = state.fixed.lines.workers;
       redraw();
       return undefined;
     }

@@ -1,0 +1,121 @@
+"""Limits of tokens, and the audit of what their holders change."""
+
+import logging
+
+import httpx
+import pytest
+
+from tests.query.conftest import start_roads
+from tornado.clock import ManualClock
+from tornado.query.http import HttpServer
+from tornado.query.http_audit import AUDIT_LOGGER
+from tornado.query.token_file import TokenFile
+from tornado.query.token_use import Allowance
+
+NDJSON = {"content-type": "application/x-ndjson"}
+EDGE = b'{"src": 1, "dst": 2}\n'
+
+
+@pytest.fixture
+def served(fake, clock, open_service):
+    start_roads(fake)
+    service = open_service(fake)
+
+    def serve(lines):
+        server = HttpServer(service, port=0, tokens=TokenFile.of(lines)).start()
+        opened.append(server)
+
+        def ask(token, method, path, **given):
+            headers = {"Authorization": f"Bearer {token}"} | given.pop("headers", {})
+            return httpx.request(method, server.url + path, headers=headers, timeout=30, **given)
+
+        return ask
+
+    opened = []
+    yield serve
+    for server in opened:
+        server.stop()
+
+
+def test_an_allowance_is_what_its_rate_says_over_any_while():
+    clock = ManualClock()
+    allowance = Allowance(10, clock=clock)
+    spent = 0
+    for _ in range(1000):
+        clock.advance(0.05)
+        if not allowance.wait_s():
+            allowance.spend(7)
+            spent += 7
+    assert abs(spent - 10 * 50) <= 10 + 7
+    allowance.spend(100)
+    clock.advance(allowance.wait_s())
+    assert allowance.wait_s() == 0
+    clock.advance(1e6)
+    assert not allowance.wait_s()
+    allowance.spend(10)  # of all that time one second is left
+    assert allowance.wait_s() > 0
+
+
+def test_so_many_questions_of_a_token_run_at_once_and_those_of_others_do_not_count(served, fake):
+    ask = served("read r3ad queries=2\nread other")
+    fake.gate.clear()
+    body = {"loop": "roads", "deadline_s": 60}
+    asked = [ask("r3ad", "POST", "/v1/queries", json=body) for _ in range(2)]
+    assert [answer.status_code for answer in asked] == [202, 202]
+    refused = ask("r3ad", "POST", "/v1/queries", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (429, "queue-full")
+    assert refused.headers["retry-after"] == "1"
+    assert ask("other", "POST", "/v1/queries", json=body).status_code == 202
+    ask("r3ad", "DELETE", f"/v1/queries/{asked[0].json()['id']}")
+    assert ask("r3ad", "POST", "/v1/queries", json=body).status_code == 202
+    # A question that is refused for itself takes no place.
+    wrong = {"loop": "roads", "parameters": {"nothing": 1}}
+    fake.gate.set()
+    for _ in range(3):
+        assert ask("r3ad", "POST", "/v1/queries?wait_s=20", json=wrong).status_code == 422
+    assert ask("r3ad", "POST", "/v1/queries?wait_s=20", json=body).status_code == 200
+
+
+def test_records_beyond_the_rate_wait_for_their_time(served, clock):
+    ask = served("write wr1te edges/s=10")
+    path = "/v1/loops/roads/edges"
+    assert ask("wr1te", "POST", path, content=EDGE * 30, headers=NDJSON).status_code == 202
+    refused = ask("wr1te", "POST", path, content=EDGE, headers=NDJSON)
+    assert (refused.status_code, refused.json()["code"]) == (429, "queue-full")
+    assert ask("wr1te", "GET", "/v1/loops").status_code == 200
+    clock.advance(int(refused.headers["retry-after"]))
+    assert ask("wr1te", "POST", path, content=EDGE, headers=NDJSON).status_code == 202
+
+
+def test_bytes_of_both_directions_are_counted(served, clock):
+    ask = served("write wr1te bytes/s=1000")
+    body = EDGE * 300
+    sent = ask("wr1te", "POST", "/v1/loops/roads/edges", content=body, headers=NDJSON)
+    refused = ask("wr1te", "GET", "/v1/loops")
+    assert (sent.status_code, refused.status_code) == (202, 429)
+    clock.advance(len(body) / 1000 + 1)
+    got = ask("wr1te", "GET", "/openapi.json")
+    assert got.status_code == 200 and len(got.content) > 10_000
+    assert ask("wr1te", "GET", "/v1/loops").status_code == 429
+    assert ask("wr1te", "GET", "/healthz").status_code == 200
+
+
+def test_each_change_and_each_refusal_of_one_is_a_line_with_who_and_without_the_token(served, caplog):
+    ask = served("write wr1te name=loader\nread r3ad")
+    with caplog.at_level(logging.INFO, AUDIT_LOGGER):
+        ask("wr1te", "POST", "/v1/loops/roads/edges", content=EDGE, headers=NDJSON)
+        ask("r3ad", "DELETE", "/v1/loops/roads")
+        ask("wr0ng", "DELETE", "/v1/loops/roads%0Aforged?ticket=t1cket")
+        ask("r3ad", "GET", "/v1/loops")
+        ask("r3ad", "POST", "/v1/queries?wait_s=20", json={"loop": "roads"})
+    lines = [record.fields for record in caplog.records if record.name == AUDIT_LOGGER]
+    assert [(line["who"], line["method"], line["status"]) for line in lines] == [
+        ("loader", "POST", 202),
+        (lines[1]["who"], "DELETE", 403),
+        ("nobody", "DELETE", 401),
+    ]
+    assert lines[1]["who"].startswith("sha256:")
+    assert lines[2]["path"] == "/v1/loops/roads%0Aforged"
+    assert all(line["address"] == "127.0.0.1" for line in lines)
+    for secret in ("wr1te", "r3ad", "wr0ng", "t1cket"):
+        assert secret not in caplog.text
