@@ -17,9 +17,10 @@ from typing import Any
 
 import click
 
+from ..client.steps import Document
 from ..errors import PeerError
 from .address import Address
-from .client import Document, ServiceClient
+from .client import ServiceClient
 from .interruption import Interruption
 from .presentation import ExitCode
 from .progress import Reading, TerminalReporter, show_compiling
