@@ -2,12 +2,18 @@
 
 import sys
 
-import nbformat
-from nbclient import NotebookClient
 
-source, target = sys.argv[1:]
-notebook = nbformat.read(source, as_version=4)
-try:
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
-finally:
-    nbformat.write(notebook, target)
+def main(source, target):
+    # The environment of the tests has neither, and looks for doctests here.
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(source, as_version=4)
+    try:
+        NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    finally:
+        nbformat.write(notebook, target)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

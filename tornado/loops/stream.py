@@ -400,6 +400,7 @@ class RecordStream:
         self._post_shares(shares, entry.version)
 
     def _count(self, offsets: Mapping[str, int], version: int, batch: RecordBatch) -> None:
+        self.workers.settle(batch)
         with self._counting:
             self._version = version
             self._offsets |= offsets
@@ -415,11 +416,10 @@ class RecordStream:
         """Admit again what the log has, under its version; loops that lag are waited for."""
         self._engine.wait_for(lambda: not self.lags(REPLAYED_AHEAD_RECORDS), None)
         self.raise_failure()
-        shares = self.shares(batch) if len(batch) else ()
         with self.order:
             self._count(offsets, version, batch)
-            if shares:
-                self._post_shares(shares, version)
+            if len(batch):
+                self._post_shares(self.shares(batch), version)
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
         """Wait until a batch is taken at once; False when the time is over."""
@@ -579,7 +579,7 @@ class RecordStream:
     def begin_again(self, partition: PartitionMap) -> None:
         """Begin on workers that have taken the place of others, with a map of theirs; under the order."""
         before = self.workers.partition
-        self.workers.begin_again(partition)
+        self.workers.begin_again(partition, keeps_blocks=True)
         if (partition.buckets != before.buckets).any() and self.journal is not None and self._loops:
             self.journal.share_again(self.shares, before, all_of_them=True)
 
