@@ -20,6 +20,7 @@ LANES = {
     "tests/engine/test_on_spark.py::test_the_same_on_spark[local-cluster": ALONE,
     # These have one Spark and one broker.
     "tests/spark/test_kafka.py": "a Spark",
+    "tests/spark/test_kills.py": "a Spark",
     "tests/spark/test_roads.py": "a Spark",
     "tests/spark/test_sink.py": "a Spark",
     "tests/spark/test_changes.py": "a Spark",
