@@ -14,7 +14,7 @@ CANDIDATES := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 # More for pytest: `make test ARGS="-k storage"`.
 ARGS ?=
 
-.PHONY: help setup check format format-check lint types test demo demo-learning demo-kafka bench bench-learning figures bench-report bench-smoke bench-ingest soak docs dashboard clean distclean
+.PHONY: help setup check format format-check lint types test demo demo-learning demo-kafka bench bench-learning figures bench-roads bench-report bench-smoke bench-ingest soak docs dashboard clean distclean
 
 help:
 	@echo "make demo         a road network streams in, roads close, two questions get exact answers"
@@ -25,6 +25,7 @@ help:
 	@echo "make check        format, lint and types (make format mends the first)"
 	@echo "make soak         the long tests; make bench the benchmarks, make bench-smoke their short version,"
 	@echo "                  make bench-learning those of learners, beside scikit-learn,"
+	@echo "                  make bench-roads those of graphs with long ways, beside Dijkstra and a plain repair,"
 	@echo "                  make bench-ingest those of sources that stream in, make bench-report docs/benchmarks.md"
 	@echo "                  from the results that there are, make figures those that the Tornado paper has, with plots"
 	@echo "make docs         the site, in build/site; make dashboard what Grafana imports, from deploy/dashboard.py"
@@ -33,7 +34,7 @@ help:
 setup: $(INSTALLED)
 
 # An environment whose Python works is kept; pip then only adds what pyproject.toml newly asks for.
-$(INSTALLED): pyproject.toml
+$(INSTALLED): pyproject.toml client/pyproject.toml
 	@old_enough='import sys; sys.exit(sys.version_info < (3, 11))'; \
 	if ! $(BIN)/python -c "$$old_enough" >/dev/null 2>&1 </dev/null; then \
 	    chosen=''; \
@@ -53,7 +54,7 @@ $(INSTALLED): pyproject.toml
 	    }; \
 	fi
 	@echo "Installing what pyproject.toml asks for into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check --editable '.[dev]' </dev/null
+	@$(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check --editable '.[dev]' --editable ./client </dev/null
 	@touch $@
 
 check: format-check lint types
@@ -100,6 +101,9 @@ figures: $(INSTALLED)
 # Some twenty minutes: scikit-learn is given time to find its best.
 bench-learning: $(INSTALLED)
 	@$(BIN)/python -m benchmarks --only learning --only validation $(ARGS) </dev/null
+
+bench-roads: $(INSTALLED)
+	@$(BIN)/python -m benchmarks --only roads $(ARGS) </dev/null
 
 bench-report: $(INSTALLED)
 	@$(BIN)/python -m benchmarks report </dev/null

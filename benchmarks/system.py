@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tornado.config import DelayBound
 from tornado.records.edge_batch import EdgeBatch
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class SystemFactory(Protocol):
     """Starts a system; it ends with its context."""
 
     def __call__(
-        self, *, source: int, workers: int, delay_bound: int | None
+        self, *, source: int, workers: int, delay_bound: DelayBound
     ) -> AbstractContextManager[System]:
         """Start shortest paths from `source` on so many workers."""
         ...
@@ -116,7 +117,7 @@ class LiveSystem:
         *,
         source: int,
         workers: int,
-        delay_bound: int | None,
+        delay_bound: DelayBound,
         engine: str = "threads",
         programs: Sequence[VertexProgram] = (),
         is_undirected: bool = False,

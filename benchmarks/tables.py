@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from . import learning_figure_tables, learning_tables, peers, rank_tables
+from . import learning_figure_tables, learning_tables, peers, rank_tables, roads
 from .cells import cell as _cell
 from .cells import figures as _figures
 from .cells import p50_p99 as _p50_p99
@@ -334,11 +334,60 @@ def further() -> str:
     return _figures("further", names)
 
 
+def roads_load() -> str:
+    """Graphs with long ways: loading, and another source."""
+    rows = []
+    for case in roads.CASES:
+        cells = [_cell("roads", f"{case.name}: heap Dijkstra")]
+        for what in ("load", "another source"):
+            cells += [
+                _cell("roads", f"as a multiple of heap Dijkstra, {case.name}: {what}, {workers}")
+                for workers in _WORKERS
+            ]
+        rows.append([case.name, *cells])
+    head = [
+        "",
+        "heap Dijkstra takes",
+        *(f"{what}, {of}" for what in ("load", "another source") for of in _WORKERS),
+    ]
+    return _table(head, rows)
+
+
+def roads_closures() -> str:
+    """Graphs with long ways: closures until exact."""
+    rows = []
+    for case in roads.CASES:
+        for name in ("500 closures", "one closure"):
+            plain = _p50_p99("roads", f"{case.name}: {name}, plain repair")
+            ours = [_p50_p99("roads", f"{case.name}: {name}, {workers}") for workers in _WORKERS]
+            times = [
+                _pair(
+                    "roads",
+                    [
+                        f"as a multiple of heap Dijkstra, {case.name}: {name}, {workers}, {one}"
+                        for one in ("p50", "p99")
+                    ],
+                )
+                for workers in _WORKERS
+            ]
+            rows.append([f"{case.name}, {name}", plain, ours[0], times[0], ours[1], times[1]])
+    head = [
+        "p50 (p99), ms",
+        "plain repair",
+        "1 worker",
+        "over heap Dijkstra, p50 / p99",
+        "2 workers",
+        "over heap Dijkstra, p50 / p99",
+    ]
+    return _table(head, rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     table.__name__: table
     for table in (
         *(changes, differential, programs, loops, queries, queries_at_once, admission, scratch),
         *(recomputing, engines),
+        *(roads_load, roads_closures),
         *(checkpoints, topic, pipeline, memory, startup, further),
         *rank_tables.TABLES,
         *learning_tables.TABLES,

@@ -17,8 +17,23 @@ from tornado.query import problems
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Who uses the client alone has no other tree; the command line turns each into one of ours (`test_every_error_of_the_client…`).
+OF_THE_CLIENT = "the tree of a distribution of its own, which has nothing else of this package"
+
 # Exception classes outside errors.py, and why no caller meets them under their own name.
 ELSEWHERE = {
+    "tornado/client/errors.py: InConflict": OF_THE_CLIENT,
+    "tornado/client/errors.py: InvalidInput": OF_THE_CLIENT,
+    "tornado/client/errors.py: MissingPackage": OF_THE_CLIENT,
+    "tornado/client/errors.py: NotFound": OF_THE_CLIENT,
+    "tornado/client/errors.py: NotPermitted": OF_THE_CLIENT,
+    "tornado/client/errors.py: OutcomeUnknown": OF_THE_CLIENT,
+    "tornado/client/errors.py: Overloaded": OF_THE_CLIENT,
+    "tornado/client/errors.py: QueryEnded": OF_THE_CLIENT,
+    "tornado/client/errors.py: Refused": OF_THE_CLIENT,
+    "tornado/client/errors.py: ServiceError": OF_THE_CLIENT,
+    "tornado/client/errors.py: ServiceFailed": OF_THE_CLIENT,
+    "tornado/client/errors.py: Unreachable": OF_THE_CLIENT,
     "tornado/engine/wire.py: WrongFence": "a message of another set of workers is dropped inside the engine",
     "tornado/ingest/kafka/consumer.py: _Fatal": "the client's process reports it; the ingester raises SourceLost or PeerError",
     "tornado/ingest/kafka/diagnosis.py: _Broken": "ends a walk of steps, and becomes the last of them",

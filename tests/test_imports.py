@@ -21,6 +21,7 @@ LAYERS = {
     "errors": 0,
     "symbol_names": 0,
     "arena": 1,
+    "client": 0,
     "config": 1,
     "certificate": 1,
     "clock": 1,
@@ -50,6 +51,7 @@ LAYERS = {
     "simulation": 6,
     "recovery_simulation": 7,
     "command": 8,
+    "networkx": 8,
     "__main__": 9,
 }
 # The facade hands out names of other rooms, when they are asked for.
@@ -66,7 +68,7 @@ DOORWAYS = {
     "h11": ["tornado/query/http*.py"],
     "prometheus_client": ["tornado/query/metrics.py"],
     "opentelemetry": ["tornado/query/tracing.py"],
-    "httpx": ["tornado/command/client.py"],
+    "httpx": ["tornado/client/transport.py"],
     "click": ["tornado/__main__.py", "tornado/command/*.py"],
     "rich": ["tornado/__main__.py", "tornado/command/*.py"],
     "kafka": ["tornado/ingest/kafka/library.py"],
@@ -74,13 +76,24 @@ DOORWAYS = {
     "zmq": ["tornado/engine/*.py"],
     "msgpack": ["tornado/engine/wire.py"],
     "pyspark": ["tornado/ingest/spark/*.py", "tornado/engine/spark*.py", "apps/pipelines/*.py"],
-    "networkx": ["tornado/testing/*.py"],
+    "tqdm": ["tornado/client/progress.py"],
+    "networkx": ["tornado/testing/*.py", "tornado/networkx/*.py"],
     "scipy": ["tornado/testing/*.py"],
 }
 # Circles of files inside a room. What is named here is still to be taken apart, so this list only gets shorter.
 CIRCLES: list[set[str]] = []
 # Asked for by callers who have it: results convert to what pandas users expect; Kafka, Spark and what a demo compares with are extras.
-OPTIONAL = {"kafka", "matplotlib", "opentelemetry", "pandas", "pyspark", "sklearn"}
+OPTIONAL = {
+    "kafka",
+    "matplotlib",
+    "networkx",
+    "opentelemetry",
+    "pandas",
+    "polars",
+    "pyspark",
+    "sklearn",
+    "tqdm",
+}
 
 
 class Import(NamedTuple):

@@ -33,6 +33,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from .config import DelayBound
 from .engine import SimulationEngine
 from .errors import LawBroken
 from .kinds.selective import loop_columns as names
@@ -52,7 +53,7 @@ from .records.operations import INSERT, REMOVE, REPLACE
 from .testing import Distances, EdgeList, GraphModel, exact_distances
 from .value_types import ValueArray
 
-_DELAY_BOUNDS = (1, 2, 4, 64, None)
+_DELAY_BOUNDS: tuple[DelayBound, ...] = (1, 2, 4, 64, None, "auto")
 _WORKERS = (1, 2, 2, 3, 4)
 _TIED_WEIGHTS = (0.0, 0.0, 1.0, 1.0, 2.0, 5.0)
 _PAUSES = (0, 0, 1, 5, 30, 100)
@@ -102,7 +103,7 @@ class SimulatedRun:
 
     seed: int
     workers: int
-    delay_bound: int | None
+    delay_bound: DelayBound
     branches: int
     updates: int
     prepares: int
@@ -212,9 +213,10 @@ class _Simulation:
         self.master = Master(workers=self.workers, engine=self.engine)
         self.began = self.engine.clock.now()
         self.loop = self.master.start(judged(source=self.source), "simulated", self.delay_bound)
-        if seed % 2:
-            for part in _compiled(self.loop.parts()):
+        for part in _compiled(self.loop.parts()):
+            if seed % 2:
                 part.state.always_prepare()
+            part.is_patient = seed % 4 >= 2
         self.model = GraphModel()
         self.records = [0]  # by version
         self.seen: list[set[int]] = [set()]

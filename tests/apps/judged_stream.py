@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.loops.streaming import TIMEOUT_S
-from tornado.config import USUAL_DELAY_BOUND
+from tornado.config import AUTO_DELAY_BOUND
 from tornado.loops import BranchState, Master
 from tornado.testing import EdgeHistory, bitcoin_ratings, college_messages, mixed, sliding_window
 
@@ -18,7 +18,7 @@ class JudgedStream:
     """
 
     def __init__(
-        self, program, records, workers, expected, *, delay_bound=USUAL_DELAY_BOUND, engine="threads"
+        self, program, records, workers, expected, *, delay_bound=AUTO_DELAY_BOUND, engine="threads"
     ):
         self.records = records
         self.history = EdgeHistory.of(records)

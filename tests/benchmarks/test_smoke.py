@@ -25,7 +25,7 @@ def in_a_hurry(monkeypatch):
         monkeypatch.setenv(name, value)
 
 
-@pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries", "memory"])
+@pytest.mark.parametrize("name", ["scratch", "changes", "admission", "queries", "memory", "roads"])
 def test_the_real_system_passes_the_smoke_run_of(name):
     # Queries are asked in seven ways, each for as long as that takes.
     report = run_entry(name, replace(SMOKE, workers=(2,)) if name == "queries" else SMOKE)

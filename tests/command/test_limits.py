@@ -108,6 +108,7 @@ def job(tmp_path):
             "engine": "threads",
             "master": None,
             "delay_bound": "64",
+            "placement": "auto",
             "http": "127.0.0.1:0",
             "output": None,
             "output_format": None,

@@ -154,6 +154,7 @@ _OPTIONS = {
     "engine": "threads",
     "master": None,
     "delay_bound": "64",
+    "placement": "auto",
     "store": None,
     "stream": None,
     "http": "127.0.0.1:0",

@@ -37,7 +37,18 @@ def values(path):
 def test_each_program_behind_and_has_its_name_its_bound_and_its_result(tmp_path, edges):
     code, events = run_here(
         tmp_path,
-        *("--and", "bfs", "--source", 2, "--edges", edges, "--output", tmp_path / "{loop}.csv"),
+        *(
+            "--and",
+            "bfs",
+            "--source",
+            2,
+            "--edges",
+            edges,
+            "--output",
+            tmp_path / "{loop}.csv",
+            "--delay-bound",
+            64,
+        ),
         *("--and", "sssp", "--name", "far", "--source", 3, "--delay-bound", "unbounded"),
     )
     assert code == 0, events
@@ -45,7 +56,7 @@ def test_each_program_behind_and_has_its_name_its_bound_and_its_result(tmp_path,
     assert values(tmp_path / "bfs.csv") == {1: "", 2: "0.0", 3: "1.0", 4: "2.0"}
     assert values(tmp_path / "far.csv") == {1: "", 2: "", 3: "0.0", 4: "1.0"}
     results = [event for event in events if event["event"] == "result"]
-    assert [event["snapshot"]["delay_bound"] for event in results] == [64, 64, None]
+    assert [event["snapshot"]["delay_bound"] for event in results] == [None, 64, None]
     assert len({event["snapshot"]["version"] for event in results}) == 1
 
 

@@ -11,8 +11,9 @@ BATCHES = [
     "spark:q",
     "spark-write:20260101",
     "spark-write:3f2a",
+    "client:notebook-7",
 ]
-PARTITIONS = ["edges:0", "spark:3", "a.b_c-d:12"]
+PARTITIONS = ["edges:0", "spark:3", "a.b_c-d:12", "client:3"]
 FILES = ["edges.csv", "data/edges.csv", "other.csv#2", "12:30.csv", "dir/http", "spark:a b", "a b:0", "63"]
 FIXED = ["http", "insert", "stdin", "window"]
 
@@ -29,7 +30,8 @@ def test_every_name_is_of_one_kind():
 )
 def test_batches_do_not_come_under_a_name_of_something_else(name):
     with pytest.raises(
-        InvalidArgument, match=r"batches cannot come from the source .* spark:QUERY or spark-write:NAME"
+        InvalidArgument,
+        match=r"batches cannot come from the source .* spark:QUERY, spark-write:NAME or client:NAME",
     ):
         check_batch_source(name)
 

@@ -37,7 +37,7 @@ def ran(seeds, **options):
 def test_no_schedule_breaks_a_law(block):
     runs = ran(range(block * A_BLOCK, (block + 1) * A_BLOCK))
     assert {run.workers for run in runs} == {1, 2, 3, 4}
-    assert {run.delay_bound for run in runs} == {1, 2, 4, 64, None}
+    assert {run.delay_bound for run in runs} == {1, 2, 4, 64, None, "auto"}
     assert sum(run.branches for run in runs) > A_BLOCK
     assert sum(run.prepares for run in runs) > A_BLOCK / 2
     assert sum(run.waves for run in runs) > 0
@@ -59,7 +59,7 @@ def test_no_schedule_breaks_a_law_in_the_long_run(block):
 
 
 def test_synchronous_loops_prepare_nothing_and_the_others_do():
-    prepares = {None: 0, 1: 0, 2: 0, 4: 0, 64: 0}
+    prepares = {None: 0, 1: 0, 2: 0, 4: 0, 64: 0, "auto": 0}
     for run in ran(range(40)):
         prepares[run.delay_bound] += run.prepares
     assert prepares.pop(1) == 0

@@ -1,13 +1,16 @@
 """The page in a real browser, beside a real server whose loops are in memory; real loops are in `tests/end_to_end/test_page.py`."""
 
+import time
 from urllib.parse import urlsplit
 
 import httpx
+import psutil
 import pytest
 
 from tests.browser import SIZES, Visit, launched
 from tests.query.conftest import start_roads
 from tornado.query.http import HttpServer
+from tornado.query.token_file import TokenFile
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +198,33 @@ def test_a_page_of_another_version_loads_the_new_one_or_says_so(client, visit):
     page.faults.clear()
 
 
+def test_a_service_with_tokens_asks_for_one_and_the_page_keeps_it(fake, open_service, visit):
+    start_roads(fake)
+    tokens = TokenFile.of("read t0ken-of-a-reader\nread t0ken-of-another elsewhere")
+    with HttpServer(open_service(fake), port=0, tokens=tokens) as server:
+        page = visit(server.url)
+        page.wait_for("This service asks for a token")
+        for wrong, said in (
+            ("t0ken-of-nobody", "does not know"),
+            ("t0ken-of-another", "may not see the page"),
+        ):
+            page.page.get_by_label("Token").fill(wrong)
+            page.page.get_by_role("button", name="Use it").click()
+            page.wait_for(said)
+        page.page.get_by_label("Token").fill("t0ken-of-a-reader")
+        page.page.get_by_role("button", name="Use it").click()
+        page.wait_for("up to date")
+        page.show("questions")
+        page.page.get_by_label("Vertices").fill("3")
+        page.page.get_by_role("button", name="Ask").click()
+        page.page.get_by_role("region", name="Rows of the answer").wait_for()
+        # An address is in histories and logs, so no token is ever in one.
+        assert [url for url in page.asked if "t0ken" in url] == []
+        page.page.reload()
+        page.page.locator("[data-link=live]").wait_for()
+        page.faults.clear()  # the browser calls an answer of 401 or 403 an error
+
+
 def test_a_report_shows_every_view_without_a_service_or_a_request(fake, open_service, visit, tmp_path):
     start_roads(fake)
     with HttpServer(open_service(fake), port=0) as server:
@@ -213,3 +243,44 @@ def test_a_report_shows_every_view_without_a_service_or_a_request(fake, open_ser
     page.show("residual")
     page.page.locator("canvas").first.wait_for()
     assert {url.partition(":")[0] for url in page.asked} <= {"file", "data", "blob"}
+
+
+@pytest.mark.soak
+def test_ten_events_a_second_take_a_browser_less_than_a_twentieth_of_a_core(fake, open_service, visit):
+    # The least of several, since whatever else runs on the machine only adds to it.
+    start_roads(fake)
+    for number in range(9):
+        start_roads(fake, name=f"more-{number}")
+    with HttpServer(open_service(fake), port=0) as server:
+        page = visit(server.url)
+        page.wait_for("up to date")
+        shares = [share_of_browsers(server.observer, ticks=50) for _ in range(3)]
+    assert min(shares) < 0.05, shares
+
+
+@pytest.mark.soak
+def test_the_first_paint_comes_within_300_ms(client, visit):
+    times = []
+    for _ in range(5):
+        page = visit(client.server.url)
+        page.wait_for("up to date")
+        times.append(
+            page.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        )
+    assert min(times) < 300, times
+
+
+def share_of_browsers(observer, *, ticks):
+    """The share of a core that browsers take while ten events come a second."""
+    browsers = [one for one in psutil.Process().children(recursive=True) if "chrom" in one.name()]
+
+    def used():
+        return sum(sum(one.cpu_times()[:2]) for one in browsers if one.is_running())
+
+    found = observer.newest()
+    before, begun_s = used(), time.monotonic()
+    for _ in range(ticks):
+        observer._publish("now", found | {"time": time.time()})
+        observer._publish("branches", {"branches": []})
+        time.sleep(0.2)
+    return (used() - before) / (time.monotonic() - begun_s)

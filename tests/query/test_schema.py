@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import tornado
 from apps.sssp import ShortestPaths
 from tornado.query.http_access import NEEDS, About
-from tornado.query.token_file import TokenFile
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -30,7 +29,7 @@ SEED = 20_260_101
 def served():
     with tornado.open("memory:", workers=1) as session:
         session.start(ShortestPaths(source=1), "roads").insert([1, 2], [2, 3])
-        server = session.serve(tokens=TokenFile.of(f"write {TOKEN}"))
+        server = session.serve(tokens=f"write {TOKEN}")
         yield session, server
 
 

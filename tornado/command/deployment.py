@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS, DelayBound
+from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS, DelayBound, VertexPlacement
 from ..errors import InvalidArgument, StoreLocked
 from ..ingest.interner import Interner
 from ..ingest.known_files import KnownFiles
@@ -60,6 +60,8 @@ class Placement:
         B of the paper; None is unbounded.
     engine : str
         Where workers run.
+    vertices_by : str
+        Which vertex belongs to which worker.
     spark_master : str or None
         Where Spark is, for that engine.
     store : str or None
@@ -101,6 +103,7 @@ class Placement:
     checkpoint_every_s: float | None = None
     keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
     engine: str = "threads"
+    vertices_by: VertexPlacement = "auto"
     spark_master: str | None = None
     undirected: bool = False
     adopts: bool = False
@@ -204,6 +207,7 @@ class Deployment:
                 store,
                 placement.workers,
                 engine=placement.engine,
+                placement=placement.vertices_by,
                 spark_master=placement.spark_master,
                 quarantine=self.quarantine,
             )

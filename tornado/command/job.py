@@ -98,6 +98,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         keep_snapshots=plan.keep_snapshots,
         adopts=plan.adopts,
         engine=plan.engine,
+        vertices_by=plan.placement,
         spark_master=plan.spark_master,
         undirected=plan.undirected,
         check_times=plan.check_times,

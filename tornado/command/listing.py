@@ -8,7 +8,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from .client import TOKEN_VARIABLE, Document, ServiceClient, default_url
+from ..client.steps import Document
+from ..client.transport import TOKEN_VARIABLE
+from .client import ServiceClient, default_url
 from .presentation import ExitCode
 
 url_option = click.option(

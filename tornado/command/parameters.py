@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from ..config import DEFAULT_DELAY_BOUND
+from ..config import AUTO_DELAY_BOUND
 from ..errors import InvalidArgument, NotSupported
 from ..query.parameters import is_vertex
 from ..query.programs import ProgramEntry, load_program
@@ -32,9 +32,10 @@ _TABLE_PREFIX, _COLUMN_PREFIX = "table_of_", "column_of_"
 name_option = click.option("--name", metavar="LOOP", help="What the loop is called. Default: like the app.")
 delay_bound_option = click.option(
     "--delay-bound",
-    metavar="N|unbounded",
-    show_default=str(DEFAULT_DELAY_BOUND),
-    help="B of the paper; 1 is synchronous, and all that a program of rounds takes.",
+    metavar="N|unbounded|auto",
+    show_default=AUTO_DELAY_BOUND,
+    help="B of the paper; 1 is synchronous, and all that a program of rounds takes. auto: none where no answer depends on it, and vertices "
+    "go by their values; else 64.",
 )
 table_option = click.option(
     "--table",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .client import Document
+from ..client.steps import Document
 
 
 def print_paths(paths: list[Document]) -> None:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote, unquote
 
 from ..config import (
+    AUTO_DELAY_BOUND,
     DEFAULT_HTTP_HOST,
     DEFAULT_HTTP_PORT,
-    USUAL_DELAY_BOUND,
     DelayBound,
+    VertexPlacement,
     data_dir,
     default_workers,
 )
@@ -117,6 +118,8 @@ class RunPlan:
         The topic that is read after the files.
     until_end : bool
         Whether the topic is read to the end it has now; otherwise for ever.
+    placement : str
+        Which vertex belongs to which worker.
     engine : str
         Where workers run.
     spark_master : str or None
@@ -174,6 +177,7 @@ class RunPlan:
     ids: Literal["int", "string"]
     workers: int
     engine: str
+    placement: VertexPlacement
     spark_master: str | None
     delay_bound: DelayBound
     store: str | None
@@ -299,6 +303,7 @@ class RunPlan:
             ids=options["ids"],
             workers=default_workers() if options["workers"] is None else options["workers"],
             engine=options["engine"],
+            placement=options["placement"],
             spark_master=_checked_master(options["master"], options["engine"]),
             delay_bound=parse_delay_bound(options["delay_bound"]),
             store=options["store"],
@@ -343,22 +348,22 @@ class RunPlan:
 
 
 def parse_delay_bound(text: str | None) -> DelayBound:
-    """Parse `N` or `unbounded` (None); None is what was not given.
+    """Parse `N`, `unbounded` (None) or `auto`, which is also what was not given.
 
     Examples
     --------
     >>> parse_delay_bound("64"), parse_delay_bound("unbounded"), parse_delay_bound(None)
-    (64, None, 'usual')
+    (64, None, 'auto')
     """
-    if text is None:
-        return USUAL_DELAY_BOUND
+    if text is None or text == AUTO_DELAY_BOUND:
+        return AUTO_DELAY_BOUND
     if text == "unbounded":
         return None
     if text.isascii() and text.isdigit() and int(text) >= 1:
         return int(text)
     raise InvalidArgument(
-        f"--delay-bound {text} is neither a whole number from 1 nor `unbounded`",
-        hint="1 is synchronous, 64 the default.",
+        f"--delay-bound {text} is neither a whole number from 1 nor `unbounded` or `auto`",
+        hint="1 is synchronous, auto the default.",
     )
 
 

@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.status import Status
 
 from ..certificate import has_no_answer
+from ..client.steps import Document
 from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
-from .client import Document, ServiceClient
+from .client import ServiceClient
 from .listing import json_option, token_option, url_option
 from .paths_text import print_paths
 from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note

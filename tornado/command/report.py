@@ -10,12 +10,13 @@ import click
 
 from ..errors import InvalidArgument
 from .client import ServiceClient
-from .listing import json_option, url_option
+from .listing import json_option, token_option, url_option
 from .presentation import ExitCode
 
 
 @click.command("report")
 @url_option
+@token_option
 @click.option(
     "--output",
     default="tornado-report.html",
@@ -23,9 +24,9 @@ from .presentation import ExitCode
     help="The file; - for standard output. One that is there is overwritten.",
 )
 @json_option
-def report_command(url: str, output: str, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
+def report_command(url: str, token: str | None, output: str, as_json: bool) -> int:  # noqa: FBT001  # click passes options by name
     """Keep how a service stands as one HTML file: as it is now, over time, and its newest questions. It needs no service to be read."""
-    with ServiceClient(url) as client:
+    with ServiceClient(url, token) as client:
         document = client.report()
     if output == "-":
         sys.stdout.buffer.write(document)

@@ -161,6 +161,13 @@ class RunCommand(ProgramCommand):
 )
 @click.option("--workers", type=click.IntRange(min=1, max=64), help="Default: the cores of this machine.")
 @click.option(
+    "--placement",
+    type=click.Choice(["auto", "hash"]),
+    default="auto",
+    show_default=True,
+    help="Which vertex belongs to which worker: by the hash of its id, or in blocks of ids where the first edges join ids that are near.",
+)
+@click.option(
     "--engine",
     type=click.Choice(["threads", "processes", "spark"]),
     default="threads",

@@ -45,6 +45,13 @@ def apply_mentions(graph, identifiers):
         note_known(graph, row_of(graph, identifiers[i]))
 
 
+@nb.njit(cache=True, nogil=True)
+def make_rows(graph, identifiers):
+    """Rows for vertex ids that may have none, in their order."""
+    for i in range(identifiers.size):
+        row_of(graph, identifiers[i])
+
+
 @nb.njit(cache=True)
 def write_delta(graph, sign, producer, consumer, weight, born):
     """Tell the loops on this graph of an edge that came or went."""

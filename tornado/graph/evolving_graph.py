@@ -45,6 +45,7 @@ ROW_RECORD = np.dtype(
 )
 _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
+_CLOSE_TOGETHER = 16  # times as many ids as there are, from the least to the greatest
 _SLIDE_FUEL = 60_000
 _FEW_EDGES = 1 << 20  # for which a thread is not worth it
 _MOST_GROWTH = 64.0
@@ -63,6 +64,7 @@ class GraphStatistics:
     leases: int
     graves: int
     size_bytes: int
+    cut_edges: int = 0
 
 
 class EvolvingGraph:
@@ -106,6 +108,7 @@ class EvolvingGraph:
             counters=np.zeros(GRAPH_COUNTERS, np.int64),
         )
         self.columns.counters[names.PART] = worker
+        self.columns.counters[names.BLOCK_BITS] = partition.block_bits
         self.addresses = addresses_of(self.columns)
         self._replace()
         self._partition = partition
@@ -208,6 +211,24 @@ class EvolvingGraph:
         self.columns.counters[names.LOADING] = self._growth() if is_load and self._reverse is None else 0
         apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
+
+    def use_blocks(self, partition: PartitionMap) -> None:
+        """Have the vertices belong to workers by another map; there are none yet."""
+        self._partition = partition
+        self.columns.counters[names.BLOCK_BITS] = partition.block_bits
+
+    def make_rows(self, ids: NDArray[np.int64]) -> None:
+        """Make rows for vertices that have none, in the order of their ids: those of ids that are local lie near each other.
+
+        Parameters
+        ----------
+        ids : int64[n]
+            Vertices that records are about to name; only read.
+        """
+        new = ids[self.rows_of(ids) < 0]
+        if len(new):
+            self.make_room(len(new))
+            self._kernel.make_rows(self.addresses, _ascending(new))
 
     def _growth(self) -> int:
         edges = max(1, int(self.columns.counters[names.EDGES]))
@@ -465,6 +486,7 @@ class EvolvingGraph:
             leases=len(self._leases),
             graves=int(counters[names.BURIED_NEXT] - counters[names.BURIED_FIRST]),
             size_bytes=size_bytes,
+            cut_edges=int(counters[names.CUT]),
         )
 
     def _make_graves(self, records: int) -> None:
@@ -507,6 +529,16 @@ class EvolvingGraph:
         self._advised_slots = slots + max(slots // 4, 1 << 21)
         for name in (*_OF_EACH_EDGE, "in_weight"):
             advise_huge_pages(getattr(self.columns, name), self._advised_slots)
+
+
+def _ascending(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each id once, in order; without sorting where they lie close together."""
+    first, last = int(ids.min()), int(ids.max())
+    if last - first > _CLOSE_TOGETHER * len(ids):
+        return np.unique(ids)
+    are_there = np.zeros(last - first + 1, np.bool_)
+    are_there[ids - first] = True
+    return np.flatnonzero(are_there) + first
 
 
 def _graves(ring: int) -> dict[str, np.ndarray]:

@@ -16,10 +16,10 @@ import numba as nb
 import numpy as np
 
 from .graph_columns import (
-    BUCKET_SHIFT,
     BURIED_FIRST,
     BURIED_NEXT,
     COMPACTING,
+    CUT,
     EDGES,
     GRAVE_MASK,
     IN_END,
@@ -28,13 +28,14 @@ from .graph_columns import (
     LOADING,
     OUT_END,
     OUT_IDLE,
+    PART,
     ROWS,
     SEQUENCE,
     SIZE_CLASSES,
     WEIGHED_ROWS,
     WEIGHTS_IN,
 )
-from .rows_kernel import find_row, hash_id, place_row
+from .rows_kernel import bucket_of, find_row, hash_id, place_row
 
 _BLOCK = 64  # entries compared at once while an edge is searched; the compiler turns the comparison into vector instructions
 
@@ -209,6 +210,8 @@ def insert_edge(graph, producer, consumer, weight):
     graph.out_length[producer] = position + 1
     graph.in_length[consumer] = back + 1
     graph.counters[EDGES] += 1
+    if graph.owner[producer] != graph.counters[PART]:
+        graph.counters[CUT] += 1
 
 
 @nb.njit(cache=True, nogil=True)
@@ -316,6 +319,8 @@ def remove_edge(graph, producer, slot):
         moved = graph.out_start[graph.in_producer[back_slot]] + graph.in_position[back_slot]
         graph.edge_back[moved] = back_slot - graph.in_start[consumer]
     graph.counters[EDGES] -= 1
+    if graph.owner[producer] != graph.counters[PART]:
+        graph.counters[CUT] -= 1
 
     if graph.out_length[producer] == 0:
         give_out_block(graph, graph.out_start[producer], np.int64(graph.out_capacity[producer]))
@@ -454,10 +459,10 @@ def free_in_entries(graph, start, entries):
 
 
 @nb.njit(cache=True, nogil=True)
-def owners_of(buckets, identifiers, owners):
+def owners_of(buckets, block_bits, identifiers, owners):
     """Write the worker of each vertex id, by the table of a partition map."""
     for i in range(identifiers.size):
-        owners[i] = buckets[np.int64(hash_id(identifiers[i]) >> np.uint64(BUCKET_SHIFT))]
+        owners[i] = buckets[bucket_of(identifiers[i], block_bits)]
 
 
 @nb.njit(cache=True, nogil=True)

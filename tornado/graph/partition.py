@@ -1,20 +1,46 @@
-"""Which worker a vertex belongs to: a table from buckets of a hash to workers.
+"""Which worker a vertex belongs to: a table from buckets of ids to workers.
 
-It is the one place that decides this. Every kernel, every loop and whoever shares records out asks the same map.
+It is the one place that decides this. Every kernel, every loop and whoever shares records out asks the same map. An id falls to a
+bucket by its hash; or where ids that lie near each other are those that edges join, as on roads that are numbered along them, blocks of
+ids are dealt out in turn. Then few edges cross, and what crosses is what workers wait for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..config import VertexPlacement
+from ..errors import InvalidArgument
 from .graph_columns import BUCKETS
 from .graph_module import graph_module
 
 _REMEMBERED = 1 << 17
+_EDGES_THAT_SHOW = 1 << 10  # fewer say nothing about all the others
+_NEAR = 4  # is a quarter of a block
+_WIDEST = 1 << 62  # ids of hashes, say
+_LOCAL_FROM = 0.75  # so many of the first edges join ids that are near
+_BLOCKS_EACH = 4  # stripes of each worker, so that all have something to do wherever something happens
+
+
+def is_chosen_by_edges(placement: VertexPlacement) -> bool:
+    """Whether the first edges decide which vertex belongs to which worker.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no such placement.
+    """
+    if placement not in get_args(VertexPlacement):
+        raise InvalidArgument(
+            f"the placement is {placement!r} but must be one of {', '.join(get_args(VertexPlacement))}",
+            hint="Leave it out, and the first edges decide.",
+        )
+    return placement == "auto"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,15 +53,39 @@ class PartitionMap:
         How many there are, 1 to 64.
     buckets : uint8[BUCKETS]
         The worker of each bucket; not written.
+    block_bits
+        Ids that differ in these lowest bits only are in one bucket; 0: each falls to one by its hash.
+    is_open
+        Whether the first edges decide by which of both, see `settled`.
     """
 
     workers: int
     buckets: NDArray[np.uint8]
+    block_bits: int = 0
+    is_open: bool = False
 
     @classmethod
-    def even(cls, workers: int) -> PartitionMap:
+    def even(cls, workers: int, *, is_open: bool = False) -> PartitionMap:
         """Buckets dealt out in turn, so that neighbouring ids do not crowd on one worker."""
-        return cls(workers, (np.arange(BUCKETS) % workers).astype(np.uint8))
+        return cls(workers, (np.arange(BUCKETS) % workers).astype(np.uint8), is_open=is_open and workers > 1)
+
+    def settled(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> PartitionMap:
+        """Return a map that is not open, by the first edges: in blocks where most of them join ids that lie near each other.
+
+        Parameters
+        ----------
+        sources, targets : int64[n]
+            Ends of the edges; only read.
+        """
+        settled = replace(self, is_open=False)
+        if len(sources) < _EDGES_THAT_SHOW:
+            return settled
+        span = int(max(sources.max(), targets.max())) - int(min(sources.min(), targets.min()))
+        if span >= _WIDEST:
+            return settled
+        bits = max(1, (span // (_BLOCKS_EACH * self.workers)).bit_length() - 1)
+        near = np.abs(sources - targets) <= max(1, (1 << bits) // _NEAR)
+        return replace(settled, block_bits=bits) if near.mean() >= _LOCAL_FROM else settled
 
     def owners_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The worker of each vertex.
@@ -51,7 +101,9 @@ class PartitionMap:
         """
         owners = np.zeros(len(ids), np.int64)
         if self.workers > 1:
-            graph_module().owners_of(self.buckets, np.ascontiguousarray(ids, np.int64), owners)
+            graph_module().owners_of(
+                self.buckets, self.block_bits, np.ascontiguousarray(ids, np.int64), owners
+            )
         return owners
 
     def owner_of(self, vertex: int) -> int:

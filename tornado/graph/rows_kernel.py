@@ -1,14 +1,14 @@
 """Rows of one worker's graph: a vertex id is hashed once, when it comes in, and is a row from then on.
 
 A row stands for a vertex of this worker or for a ghost, a producer that another worker owns. Which worker that is says the
-partition map (`partition.PartitionMap`): a table from buckets of the hash to workers.
+partition map (`partition.PartitionMap`): a table from buckets of ids to workers.
 """
 
 import numba as nb
 import numpy as np
 
 from ..columns import columns_like
-from .graph_columns import BUCKET_SHIFT, ROWS, TABLE_MASK
+from .graph_columns import BLOCK_BITS, BUCKET_SHIFT, BUCKETS, ROWS, TABLE_MASK
 
 
 @nb.njit(cache=True)
@@ -18,6 +18,14 @@ def hash_id(identifier):
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
+
+
+@nb.njit(cache=True)
+def bucket_of(identifier, block_bits):
+    """The bucket of the partition map that a vertex id falls to: blocks of ids are dealt out in turn, single ids by their hash."""
+    if block_bits:
+        return (np.int64(identifier) >> np.int64(block_bits)) & np.int64(BUCKETS - 1)
+    return np.int64(hash_id(identifier) >> np.uint64(BUCKET_SHIFT))
 
 
 @nb.njit(cache=True)
@@ -48,7 +56,7 @@ def add_row(graph, identifier):
     row = graph.counters[ROWS]
     graph.counters[ROWS] = row + 1
     graph.ids[row] = identifier
-    graph.owner[row] = graph.buckets[np.int64(hash_id(identifier) >> np.uint64(BUCKET_SHIFT))]
+    graph.owner[row] = graph.buckets[bucket_of(identifier, graph.counters[BLOCK_BITS])]
     place_row(graph.ids, graph.table, graph.counters[TABLE_MASK], row)
     return row
 

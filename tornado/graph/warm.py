@@ -21,6 +21,7 @@ def warm_graph() -> None:
     partition.owners_of(ids)
     pages_of(ids, 2)
     graph.mention(ids)
+    graph.make_rows(ids + 2)
     graph.apply(ids[:1], ids[1:], weights, np.ones(1, np.int8), 0, 1)
     graph.begin_reverse()
     graph.apply(ids[:1], ids[1:], weights, np.ones(1, np.int8), 0, 1)

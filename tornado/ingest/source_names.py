@@ -9,6 +9,7 @@ An offset is kept under the name of its source, across restarts too. If a client
 `stdin`                              standard input
 `window`                             edges that leave a window by themselves
 `spark:QUERY`, `spark-write:NAME`    numbered batches, named by their sender; QUERY is not digits alone
+`client:NAME`                        those of a client; NAME is not digits alone
 `TOPIC:DIGITS`                       a partition of a topic
 any other                            a file, or a pipe that has a name
 ===================================  ==================================================================
@@ -26,7 +27,7 @@ from ..errors import InvalidArgument
 
 LONGEST_BATCH_SOURCE: Final = 100
 
-_BATCHES: Final = re.compile(r"(spark:(?![0-9]+\Z)|spark-write:)[A-Za-z0-9_.-]+")
+_BATCHES: Final = re.compile(r"((?:spark|client):(?![0-9]+\Z)|spark-write:)[A-Za-z0-9_.-]+")
 _PARTITION: Final = re.compile(r"[A-Za-z0-9_.-]+:[0-9]+")
 
 
@@ -91,8 +92,8 @@ def check_batch_source(name: str) -> None:
     """
     if kind_of(name) is not SourceKind.BATCHES or len(name) > LONGEST_BATCH_SOURCE:
         raise InvalidArgument(
-            f"batches cannot come from the source {name[:LONGEST_BATCH_SOURCE]!r}: its name must be spark:QUERY or "
-            f"spark-write:NAME, of letters, digits, '.', '_' and '-' behind the colon and {LONGEST_BATCH_SOURCE} characters at most",
+            f"batches cannot come from the source {name[:LONGEST_BATCH_SOURCE]!r}: its name must be spark:QUERY, "
+            f"spark-write:NAME or client:NAME, of letters, digits, '.', '_' and '-' behind the colon and {LONGEST_BATCH_SOURCE} characters at most",
             hint="Other names are those of files, partitions (TOPIC:DIGITS) and what is pushed without numbers.",
         )
 

@@ -131,6 +131,7 @@ class CompiledPart(Generic[Bundle, State]):
             pending=self._pending(),
             vertices=graph.vertices,
             edges=graph.edges,
+            cut_edges=graph.cut_edges,
             missing_removals=graph.missing_removals,
             size_bytes=graph.size_bytes + state.size_bytes(),
         )

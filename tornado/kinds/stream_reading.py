@@ -56,7 +56,13 @@ class ReadsStream(Generic[Branch]):
 
     def command(self, branch: BranchPart) -> None:
         """Record the state for a branch, when it is its turn in the sequence of the stream."""
-        self.stream.fork(self, partial(self.record, cast("Branch", branch)))
+        forked = cast("Branch", branch)
+        self.stream.fork(self, partial(self.record, forked), is_ready=partial(self._is_ready_for, forked))
+
+    def _is_ready_for(self, branch: Branch) -> bool:
+        """Do some of what has to be done before the state is recorded for a branch; return whether it can be recorded now."""
+        del branch
+        return self.drain()
 
     def record(self, branch: Branch) -> None:
         """Record this worker's state for a branch, and what was delivered and is not in the state yet."""

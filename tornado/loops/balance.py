@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -70,7 +71,7 @@ def balanced(partition: PartitionMap, loads: Sequence[float]) -> PartitionMap:
         buckets[bucket], moved[bucket] = taker, True
         load[giver] -= each[giver]
         load[taker] += each[giver]
-    return PartitionMap(partition.workers, buckets) if moved.any() else partition
+    return replace(partition, buckets=buckets) if moved.any() else partition
 
 
 def loads_of(streams: Sequence[RecordStream], loops: Sequence[MainLoop], workers: int) -> list[int]:

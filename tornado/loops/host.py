@@ -57,6 +57,14 @@ class Admit:
 
 
 @dataclass(frozen=True, slots=True)
+class UseBlocks:
+    """Have blocks of ids belong to workers, before the first vertex is there; see `PartitionMap`."""
+
+    stream: int
+    block_bits: int
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Have this worker's parts of loops take over columns of a stored snapshot, at once and before anything is admitted."""
 
@@ -152,7 +160,19 @@ class EndLoop:
 
 
 Command = (
-    StartLoop | Place | Admit | Fork | Weigh | GiveUp | Stop | Limit | Cancel | Release | Adopt | EndLoop
+    StartLoop
+    | UseBlocks
+    | Place
+    | Admit
+    | Fork
+    | Weigh
+    | GiveUp
+    | Stop
+    | Limit
+    | Cancel
+    | Release
+    | Adopt
+    | EndLoop
 )
 
 
@@ -288,6 +308,10 @@ class WorkerHost:
                 stream = self._streams.get(command.stream)
                 if stream is not None:  # its last loop may have been removed
                     stream.admit(command.share)
+            case UseBlocks():
+                begun = self._streams.get(command.stream)
+                if begun is not None:
+                    cast("StreamPart", begun).use_blocks(command.block_bits)
             case Fork():
                 self._fork(command)
             case Stop():

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Protocol, TypeVar, cast
 
 from ..certificate import Certificate
+from ..config import DelayBound
 from ..engine import WireType
 from ..errors import NotSupported
 from ..graph import PartitionMap
@@ -123,12 +124,14 @@ class ProgramKind(Protocol[Program_contra]):
     is_stored: bool
 
     def plan(
-        self, program: Program_contra, *, delay_bound: int | None, hears_back: int, commits: bool = True
+        self, program: Program_contra, *, delay_bound: DelayBound, hears_back: int, commits: bool = True
     ) -> PartPlan:
         """What the parts of a main loop are made of.
 
         Parameters
         ----------
+        delay_bound
+            See `VertexProgram.chosen_bound`: `auto` comes to kinds of programs only that need no bound.
         hears_back
             See `MainLoop`.
         commits

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Unpack
 
+from ..config import AUTO_DELAY_BOUND, DelayBound
 from ..engine import ClusterEngine, Engine
 from ..errors import InvalidArgument, NotSupported, WorkerLost
 from ..graph import PartitionMap
@@ -42,10 +43,10 @@ class MainLoop:
 
     Attributes
     ----------
-    name, program, delay_bound
-        As it was started.
-    kind
-        Of the program.
+    name, program, kind
+        As it was started, and the kind of the program.
+    chosen_bound, delay_bound
+        What its parts have, see `VertexProgram.chosen_bound`; and what answers tell of it: None is unbounded.
     commits
         Whether its parts compute anything; see `ProgramKind.plan`.
     stream
@@ -72,7 +73,7 @@ class MainLoop:
         number: int,
         name: str,
         program: VertexProgram,
-        delay_bound: int | None,
+        delay_bound: DelayBound,
         stream: RecordStream,
         hosts: Sequence[LoopHost],
         engine: Engine,
@@ -84,7 +85,8 @@ class MainLoop:
         self.name = name
         self.program = program = program.reading(stream.points)
         self.kind = kind_of_program(program)
-        self.delay_bound = delay_bound
+        self.chosen_bound = delay_bound = program.chosen_bound(delay_bound)
+        self.delay_bound = None if delay_bound == AUTO_DELAY_BOUND else delay_bound
         self.stream = stream
         self.hears_back = stream.reverse if program.both_ways and not stream.is_undirected else 0
         # Others have begun the lists then, and may end them.
@@ -467,6 +469,7 @@ class MainLoop:
             missing_removals=sum(part.missing_removals for part in parts),
             waves=max(part.waves for part in parts),
             overtaken=sum(part.overtaken for part in parts),
+            cut_edges=sum(part.cut_edges for part in parts),
             backlog_records=self.stream.workers.backlog(),
             branches=len(self._branches),
             memory_bytes=sum(part.size_bytes for part in parts),

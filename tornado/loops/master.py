@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..clock import SYSTEM_CLOCK, Clock
-from ..config import USUAL_DELAY_BOUND, DelayBound
+from ..config import AUTO_DELAY_BOUND, DelayBound, VertexPlacement
 from ..engine import ClusterEngine, Engine
 from ..errors import (
     CallerError,
@@ -20,7 +20,7 @@ from ..errors import (
     UnknownStream,
     WorkerLost,
 )
-from ..graph import PartitionMap
+from ..graph import PartitionMap, is_chosen_by_edges
 from ..records.point_schema import Points
 from ..records.window_width import WindowWidth
 from ..storage import MemoryStore, VersionedStore
@@ -66,13 +66,15 @@ class Master:
         Where Spark is, for the engine spark; None is this machine, or the Spark that runs in this process.
     clock
         By which everything is decided that is decided by time; an engine that was made already has its own.
+    placement
+        Of vertices: by the `hash` of ids, or `auto`, in blocks where the first edges join ids that are near each other.
 
     Attributes
     ----------
     loops
         The main loops by name.
     clock
-        The engine's.
+        That of the engine.
     before_move
         Called before the workers are ended for others: what they have is copied.
     """
@@ -85,6 +87,7 @@ class Master:
         spark_master: str | None = None,
         *,
         clock: Clock = SYSTEM_CLOCK,
+        placement: VertexPlacement = "auto",
     ) -> None:
         check_workers(workers)
         if isinstance(engine, str):
@@ -96,13 +99,13 @@ class Master:
         self._order = AdmissionOrder(self.clock)
         self._names = LoopNames(self.loops)
         self._branch_numbers = itertools.count(1)
-        self._loop_numbers = itertools.count()
-        self._stream_numbers = itertools.count()
+        self._loop_numbers, self._stream_numbers = itertools.count(), itertools.count()
         self._running: dict[int, MainLoop] = {}  # by number, those with a stored snapshot too
         self._is_closed = False
-        # By worker, what had failed there when it last raised an error: loops and branches, as `fail_what_raised` says them.
+        # By worker, what had failed there when it last raised an error, as `fail_what_raised` says it.
         self._blamed: list[set[tuple[int | None, int | None]]] = []
-        self._partition = self._planned = PartitionMap.even(workers)
+        self._even = partial(PartitionMap.even, is_open=is_chosen_by_edges(placement))
+        self._partition = self._planned = self._even(workers)
         self.before_move: Callable[[], object] = lambda: None
         self._hosts: list[LoopHost] = []
         engine.on_loss, engine.on_restart = self._note_loss, self._restart
@@ -114,7 +117,7 @@ class Master:
         self,
         program: VertexProgram,
         name: str,
-        delay_bound: DelayBound = USUAL_DELAY_BOUND,
+        delay_bound: DelayBound = AUTO_DELAY_BOUND,
         stream: str | None = None,
         *,
         is_undirected: bool = False,
@@ -129,7 +132,7 @@ class Master:
         Parameters
         ----------
         delay_bound
-            B of the paper; None is unbounded, and `USUAL_DELAY_BOUND` leaves it to the program.
+            B of the paper; None is unbounded, and `AUTO_DELAY_BOUND` leaves it to the program.
         stream
             What it reads beside other loops: it begins with the graph as it is, and catches up. None is a stream of its own,
             which has the loop's name; where the store has snapshots of that name it begins from the newest one, else from
@@ -412,7 +415,7 @@ class Master:
             before, streams = self.workers, self._streams
             if workers == before:
                 return Rescaled(stream, (), before, workers, named.counts()[0], 0.0)
-            pause_s = self._move(PartitionMap.even(workers), streams)
+            pause_s = self._move(self._even(workers), streams)
             names = tuple(sorted(one.name for one in streams))
             return Rescaled(stream, names, before, workers, named.counts()[0], pause_s)
 
@@ -520,7 +523,7 @@ class Master:
         if self._planned.workers == engine.workers:
             self._partition = self._planned
         elif self._partition.workers != engine.workers:
-            self._partition = PartitionMap.even(engine.workers)
+            self._partition = self._even(engine.workers)
         # In place: streams, loops and a cluster's engine have the same list.
         self._blamed = [set() for _ in range(engine.workers)]
         if isinstance(engine, ClusterEngine):
@@ -532,7 +535,7 @@ class Master:
             ]
             engine.start(self._hosts, self._on_failure)
 
-    def _placed(self, name: str, program: VertexProgram, delay_bound: int | None) -> dict[str, Any]:
+    def _placed(self, name: str, program: VertexProgram, delay_bound: DelayBound) -> dict[str, Any]:
         """What every loop here is made with."""
         return {
             "number": next(self._loop_numbers),
@@ -589,7 +592,7 @@ class Master:
         loaded = StoredLoop(
             on_end=self._forget,
             stream=stream,
-            **self._placed(loop.name, program, loop.delay_bound),
+            **self._placed(loop.name, program, loop.chosen_bound),
         )
         self._running[loaded.number] = loaded
         if loaded.hears_back:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..config import USUAL_DELAY_BOUND, DelayBound
+from ..config import AUTO_DELAY_BOUND, DelayBound
 from ..errors import CallerError, NotSupported
 from .kind import kind_of_program
 from .stored_snapshot import StoredSnapshot
@@ -32,16 +32,14 @@ class NewLoop:
 
     program: VertexProgram
     name: str
-    delay_bound: DelayBound = USUAL_DELAY_BOUND
+    delay_bound: DelayBound = AUTO_DELAY_BOUND
     app: str | None = None
     on_refused: Callable[[CallerError], None] | None = None
 
     @property
-    def bound(self) -> int | None:
-        """The delay bound that it gets."""
-        if self.delay_bound == USUAL_DELAY_BOUND:
-            return self.program.usual_delay_bound
-        return self.delay_bound
+    def bound(self) -> DelayBound:
+        """The delay bound that it gets; see `VertexProgram.chosen_bound`."""
+        return self.program.chosen_bound(self.delay_bound)
 
     def is_in(self, stored: StoredSnapshot) -> bool:
         """Whether a stored snapshot has what it would compute on its graph."""

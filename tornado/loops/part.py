@@ -65,6 +65,7 @@ class PartStatistics:
     size_bytes: int = 0
     predicted: tuple[float, ...] = (0.0,) * 5
     predicted_recently: tuple[float, ...] = (0.0,) * 5
+    cut_edges: int = 0
 
 
 class Traffic(NamedTuple):

@@ -46,7 +46,9 @@ def put_back(
     losses = engine.losses
     shares = all(loop.kind.shares_streams for loop in running)
     # Programs of kinds with a stream of their own know no other map than the even one.
-    stream.begin_again(partition if shares else PartitionMap.even(partition.workers))
+    stream.begin_again(
+        partition if shares else PartitionMap.even(partition.workers)
+    )  # in blocks or not, as before
     loops: list[MainLoop] = []
     for loop in running:
         if loop.error is None:

@@ -31,6 +31,7 @@ from .host import (
     Release,
     StartLoop,
     Stop,
+    UseBlocks,
     Weigh,
 )
 from .kind import PartPlan
@@ -321,7 +322,11 @@ class RemoteHost:
             case StartLoop(loop, stream, plan, partition):
                 self._starts[loop] = command
                 self._applied[stream] = command.on_applied
-                self.send(("start", loop, stream, plan.kind, plan.fields(), partition.buckets))
+                self.send(
+                    ("start", loop, stream, plan.kind, plan.fields(), partition.buckets, partition.block_bits)
+                )
+            case UseBlocks(stream, block_bits):
+                self.send(("blocks", stream, block_bits))
             case Place(ids, columns, awaited_edges):
                 ticket = next(self._tickets)
                 self._placing[ticket] = command

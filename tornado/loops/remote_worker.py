@@ -30,6 +30,7 @@ from .host import (
     Release,
     StartLoop,
     Stop,
+    UseBlocks,
     Weigh,
     WorkerHost,
 )
@@ -110,13 +111,15 @@ class RemoteWorker:
                 part = self._branches.pop(number, None)
                 if part is not None:
                     part.free()
-            case ("start", loop, stream, kind, fields, buckets):
+            case ("blocks", stream, block_bits):
+                post(UseBlocks(stream, block_bits))
+            case ("start", loop, stream, kind, fields, buckets, block_bits):
                 post(
                     StartLoop(
                         loop,
                         stream,
                         self._reader(kind).plan(fields),
-                        PartitionMap(self._worker_host.workers, np.array(buckets)),
+                        PartitionMap(self._worker_host.workers, np.array(buckets), block_bits),
                         on_installed=lambda _: report("installed", loop),
                         on_refused=lambda _, error: report("refused", loop, described(self._told(error))),
                         on_applied=lambda _, records: report("applied", stream, records),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,8 @@ class Restoration:
                 self._arrays[loop.number] = stored.arrays(point)
             elif point is not None:
                 self._columns[loop.number] = stored.vertices(point).columns
+        for edges in islice(stored.edge_pages(), 1):
+            stream.workers.settle(EdgeBatch.insertions(edges.sources, edges.targets, edges.weights))
         owners = stream.workers.partition.owners_of(self._ids)
         self._owned = [np.flatnonzero(owners == worker) for worker in range(len(hosts))]
 

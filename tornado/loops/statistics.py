@@ -67,6 +67,8 @@ class LoopStatistics:
         The number of the prefix that is admitted.
     pending
         Vertices with an update that is not committed.
+    cut_edges
+        Edges whose ends belong to different workers, which have to tell each other of what changes; the less, the more workers help.
     overtaken
         Commits at the last allowed iteration that came to a consumer whose iteration was greater already: how often rule 3
         was relaxed (ARCHITECTURE.md, The session).
@@ -108,6 +110,7 @@ class LoopStatistics:
     restarts: int
     sources: dict[str, int]
     validation: Mapping[str, float | None] | None = None
+    cut_edges: int = 0
     by_worker: tuple[PartStatistics, ...] = ()
 
 

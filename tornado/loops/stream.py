@@ -395,6 +395,7 @@ class RecordStream:
         self._journal_and_post(shares, entry.version)
 
     def _count(self, offsets: Mapping[str, int], version: int, batch: RecordBatch) -> None:
+        self.workers.settle(batch)
         with self._counting:
             self._version = version
             self._offsets |= offsets
@@ -411,11 +412,10 @@ class RecordStream:
         while len(batch) and not self.wait_room():
             pass
         self.raise_failure()
-        shares = self.shares(batch) if len(batch) else None
         with self.order:
             self._count(offsets, version, batch)
-            if shares is not None:
-                self._journal_and_post(shares, version)
+            if len(batch):
+                self._journal_and_post(self.shares(batch), version)
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
         """Wait until a batch is taken at once; False when the time is over."""
@@ -579,7 +579,7 @@ class RecordStream:
     def begin_again(self, partition: PartitionMap) -> None:
         """Begin on workers that have taken the place of others, with a map of theirs; under the order."""
         before = self.workers.partition
-        self.workers.begin_again(partition)
+        self.workers.begin_again(partition, keeps_blocks=True)
         if (partition.buckets != before.buckets).any() and self.journal is not None and self._loops:
             self.journal.share_again(self.shares, before, all_of_them=True)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +26,11 @@ _RECORDS_ALONE = 1 << 13  # applied in one activation, some milliseconds
 _RECORDS_BESIDE_BRANCHES = (
     1 << 9
 )  # they go first: each message between workers costs them an activation of this loop
+_NEW_SHARE = 8  # one in so many records brings a vertex
+_DENSE = (
+    16  # times as many rows as records: a share with its edges by sources meets each part of the graph once
+)
+_IN_BULK = 1 << 12  # records of a share whose vertices are worth having in order
 _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle stream compacts them
 
@@ -87,6 +92,7 @@ class _Record:
 
     reader: ReadingPart
     record: Callable[[], None]
+    is_ready: Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,7 @@ class StreamPart:
         self._on_applied = on_applied
         self._readers: list[ReadingPart] = []
         self._commands: deque[Share | _Record | _Lend] = deque()
+        self._rows_before = self._records_before = 0  # rows there were before the last share, and its records
         self._reverse = 0  # which reverse lists the graph has, or had last
 
     def join(self, reader: ReadingPart) -> None:
@@ -164,6 +171,16 @@ class StreamPart:
         if reader.hears_back == self._reverse and self._reverse not in wanted:
             self.graph.end_reverse()
 
+    def use_blocks(self, block_bits: int) -> None:
+        """Have blocks of ids belong to workers; there are no vertices yet."""
+        self.partition = replace(self.partition, block_bits=block_bits, is_open=False)
+        self.graph.use_blocks(self.partition)
+
+    @property
+    def is_backed_up(self) -> bool:
+        """Whether records come next in the sequence, so that nobody waits yet for what those before them change."""
+        return bool(self._commands) and isinstance(self._commands[0], Share)
+
     @property
     def has_commands(self) -> bool:
         """Whether something of the sequence is not done yet."""
@@ -174,10 +191,20 @@ class StreamPart:
         self._commands.append(share)
         self._wake()
 
-    def fork(self, reader: ReadingPart, record: Callable[[], None]) -> None:
-        """Put a fork of a loop into the sequence; `record` records the state for it."""
+    def fork(
+        self, reader: ReadingPart, record: Callable[[], None], *, is_ready: Callable[[], bool] | None = None
+    ) -> None:
+        """Put a fork of a loop into the sequence.
+
+        Parameters
+        ----------
+        record
+            Records the state for it.
+        is_ready
+            Does some of what has to be done before, and returns whether it can be recorded now; None: `ReadingPart.drain`.
+        """
         if reader in self._readers:  # of one that has failed nothing can be recorded
-            self._commands.append(_Record(reader, record))
+            self._commands.append(_Record(reader, record, is_ready or reader.drain))
             reader.activate()
 
     def lend_points(self, take: Callable[[EvolvingPoints | None], None]) -> None:
@@ -205,7 +232,7 @@ class StreamPart:
                 command.reader.activate()  # it records in a step of its own
                 return False
             else:
-                if not reader.drain():
+                if not command.is_ready():
                     return True
                 command.record()
             self._commands.popleft()
@@ -255,6 +282,10 @@ class StreamPart:
 
     def _apply_edges(self, share: Share, batch: EdgeBatch, first: int, stop: int) -> None:
         self._stop_scans()
+        if first == 0:
+            self._order_rows(batch, share.mentioned)
+            if len(batch) >= _IN_BULK and _DENSE * len(batch) >= self.graph.rows:
+                share.batch = batch = _by_sources(batch)
         if len(share.mentioned):
             self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
@@ -264,6 +295,14 @@ class StreamPart:
             *columns, first, stop, is_both_ways=share.is_both_ways, is_load=is_load
         )
         self._tell()
+
+    def _order_rows(self, batch: EdgeBatch, mentioned: NDArray[np.int64]) -> None:
+        """Make the rows of what is new in a large share in the order of ids, while much is new."""
+        grown = self.graph.rows - self._rows_before
+        is_growing = _NEW_SHARE * grown >= self._records_before
+        self._rows_before, self._records_before = self.graph.rows, len(batch)
+        if is_growing and len(batch) >= _IN_BULK:
+            self.graph.make_rows(np.concatenate([batch.src, batch.dst, mentioned]))
 
     def _stop_scans(self) -> None:
         for reader in self._readers:
@@ -285,3 +324,14 @@ class StreamPart:
     def _wake(self) -> None:
         for reader in self._readers:
             reader.activate()
+
+
+def _by_sources(batch: EdgeBatch) -> EdgeBatch:
+    """Return the records with those of near sources together: lists that are made and looked at one after another lie side by side.
+
+    Records of the same edge stay in their order, which is all that their meaning depends on.
+    """
+    least = int(batch.src.min())
+    spread = max(0, (int(batch.src.max()) - least).bit_length() - 16)
+    # Of 16 bits, which are sorted in one pass.
+    return batch.take(np.argsort(((batch.src - least) >> spread).astype(np.uint16), kind="stable"))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..graph import PartitionMap
-from .host import Admit, Command, LoopHost
+from ..records.edge_batch import EdgeBatch
+from ..records.record_batch import RecordBatch
+from .host import Admit, Command, LoopHost, UseBlocks
 from .share import Share
 
 
@@ -52,17 +55,31 @@ class StreamWorkers:
             host.post(command)
 
     def post_shares(self, shares: Sequence[Share], version: int) -> None:
-        """Hand each worker its share of what made a version."""
+        """Hand each worker its share of what made a version; from then on the map is not open any more."""
+        if self.partition.is_open:
+            self.partition = replace(self.partition, is_open=False)
         for worker, (host, share) in enumerate(zip(self._hosts, shares, strict=True)):
             self._posted[worker] += share.records
             share.version = version
             host.post(Admit(self._stream, share))
 
+    def settle(self, batch: RecordBatch) -> None:
+        """Decide by the first edges which vertex belongs to whom, where that is open; under the order, before they are posted."""
+        if self.partition.is_open and isinstance(batch, EdgeBatch) and len(batch):
+            self.partition = self.partition.settled(batch.src, batch.dst)
+            if self.partition.block_bits:
+                self.post(UseBlocks(self._stream, self.partition.block_bits))
+
     def count_applied(self, worker: int, records: int) -> None:
         """Take records that a worker has applied off the backlog."""
         self._applied[worker] += records
 
-    def begin_again(self, partition: PartitionMap) -> None:
-        """Set the backlog to nothing, for workers that have taken the place of others, with a map of theirs."""
-        self.partition = partition
+    def begin_again(self, partition: PartitionMap, *, keeps_blocks: bool = False) -> None:
+        """Set the backlog to nothing, for workers that have taken the place of others, with a map of theirs; in the same blocks or not."""
+        before = self.partition
+        self.partition = (
+            replace(partition, block_bits=before.block_bits, is_open=before.is_open)
+            if keeps_blocks
+            else partition
+        )
         self._posted, self._applied = [0] * len(self), [0] * len(self)

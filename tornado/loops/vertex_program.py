@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Side
-from ..config import DEFAULT_DELAY_BOUND
+from ..config import AUTO_DELAY_BOUND, DEFAULT_DELAY_BOUND, DelayBound
 from ..errors import InvalidArgument, NotSupported, UnknownField
 from ..records.edge_batch import EdgeBatch
 from ..records.operations import MENTION
@@ -40,6 +40,8 @@ class VertexProgram:
         Which values come first where the best vertices are asked for.
     delay_bounds : tuple of int or None
         Least and greatest delay bound for which the program converges to the same answer; None is unbounded.
+    needs_no_bound
+        Whether no answer depends on the delay bound, nor on who asks whom, so that a loop for which none is named has none.
     both_ways
         Whether a vertex hears of those that its edges end at, as well as of those that edges to it begin at.
     fixed_parameters
@@ -63,6 +65,7 @@ class VertexProgram:
 
     rank: ClassVar[Literal["nearest", "highest"]] = "nearest"
     delay_bounds: ClassVar[tuple[int, int | None]] = (1, None)
+    needs_no_bound: ClassVar[bool] = False
     both_ways: ClassVar[bool] = False
     fixed_parameters: ClassVar[frozenset[str]] = frozenset()
     adopts_all: ClassVar[bool] = False
@@ -243,7 +246,16 @@ class VertexProgram:
         least, greatest = self.delay_bounds
         return max(least, DEFAULT_DELAY_BOUND if greatest is None else min(DEFAULT_DELAY_BOUND, greatest))
 
-    def check_delay_bound(self, delay_bound: int | None) -> None:
+    def chosen_bound(self, given: DelayBound) -> DelayBound:
+        """The delay bound that a loop gets: the one that is given, or where that is left to the program, `auto` or a number.
+
+        `auto` stays where no answer depends on the bound (`needs_no_bound`): then there is none, and nobody is asked.
+        """
+        if given != AUTO_DELAY_BOUND or self.needs_no_bound:
+            return given
+        return self.usual_delay_bound
+
+    def check_delay_bound(self, delay_bound: DelayBound) -> None:
         """Refuse a delay bound that the program does not converge for.
 
         Raises
@@ -251,6 +263,8 @@ class VertexProgram:
         InvalidArgument
             For a bound below 1 or outside `delay_bounds`.
         """
+        if delay_bound == AUTO_DELAY_BOUND:
+            return
         if delay_bound is not None and (type(delay_bound) is not int or delay_bound > _GREATEST_DELAY_BOUND):
             raise InvalidArgument(
                 f"delay bound is {delay_bound!r} but must be a whole number from 1 to {_GREATEST_DELAY_BOUND}, or None for "

@@ -95,6 +95,7 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     "/v1/observations": {"GET": _ALL},
     "/v1/observations/lines/{of}": {"GET": _ALL},
     "/v1/observations/questions": {"GET": _ALL},
+    "/v1/observations/report": {"GET": _ALL},
     "/v1/observations/events": {"GET": _ALL},
     "/v1/queries": {"GET": _READ, "POST": _READ},
     # Who only reads may end what it has asked itself, which the route looks at.

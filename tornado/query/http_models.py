@@ -349,6 +349,9 @@ class LoopBody(BaseModel):
     overtaken: int | None = Field(
         description="Commits at the last allowed iteration that came to a consumer which was further."
     )
+    cut_edges: int | None = Field(
+        description="Edges between vertices of different workers: the less, the more workers help."
+    )
     restarts: int | None
     backlog_records: int | None
     memory_bytes: int | None

@@ -36,21 +36,21 @@ class OriginCheck:
         if scope["type"] == "http" and scope["method"] not in _SAFE:
             headers = Headers(scope=scope)
             origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-            if site not in _OURS or (origin is not None and not _is_ours(origin, headers.get("host", ""))):
+            if site not in _OURS or (origin is not None and not is_ours(origin, headers.get("host", ""))):
                 shown = origin if origin is not None else f"a page that is {site}"
                 await problem_response(_refusal(shown))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
-def _is_ours(origin: str, host: str) -> bool:
-    """Whether an origin is that under which we were called.
+def is_ours(origin: str, host: str) -> bool:
+    """Return whether an origin is that under which we were called.
 
     Examples
     --------
-    >>> _is_ours("http://localhost:8080", "LOCALHOST:8080"), _is_ours("http://localhost:3000", "localhost:8080")
+    >>> is_ours("http://localhost:8080", "LOCALHOST:8080"), is_ours("http://localhost:3000", "localhost:8080")
     (True, False)
-    >>> _is_ours("null", "localhost"), _is_ours("http://[::1", "localhost")
+    >>> is_ours("null", "localhost"), is_ours("http://[::1", "localhost")
     (False, False)
     """
     try:

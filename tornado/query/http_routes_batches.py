@@ -46,7 +46,7 @@ MOST_PARTS = 10_000
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
 SourceName = Annotated[
-    str, PathParameter(description="Who numbers the batches: spark:QUERY or spark-write:NAME.")
+    str, PathParameter(description="Who numbers the batches: spark:QUERY, spark-write:NAME or client:NAME.")
 ]
 Number = Annotated[int, PathParameter(description="From 0, one after the other.", ge=0, le=INT64_MAX)]
 PartName = Annotated[str, PathParameter(min_length=1, max_length=200)]

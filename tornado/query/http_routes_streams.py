@@ -9,15 +9,15 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, cast
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WrapValidator
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..config import DEFAULT_DELAY_BOUND, USUAL_DELAY_BOUND, DelayBound
+from ..config import AUTO_DELAY_BOUND, DelayBound
 from ..errors import ConnectionLost, InvalidArgument, NotSupported, UnknownLoop, UnknownStream, Unresponsive
 from ..ingest.ingester import IngesterStatistics
 from ..loop_views import MainLoopView
@@ -42,9 +42,11 @@ _UNBOUNDED = "unbounded"
 
 GivenBound = Annotated[
     Annotated[int, Field(ge=1, le=INT64_MAX)] | None,
-    BeforeValidator(
-        lambda given: None if given == _UNBOUNDED else given,
-        json_schema_input_type=int | Literal["unbounded"] | None,
+    WrapValidator(
+        lambda given, check: (
+            given if given == AUTO_DELAY_BOUND else check(None if given == _UNBOUNDED else given)
+        ),
+        json_schema_input_type=int | Literal["unbounded", "auto"] | None,
     ),
 ]
 
@@ -89,8 +91,9 @@ class StartBody(BaseModel):
         default_factory=dict, description="Fields of the program.", examples=[{"source": 1}]
     )
     delay_bound: GivenBound = Field(
-        DEFAULT_DELAY_BOUND,
-        description='1 is synchronous; null is unbounded, and so is "unbounded". Left out, 1 for a program that counts rounds.',
+        cast("Any", AUTO_DELAY_BOUND),  # its validator gives more than its type says
+        description='1 is synchronous; null is unbounded, and so is "unbounded". "auto", or left out: none where no answer depends on '
+        "it, 1 for a program that counts rounds, 64 for others.",
     )
 
 
@@ -288,7 +291,7 @@ def _start(service: QueryService, loops: LoopControl, wanted: StartBody) -> dict
     handle = loops.start(
         program,
         wanted.name or wanted.program,
-        wanted.delay_bound if "delay_bound" in wanted.model_fields_set else USUAL_DELAY_BOUND,
+        wanted.delay_bound,
         stream=wanted.stream,
         app=wanted.program,
     )

@@ -124,7 +124,7 @@ def _stream(
         key=lambda one: one.age_s,
         default=None,
     )
-    sources = service.sources(loops[0].name) if known is not None else []
+    sources = [] if known is None else service.sources(loops[0].name, known.record.sources)
     lags = [source.lag_records for source in sources if source.lag_records is not None]
     workers = loops[0].stream.workers
     shown = sorted(sources, key=lambda one: (one.last_error is None, -(one.lag_records or 0), one.source))

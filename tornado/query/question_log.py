@@ -110,6 +110,7 @@ def line_of(query: Query) -> dict[str, Any]:
         "certificate": _certificate(content["certificate"]),
         "vertices": None if request.vertices is None else [_short(one) for one in request.vertices[:SHOWN]],
         "vertices_count": None if request.vertices is None else len(request.vertices),
+        "paths_count": None if request.paths is None else len(request.paths),
         "top": request.top,
         "parameters": {name: _short(value) for name, value in list(request.parameters.items())[:SHOWN]},
         "error": None if status.error is None else of_error(status.error).detail[:SHOWN_CHARACTERS],

@@ -1,7 +1,7 @@
 """The page as one file that needs no service: its scripts, its styles, and what was observed, inside one HTML document.
 
 Modules are put in as `data:` addresses that an import map names, so the file works wherever it is opened, also from a disk; a policy in it
-forbids every request. Left out on purpose: the drawing of graphs, which asks the service.
+forbids every request. Left out on purpose: what draws graphs, since answers are the service's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .formats import json_bytes
 POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
 )
-LEFT_OUT: Final = frozenset({"vendor/sigma.js", "vendor/graphology.js", "vendor/uplot.js", "graph.js"})
+LEFT_OUT: Final = frozenset({"vendor/sigma.js", "vendor/graphology.js", "vendor/uplot.js"})
 
 _IMPORT: Final = re.compile(rb"""((?:from|import)\s*\(?\s*)(["'])(\.{1,2}/[^"']+)\2""")
 _DOCUMENT: Final = """<!doctype html>

@@ -234,10 +234,13 @@ class QueryService:
             return _INT_IDS
         return self.codec_of(found.stream_name)
 
-    def sources(self, loop: str) -> list[IngesterStatistics]:
-        """Return where the sources of a loop are; of those of an earlier run that give nothing in this one, the offset."""
+    def sources(self, loop: str, offsets: Mapping[str, int] | None = None) -> list[IngesterStatistics]:
+        """Return where the sources of a loop are; of those of an earlier run that give nothing in this one, the offset.
+
+        The loop is asked for `offsets` where they are not given, which may take its time.
+        """
         found = self.served(self.loop(loop)).sources()
-        for source, offset in self.loop(loop).offsets().items():
+        for source, offset in (self.loop(loop).offsets() if offsets is None else offsets).items():
             if source not in found:
                 found[source] = IngesterStatistics(
                     source=source,

@@ -19,18 +19,19 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from ..config import (
-    DEFAULT_DELAY_BOUND,
+    AUTO_DELAY_BOUND,
     DEFAULT_HTTP_HOST,
     DEFAULT_KEPT_SNAPSHOTS,
-    USUAL_DELAY_BOUND,
     DelayBound,
     Settings,
+    VertexPlacement,
     default_workers,
 )
 from ..errors import CallerError, ConnectionLost, InvalidArgument, NameTaken, UnknownLoop
@@ -109,7 +110,7 @@ class Session:
         self,
         program: Any,
         name: str | None = None,
-        delay_bound: DelayBound = USUAL_DELAY_BOUND,
+        delay_bound: DelayBound = AUTO_DELAY_BOUND,
         *,
         ids: Literal["int", "string"] | IdCodec = "int",
         checkpoint_every_s: float | None = None,
@@ -227,7 +228,7 @@ class Session:
             loop = self.master.start(
                 program,
                 name=name,
-                delay_bound=_bound_of(program, delay_bound),
+                delay_bound=delay_bound,
                 new_stream=stream,
                 is_undirected=undirected,
                 beside=self._beside(served, name, beside),
@@ -333,10 +334,9 @@ class Session:
     def _start_beside(
         self, stream: str, program: Any, name: str, delay_bound: DelayBound, app: str | None
     ) -> LoopHandle:
-        bound = _bound_of(program, delay_bound)
-        started = None if app is None else StartedLoop.of(name, app, program, bound)
+        started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
         program = _with_numbers(program, self.service.codec_of(stream))
-        loop = self.master.start(program, name=name, delay_bound=bound, stream=stream, app=app)
+        loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
         if started is not None:
             try:
                 self.service.served(loop).checkpoints_by(self.service.clock).pass_refused(program)
@@ -415,27 +415,30 @@ class Session:
         host: str = DEFAULT_HTTP_HOST,
         port: int = 0,
         *,
-        tokens: TokenFile | None = None,
+        tokens: TokenFile | str | Path | None = None,
         certificate: ServerCertificate | None = None,
     ) -> HttpServer:
         """Serve the HTTP interface until the session closes; port 0 takes a free one (`server.url`).
 
         Parameters
         ----------
-        tokens : TokenFile, optional
-            Who is let in; left out, anybody on this machine, and nobody else.
+        tokens : TokenFile, str or Path, optional
+            Who is let in: the path of a file of tokens, or its lines; left out, anybody on this machine, and nobody else.
         certificate : ServerCertificate, optional
             With which it speaks TLS.
 
         Raises
         ------
         InvalidArgument
-            When other machines could reach it and there are no tokens, or the certificate is of no use.
+            When other machines could reach it and there are no tokens, or tokens or certificate are of no use.
         PortInUse
             When somebody listens there.
         """
         from .http import HttpServer
+        from .token_file import TokenFile
 
+        if isinstance(tokens, str | Path):
+            tokens = TokenFile.of(tokens)
         server = HttpServer(
             self.service, host, port, loops=self, tokens=tokens, certificate=certificate
         ).start()
@@ -469,6 +472,7 @@ def open(
     *,
     engine: str = "threads",
     spark_master: str | None = None,
+    placement: VertexPlacement = "auto",
     settings: Settings | None = None,
     limits: ServiceLimits | None = None,
 ) -> Session:
@@ -484,6 +488,9 @@ def open(
         Where workers run: `threads`, `processes` or `spark`.
     spark_master : str, optional
         Where Spark is (`local[4]`, `spark://host:7077`); left out, the Spark of this process, or one on this machine.
+    placement : str
+        Which vertex belongs to which worker: by the `hash` of its id, or `auto`, in blocks of ids where the first edges join ids that are
+        near each other.
     settings : Settings, optional
         Limits of the run.
     limits : ServiceLimits, optional
@@ -496,7 +503,7 @@ def open(
     Raises
     ------
     InvalidArgument
-        When the URL is not allowed, or the number of workers is no whole number from 1.
+        When the URL is not allowed, the number of workers is no whole number from 1, or there is no such placement.
     StoreError
         When the store cannot be opened.
     """
@@ -504,7 +511,13 @@ def open(
 
     count = default_workers() if workers is None else _checked_workers(workers)
     return session_on(
-        open_store(url), count, engine=engine, spark_master=spark_master, settings=settings, limits=limits
+        open_store(url),
+        count,
+        engine=engine,
+        spark_master=spark_master,
+        placement=placement,
+        settings=settings,
+        limits=limits,
     )
 
 
@@ -514,6 +527,7 @@ def session_on(
     *,
     engine: str = "threads",
     spark_master: str | None = None,
+    placement: VertexPlacement = "auto",
     settings: Settings | None = None,
     limits: ServiceLimits | None = None,
     quarantine: Quarantine | None = None,
@@ -526,7 +540,7 @@ def session_on(
         Where snapshots are kept and, where it is durable, what is pushed.
     workers : int
         How many workers, from 1.
-    engine, spark_master, settings, limits
+    engine, spark_master, placement, settings, limits
         As of `open`.
     quarantine : Quarantine, optional
         Where rejected records go, not ours to close; left out, the latest are kept in memory.
@@ -541,7 +555,7 @@ def session_on(
     settings = settings or Settings()
     with ExitStack() as opened:
         opened.callback(store.close)
-        master = Master(store, workers, engine=engine, spark_master=spark_master)
+        master = Master(store, workers, engine=engine, spark_master=spark_master, placement=placement)
         opened.callback(master.close)
         pusher = Pusher(
             quarantine=quarantine,
@@ -553,14 +567,6 @@ def session_on(
         session.keep_balanced()
         opened.pop_all()
     return session
-
-
-def _bound_of(program: Any, delay_bound: DelayBound) -> int | None:
-    """Return the delay bound that a loop gets: where none was named, what is usual for its program."""
-    if delay_bound != USUAL_DELAY_BOUND:
-        return delay_bound
-    usual: int | None = getattr(program, "usual_delay_bound", DEFAULT_DELAY_BOUND)
-    return usual
 
 
 def _with_numbers(program: Any, codec: IdCodec) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..config import DelayBound
 from ..errors import InvalidArgument, StoreCorrupt
 from ..storage.versioned_store import VersionedStore
 from .programs import load_program
@@ -37,16 +38,16 @@ class StartedLoop:
     parameters : dict
         Of the program, as JSON has them; a vertex is what callers know it by.
     delay_bound : int or None
-        B of the paper; None is unbounded.
+        B of the paper; None is unbounded, `auto` is left to the program.
     """
 
     name: str
     app: str
     parameters: dict[str, Any]
-    delay_bound: int | None
+    delay_bound: DelayBound
 
     @classmethod
-    def of(cls, name: str, app: str, program: Any, delay_bound: int | None) -> Self:
+    def of(cls, name: str, app: str, program: Any, delay_bound: DelayBound) -> Self:
         """Describe a loop that is to be started.
 
         Raises

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, Protocol, Unpack
 
-from ..config import USUAL_DELAY_BOUND, DelayBound
+from ..config import AUTO_DELAY_BOUND, DelayBound
 from ..errors import UnknownStream
 from .handles import LoopHandle
 from .pushed_points import PointArguments
@@ -58,7 +58,7 @@ class StreamHandle:
         }
 
     def start(
-        self, program: Any, name: str | None = None, delay_bound: DelayBound = USUAL_DELAY_BOUND
+        self, program: Any, name: str | None = None, delay_bound: DelayBound = AUTO_DELAY_BOUND
     ) -> LoopHandle:
         """Start a loop on it; the first one begins from what the store has of the stream. See `Session.start`."""
         with self._beginning:  # of two that come at once the second one joins

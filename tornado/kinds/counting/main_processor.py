@@ -65,7 +65,6 @@ class CountingMain(ReadsStream[CountingBranch]):
         stream: StreamPart | None,
     ) -> None:
         self.stream = StreamPart(PartitionMap.even(workers), worker, on_applied) if stream is None else stream
-        self.partition = self.stream.partition
         self.graph = self.stream.graph
         self.worker = worker
         self.workers = workers
@@ -158,7 +157,7 @@ class CountingMain(ReadsStream[CountingBranch]):
             number=number,
             kernel=self._kernel,
             graph=self.graph,
-            partition=self.partition,
+            partition=self.stream.partition,
             arguments=arguments,
             worst=self._worst,
             worker=self.worker,

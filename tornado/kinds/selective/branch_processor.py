@@ -35,7 +35,15 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         Gives columns to copy into, as `LoopState.reset` leaves them, when the state is recorded.
     fresh
         Begin from the initial values, not from what the main loop has found: for other parameters.
+
+    Attributes
+    ----------
+    patience
+        How many edges the main loop may have visited in all before the state is recorded even though more is left to do; None: not
+        known yet.
     """
+
+    patience: int | None = None
 
     def __init__(
         self,
@@ -61,6 +69,11 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
     def is_converged(self) -> bool:
         """Whether this worker's part came to its end with nothing left to commit."""
         return self.pending_least() == NEVER
+
+    @property
+    def is_of_now(self) -> bool:
+        """Whether it does what its main loop would do, to the end."""
+        return not self._fresh and self._max_iterations is None and not self.was_stopped
 
     def record(self, graph: EvolvingGraph, main: LoopState, iteration: int) -> None:
         """Copy the main loop's state, as it is after the last batch applied, and lease that version of the graph.

@@ -50,6 +50,8 @@ class Messages(NamedTuple):
         return self._replace(numbers=numbers)
 
 
+Rest = tuple[int, int, int]
+
 NO_MESSAGES = Messages(
     np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
 )
@@ -71,6 +73,8 @@ class Bundle:
         What changed at the sender in the counts of waves: (wave, difference).
     marker
         The number of the fork whose snapshot it delimits: everything after it comes from after the sender's record. -1: none.
+    rest
+        The sender has come to that fork with nothing left to do: the fork, and how many bundles it had sent and taken in until then.
     """
 
     sender: int
@@ -78,6 +82,7 @@ class Bundle:
     wave: int = 0
     wave_changes: tuple[tuple[int, int], ...] = ()
     marker: int = -1
+    rest: Rest | None = None
 
     def __len__(self) -> int:
         return len(self.messages.kinds)

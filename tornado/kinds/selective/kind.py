@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from ...certificate import Certificate, fixed_point
+from ...config import DelayBound
 from ...engine import WireType
 from ...graph import PartitionMap
 from ...kernel_modules import load_module
@@ -41,7 +42,7 @@ class SelectivePlan:
 
     kernel: ModuleType
     arguments: tuple[Any, ...]
-    delay_bound: int | None
+    delay_bound: DelayBound
     hears_back: int
     commits: bool
     kind: str = "selective"
@@ -113,7 +114,7 @@ class SelectiveKind:
     is_stored = True
 
     def plan(
-        self, program: SelectiveProgram, *, delay_bound: int | None, hears_back: int, commits: bool = True
+        self, program: SelectiveProgram, *, delay_bound: DelayBound, hears_back: int, commits: bool = True
     ) -> PartPlan:
         """See `ProgramKind`; compiles the program where that was not done yet."""
         kernel, arguments = program.kernel(), program.arguments()
@@ -151,7 +152,7 @@ class SelectiveKind:
             WireType(
                 Bundle,
                 lambda bundle: (
-                    bundle.sender, *bundle.messages, bundle.wave, bundle.wave_changes, bundle.marker,
+                    bundle.sender, *bundle.messages, bundle.wave, bundle.wave_changes, bundle.marker, bundle.rest,
                 ),
                 lambda fields: Bundle(fields[0], Messages.of(fields[1:5]), *fields[5:]),
             ),

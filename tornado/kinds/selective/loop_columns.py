@@ -75,7 +75,9 @@ CURSOR_BACK = 38  # 1: the scan is in the reverse list
 HEARS_BACK = 39  # 1: the graph has reverse lists, which this loop hears along too
 EPOCH = 40  # counts copies: of a main loop those made of it, of a branch's columns those made into them
 TOUCHED = 41  # rows that were touched since there are these columns, each at most once an epoch
-LOOP_COUNTERS = 42
+ASKS = 42  # 0: vertices go by their values alone, commit behind what they have gathered, and ask nobody
+CORRECTIONS = 43  # commits of a better value in place of one that was announced: without removals, work that was in vain
+LOOP_COUNTERS = 44
 
 WINDOW = 1 << 16  # iterations counted one by one in `pending`
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
@@ -132,4 +134,4 @@ class LoopColumns(NamedTuple):
     out_length: Int64s  # int64[workers]
     out_least: Int64s  # int64[workers], least iteration at which what is in the outbox causes work
     counters: Int64s  # int64[LOOP_COUNTERS]
-    best: Values  # values[2], of the gather that the cursor is in: best feasible candidate, support by the parent
+    best: Values  # values[3], of the gather that the cursor is in: best feasible candidate, support by the parent, own initial value

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...arena import advise_huge_pages, reserve
 from ...columns import addresses_of
+from ...config import AUTO_DELAY_BOUND, DelayBound
 from ...graph.evolving_graph import MOST_ROWS
 from ...graph.graph_columns import ANY_VERSION
 from ...loops.part import PartStatistics
@@ -60,7 +61,7 @@ class LoopState:
     worker, workers
         Index of this worker and how many there are.
     delay_bound
-        B of the paper; None is unbounded.
+        B of the paper; None is unbounded, and `auto` is too, with nobody asked (see `ASKS`).
     always_prepares
         Ask consumers on other workers by PREPARE even where a commit at the last allowed iteration needs no answer.
     hears_back
@@ -76,7 +77,7 @@ class LoopState:
         *,
         worker: int,
         workers: int,
-        delay_bound: int | None,
+        delay_bound: DelayBound,
         always_prepares: bool = False,
         hears_back: bool = False,
         worst: Worst = np.inf,
@@ -138,7 +139,7 @@ class LoopState:
             out_length=np.zeros(workers, np.int64),
             out_least=np.full(workers, NEVER, np.int64),
             counters=np.zeros(LOOP_COUNTERS, np.int64),
-            best=np.zeros(2 * per_value, value_type),
+            best=np.zeros(3 * per_value, value_type),
         )
         self.always_prepares = always_prepares
         self._hears_back = hears_back
@@ -156,7 +157,7 @@ class LoopState:
         """Whether a branch over so much of a graph has room here."""
         return rows <= self.rows and edges <= self.edges
 
-    def reset(self, *, delay_bound: int | None) -> None:
+    def reset(self, *, delay_bound: DelayBound) -> None:
         """Forget everything, for the next branch. Costs nothing per row when the last one ended with no session open."""
         counters = self.columns.counters
         rows = int(counters[names.ROWS_SEEN])
@@ -170,7 +171,7 @@ class LoopState:
         self.columns.out_least[:] = NEVER
         self._reset_counters(int(counters[names.WORKER]), int(counters[names.WORKERS]), delay_bound)
 
-    def _reset_counters(self, worker: int, workers: int, delay_bound: int | None) -> None:
+    def _reset_counters(self, worker: int, workers: int, delay_bound: DelayBound) -> None:
         counters = self.columns.counters
         self.delay_bound = delay_bound
         # Both go on, and rows keep the epoch in which they were touched.
@@ -179,7 +180,8 @@ class LoopState:
         counters[names.EPOCH], counters[names.TOUCHED] = epoch, touched
         counters[names.FLOOR] = -1
         counters[names.NEXT_WAVE] = 1
-        counters[names.DELAY_BOUND] = UNBOUNDED if delay_bound is None else delay_bound
+        counters[names.DELAY_BOUND] = delay_bound if isinstance(delay_bound, int) else UNBOUNDED
+        counters[names.ASKS] = int(delay_bound != AUTO_DELAY_BOUND)
         counters[names.VERSION] = ANY_VERSION
         counters[names.WORKER] = worker
         counters[names.WORKERS] = workers

@@ -11,13 +11,14 @@ from types import ModuleType
 
 import numpy as np
 
+from ...config import DelayBound
 from ...graph import PartitionMap
 from ...loops.forks import ForkedPart
 from ...loops.stream_part import StreamPart
 from ..compiled_main import CompiledMain
 from . import loop_columns as names
 from .branch_processor import BranchProcessor
-from .bundle import Bundle, Messages
+from .bundle import Bundle, Messages, Rest
 from .loop_columns import SUBSCRIBE
 from .loop_state import LoopState
 from .processor import FUEL, SelectiveProcessor
@@ -26,6 +27,11 @@ from .processor import FUEL, SelectiveProcessor
 # sixteen times as many it admits a tenth faster, and an exact query under full load takes four times as long.
 _PENDING_LIMIT = 1 << 12
 _PENDING_SHARE = 64  # one in so many of all vertices may be dirty in any case
+_PATIENCE = 2  # visits for each edge, for which a fork waits until what is left is done
+_PATIENCE_OF_SEVERAL = 1 << 19  # visits in all, some milliseconds, where others may have to be waited for too
+_FILLS_BY = (
+    1 << 16
+)  # records that are taken in at least before what they change is propagated, while a graph is being filled
 _FAR_BEHIND = 16  # times that, from which records do not wait for a loop that has others beside it
 
 
@@ -47,7 +53,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         *,
         kernel: ModuleType,
         arguments: tuple[object, ...],
-        delay_bound: int | None,
+        delay_bound: DelayBound,
         hears_back: int,
         worker: int,
         workers: int,
@@ -70,6 +76,11 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             hears_back=hears_back > 0,
             worst=kernel.WORST,
         )
+        # When everything was propagated last: how many records had been applied, and how many edges there were.
+        self._rested_at = self._edges_at_rest = 0
+        self._has_filled = False
+        self._rests: dict[int, Rest] = {}  # by worker, what it said last
+        self._awaits_others = False
         self._begin_reading(lambda number: Bundle(worker, marker=number))
 
     def _has_pending(self) -> bool:
@@ -84,7 +95,10 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         if self._following_row is not None:
             self._take_in_rows()
         more = self.stream.obey(self)
-        finished = self._advance(FUEL // 4 if self.branches else FUEL)
+        finished = self._is_filling() or self._advance(FUEL // 4 if self.branches else FUEL)
+        if not self._has_pending():
+            self._rested_at, self._edges_at_rest = self.graph.sequence, self.stream.edge_count()
+            self._has_filled = False
         self._flush()
         self._advance_waves(moves_on=True)
         self._flush()
@@ -93,7 +107,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         if (
             not finished
             or self._following_row is not None
-            or (more and (self.workers == 1 or not self.stream.is_behind()))
+            or (more and not self._awaits_others and (self.workers == 1 or not self.stream.is_behind()))
         ):
             self.operator.activate()
 
@@ -102,7 +116,28 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
     def is_behind(self) -> bool:
         """Whether more records should wait; see `ReadingPart`."""
         # What the sender of a marker sent since waits for the fork, which waits for the records before it.
-        return not self._forks.is_awaited and self._pends_more_than(_PENDING_LIMIT, 1)
+        if self._forks.is_awaited or self._is_filling():
+            return False
+        return self._has_filled or self._pends_more_than(_PENDING_LIMIT, 1)
+
+    def _is_filling(self) -> bool:
+        """Whether a graph is being filled, so that what comes in is propagated later: when all is there, or somebody asks.
+
+        So it is propagated as often as the graph doubles, in place of again and again while it comes. A stream that removes about as
+        much as it adds fills nothing.
+        """
+        if (
+            self.state.counters[names.ASKS]
+            or self._has_filled
+            or self.branches
+            or not self.stream.is_backed_up
+        ):
+            return False
+        records = self.graph.sequence - self._rested_at
+        growth = self.stream.edge_count() - self._edges_at_rest
+        if records >= max(_FILLS_BY, self._edges_at_rest):
+            self._has_filled = True
+        return not self._has_filled and 4 * growth >= 3 * records
 
     def is_catching_up(self) -> bool:
         """Whether records should not wait for it; see `ReadingPart`."""
@@ -140,6 +175,44 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         finished = self.kernel.finish_scans(self.graph.addresses, *self.state.addresses, self.arguments, FUEL)
         self._flush()
         return bool(finished)
+
+    def _is_ready_for(self, branch: BranchProcessor) -> bool:
+        """See `ReadsStream`: what is left to do is done once, and here, where the branch would do the same.
+
+        Records behind the fork wait meanwhile, so for no more work than beginning anew would be, and for less on several workers, which
+        tell each other when they have come to their end.
+        """
+        self._awaits_others = False
+        if not self.drain():
+            return False
+        if not self.is_patient or not branch.is_of_now or self._forks.is_awaited:
+            return True
+        visited = int(self.state.counters[names.EDGES_VISITED])
+        if branch.patience is None:
+            least = _PATIENCE_OF_SEVERAL if self.workers > 1 else _PATIENCE * self.stream.edge_count()
+            branch.patience = visited + least + FUEL
+        if self._has_pending() or self._arrived:
+            return visited >= branch.patience
+        self._awaits_others = not self._are_at_rest(branch.number)
+        return not self._awaits_others
+
+    def _are_at_rest(self, fork: int) -> bool:
+        """Say that nothing is left to do here before a fork, and return whether that holds of all, as far as they have said it.
+
+        Nothing but work that is done twice depends on it, so it need not be certain.
+        """
+        own = fork, self.bundles_sent, self.bundles_received
+        if self._rests.get(self.worker) != own:
+            self._rests[self.worker] = own
+            self.operator.send_to_others(Bundle(self.worker, rest=own))
+        rests = [rest for rest in self._rests.values() if rest[0] == fork]
+        return len(rests) == self.workers and sum(sent - received for _, sent, received in rests) == 0
+
+    def _accept(self, bundle: Bundle, iteration: int) -> None:
+        """See `SelectiveProcessor`."""
+        if bundle.rest is not None:
+            self._rests[bundle.sender] = bundle.rest
+        super()._accept(bundle, iteration)
 
     def _record_state(self, branch: BranchProcessor) -> None:
         """See `CompiledMain`."""

@@ -22,10 +22,21 @@ from .loop_state import LoopState
 from .waves import WaveProgress
 
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
+_LEAST_TURN = 1 << 10  # edges, between two exchanges with other workers
+_TOO_MANY = 8  # one in so many commits corrects another: who goes ahead works in vain
 
 
 class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
-    """What main loops and branches have in common: messages in and out, sessions and waves."""
+    """What main loops and branches have in common: messages in and out, sessions and waves.
+
+    Attributes
+    ----------
+    is_patient
+        Of a main loop: whether forks of now wait until what is left has been done there. A simulation has some that do not, so that forks
+        come anywhere.
+    """
+
+    is_patient: bool = True
 
     def __init__(
         self,
@@ -39,6 +50,9 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         super().__init__(kernel=kernel, graph=graph, worker=worker, workers=workers)
         self.arguments = compiled_arguments(arguments)
         self.waves = WaveProgress(workers) if workers > 1 else None
+        self._turn = max(
+            1, FUEL // 8
+        )  # edges that are visited before others are heard, where nobody is asked
         self._unfinished_waves: list[
             int
         ] = []  # of bundles taken in, whose invalidations are still being worked off
@@ -130,13 +144,34 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
             horizon = min(self.operator.arriving(), held)
         self._set_floor()
         self.state.counters[names.SENT_LEAST] = min(self.state.columns.out_least)
-        updates = self.state.counters[names.UPDATES]
-        left = self.kernel.advance(
-            self.graph.addresses, *self.state.addresses, self.arguments, others, horizon, fuel
+        updates, corrections = (
+            int(self.state.counters[names.UPDATES]),
+            int(self.state.counters[names.CORRECTIONS]),
         )
+        is_free = self.workers > 1 and not self.state.counters[names.ASKS]
+        left = self.kernel.advance(
+            self.graph.addresses,
+            *self.state.addresses,
+            self.arguments,
+            others,
+            horizon,
+            min(fuel, self._turn) if is_free else fuel,
+        )
+        if is_free and left <= 0:
+            self._adapt_turn(
+                int(self.state.counters[names.UPDATES]) - updates,
+                int(self.state.counters[names.CORRECTIONS]) - corrections,
+            )
         if self._arrived and self.state.counters[names.UPDATES] != updates:
             self.operator.activate()  # a synchronous round may have kept messages of the next one waiting
         return bool(left > 0)
+
+    def _adapt_turn(self, updates: int, corrections: int) -> None:
+        """Exchange sooner where much is done in vain, because others have something better, and later where that costs more than it saves."""
+        if corrections * _TOO_MANY > updates:
+            self._turn = max(self._turn // 2, min(_LEAST_TURN, FUEL))
+        elif corrections * _TOO_MANY * 4 < updates:
+            self._turn = min(self._turn * 2, FUEL)
 
     def pending_least(self) -> int:
         """The least iteration at which a dirty vertex here can commit, or NEVER."""

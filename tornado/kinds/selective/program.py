@@ -28,6 +28,7 @@ class SelectiveProgram(VertexProgram):
     """
 
     program_kind: ClassVar[str] = "selective"
+    needs_no_bound: ClassVar[bool] = True
 
     @staticmethod
     def initial(vertex: int, *parameters: Any) -> Any:

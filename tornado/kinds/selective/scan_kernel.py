@@ -24,7 +24,9 @@ from ...protocol.session_kernel import (
 from ..directions_kernel import hears_back
 from .loop_columns import (
     ACKNOWLEDGE,
+    ASKS,
     BLOCKED,
+    CORRECTIONS,
     CURSOR_BACK,
     CURSOR_KIND,
     CURSOR_NUMBER,
@@ -171,6 +173,8 @@ def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
     """A commit without a session arrives at the consumers of a stretch of the list: the loop that most time is spent in."""
     producer_value = row_value_at(loop.value, producer)
     synchronous = loop.counters[DELAY_BOUND] == 1
+    # Where nobody is asked, an iteration counts for those only who take the offer: their way is as long.
+    is_counted = loop.counters[ASKS] and not synchronous
     version = loop.counters[VERSION]
     for slot in range(first, stop):
         # Behind the end of the list stands something else, which does no harm.
@@ -178,14 +182,14 @@ def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
         prefetch(loop.flags, following)
         if latest or graph.edge_born[slot] <= version:
             consumer = np.int64(graph.edge_consumer[slot])
-            if not synchronous and consumer != producer:
+            candidate = offer(producer_value, graph.edge_weight[slot])
+            takes = better(candidate, row_value_at(loop.candidate, consumer)) and consumer != producer
+            if takes or (is_counted and consumer != producer):
                 if loop.reached[consumer] < iteration:
                     raise_reached(loop, consumer, iteration)
-                elif loop.reached[consumer] > iteration:
+                elif loop.reached[consumer] > iteration and not synchronous:
                     loop.counters[OVERTAKEN] += 1
-            candidate = offer(producer_value, graph.edge_weight[slot])
-            if better(candidate, row_value_at(loop.candidate, consumer)) and consumer != producer:
-                raise_reached(loop, consumer, iteration)
+            if takes:
                 consider(session, loop, consumer, producer, candidate, producer_value)
 
 
@@ -297,8 +301,10 @@ def begin_gather(graph, loop, row, wave, parameters):
     value = initial(graph.ids[row], *parameters)
     put_value(loop.best, 0, WORST)
     put_value(loop.best, 1, WORST)
+    put_value(loop.best, 2, WORST)
     loop.counters[CURSOR_PARENT] = NO_PARENT
     if better(value, WORST):
+        put_value(loop.best, 2, value)
         put_value(loop.best, 0, value)
         loop.counters[CURSOR_PARENT] = SELF_PARENT
         if loop.parent[row] == SELF_PARENT:
@@ -318,6 +324,11 @@ def finish_gather(graph, session, loop):
     if better(supported, WORST) and not better(current, supported) and not better(chosen, supported):
         chosen = supported
         parent = np.int64(loop.parent[row])
+    if better(row_value_at(loop.value, row), chosen):
+        # Worse than what it announced: nobody below keeps what it has, and what is chosen now may itself be about to go. So nothing is
+        # chosen before the wave has ended, but what needs no producer.
+        chosen = value_at(loop.best, 2)
+        parent = np.int64(SELF_PARENT if better(chosen, WORST) else NO_PARENT)
     touch(loop, row)
     loop.parent[row] = parent
     if better(chosen, current):
@@ -419,6 +430,7 @@ def commit(graph, session, loop, row, iteration):
     if loop.flags[row] & DIRTY:
         if better(row_value_at(loop.candidate, row), row_value_at(loop.value, row)):
             if better(row_value_at(loop.value, row), WORST):
+                loop.counters[CORRECTIONS] += 1
                 residual = change(row_value_at(loop.value, row), row_value_at(loop.candidate, row))
             else:
                 residual = size_of(row_value_at(loop.candidate, row))

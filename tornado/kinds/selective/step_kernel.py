@@ -25,6 +25,7 @@ from ..directions_kernel import consumers_here
 from .loop_columns import (
     ALWAYS_PREPARES,
     ASKED,
+    ASKS,
     BLOCKED,
     CAP,
     CURSOR_SUPPORTED,
@@ -235,6 +236,44 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
     return np.int64(0)
 
 
+@nb.njit(cache=True)
+def advance_freely(graph, session, loop, parameters, fuel):
+    """No bound, and nobody is asked: the best vertex first, each one iteration behind what it has gathered.
+
+    On one worker that is Dijkstra's order. Several exchange what they have found between two calls, so that one goes ahead of the others
+    by no more than its fuel.
+    """
+    cap = loop.counters[CAP]
+    latest = loop.counters[VERSION] >= graph.counters[SEQUENCE]
+    while fuel > 0:
+        fuel = drain(graph, session, loop, parameters, fuel)
+        if fuel <= 0:
+            break
+        while fuel > 0:
+            if loop.counters[HEAP] == 0:
+                return fuel
+            if outbox_is_full(loop):
+                return np.int64(0)
+            key = loop.heap_key[0]
+            row = np.int64(loop.heap_row[0])
+            loop.counters[HEAP] = drop_heap_top(loop.heap_key, loop.heap_row, loop.counters[HEAP])
+            if loop.flags[row] & DIRTY == 0 or priority(row_value_at(loop.candidate, row)) != key:
+                continue
+            iteration = loop.reached[row] + 1
+            if iteration > cap:
+                put_off(loop, row, iteration)
+                continue
+            commit(graph, session, loop, row, iteration)
+            length = consumers_here(graph, loop, row)
+            if not latest or length >= fuel:
+                set_cursor(loop, SCAN_COMMIT, row, iteration)
+                break
+            offer_to_all(graph, session, loop, row, iteration)
+            loop.counters[EDGES_VISITED] += length
+            fuel -= length + _STEP_COST
+    return np.int64(0)
+
+
 @nb.njit(cache=True, nogil=True)
 def advance(graph, session, loop, parameters, others, horizon, fuel):
     """Work off what is pending; returns the fuel left, 0 when there is more to do.
@@ -244,6 +283,8 @@ def advance(graph, session, loop, parameters, others, horizon, fuel):
     """
     if loop.counters[DELAY_BOUND] == 1:
         return advance_synchronous(graph, session, loop, parameters, horizon, fuel)
+    if loop.counters[ASKS] == 0 and loop.counters[ALWAYS_PREPARES] == 0:
+        return advance_freely(graph, session, loop, parameters, fuel)
     return advance_bounded(graph, session, loop, parameters, others, fuel)
 
 

@@ -45,9 +45,9 @@ def differences_from_whole_copy(kernel: ModuleType, main: LoopState, branch: Loo
     whole.counters[names.EPOCH] = 1
     kernel.fork(main.addresses[1], *whole.addresses, 0, 0, 0)
     return [
-        f"{name} of {int(np.count_nonzero(_differ(given, found)))} entries"
+        f"{name} of {_differing(given, found)} entries"
         for (name, given), (_, found) in zip(_copied_by(whole), _copied_by(branch), strict=True)
-        if given.shape != found.shape or _differ(given, found).any()
+        if _differing(given, found)
     ]
 
 
@@ -74,6 +74,13 @@ def _copied_by(state: LoopState) -> list[tuple[str, NDArray[Any]]]:
     session = state.session
     found += [("sessions", session.record[:rows]), ("prepare lists", session.preparing_producers[:rows])]
     return [*found, ("pending", columns.pending), ("counters", counters), ("in sessions", session.counters)]
+
+
+def _differing(given: NDArray[Any], found: NDArray[Any]) -> int:
+    """How many entries are not the same; of arrays of different shapes so many as one has more than the other."""
+    if given.shape != found.shape:
+        return abs(given.size - found.size)
+    return int(np.count_nonzero(_differ(given, found)))
 
 
 def _differ(given: NDArray[Any], found: NDArray[Any]) -> NDArray[np.bool_]:

@@ -19,9 +19,22 @@ export class Problem extends Error {
   }
 }
 
-export async function ask(path, {method = "GET", body, signal} = {}) {
-  const headers = {accept: "application/json"};
+let token = sessionStorage.getItem("token");
+
+export const hasToken = () => token !== null;
+
+// Takes a token for as long as this window is open, and tries with it.
+export function takeToken(given) {
+  token = given;
+  sessionStorage.setItem("token", given);
+  tries = 0;
+  listen();
+}
+
+async function answerTo(path, {method = "GET", body, signal} = {}) {
+  const headers = {accept: "application/json, */*;q=0.5"};
   if (body !== undefined) headers["content-type"] = "application/json";
+  if (token !== null) headers.authorization = `Bearer ${token}`;
   let answer;
   try {
     answer = await fetch(new URL(path, root), {method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, cache: "no-store"});
@@ -29,22 +42,46 @@ export async function ask(path, {method = "GET", body, signal} = {}) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, {detail: "The service cannot be reached.", hint: "Is it running? The page tries again by itself."});
   }
+  if (answer.ok) return answer;
   const text = await answer.text();
-  let content = {};
+  let content;
   try {
-    content = text ? JSON.parse(text) : {};
+    content = JSON.parse(text);
   } catch {
     content = {detail: text.slice(0, 200)};
   }
-  if (!answer.ok) throw new Problem(answer.status, content);
-  return content;
+  throw new Problem(answer.status, content);
 }
 
-export function listen() {
+export async function ask(path, how) {
+  const text = await (await answerTo(path, how)).text();
+  return text ? JSON.parse(text) : {};
+}
+
+// Has the browser keep an answer as a file.
+export async function keep(path, name) {
+  const answer = await answerTo(path);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+// An EventSource sends no header, so where there is a token it gets a ticket, which stands for it once.
+export async function listen() {
   clearTimeout(timer);
   source?.close();
   state.link = {is: tries ? "lost" : "connecting", since: state.link.since ?? Date.now()};
-  source = new EventSource(new URL("v1/observations/events", root));
+  const address = new URL("v1/observations/events", root);
+  if (token !== null) {
+    try {
+      address.searchParams.set("ticket", (await ask("v1/tickets", {method: "POST"})).ticket);
+    } catch (problem) {
+      return failed(problem);
+    }
+  }
+  source = new EventSource(address);
   source.addEventListener("hello", (event) => {
     tries = 0;
     state.link = {is: "live"};
@@ -62,7 +99,11 @@ export function listen() {
     for (const hears of branchListeners) hears(state.branches);
     changed();
   });
-  source.onerror = lost;
+  // It does not say why, so somebody asks who is told.
+  source.onerror = () => {
+    source.close();
+    ask("v1/observations").then(() => failed(null), failed);
+  };
 }
 
 const branchListeners = new Set();
@@ -75,17 +116,21 @@ export function onBranches(hears) {
 
 function heard() {
   clearTimeout(silence);
-  silence = setTimeout(lost, LOST_AFTER_MS);
+  silence = setTimeout(() => failed(null), LOST_AFTER_MS);
 }
 
-function lost() {
+function failed(problem) {
   clearTimeout(silence);
-  source.close();
-  const pause = PAUSES_MS[Math.min(tries++, PAUSES_MS.length - 1)];
-  state.link = {is: "lost", since: state.link.is === "lost" ? state.link.since : Date.now(), next: Date.now() + pause};
-  changed({atOnce: true});
   clearTimeout(timer);
-  timer = setTimeout(listen, pause);
+  source?.close();
+  if (problem && (problem.status === 401 || problem.status === 403)) {
+    state.link = {is: "refused", problem};
+  } else {
+    const pause = PAUSES_MS[Math.min(tries++, PAUSES_MS.length - 1)];
+    state.link = {is: "lost", since: state.link.is === "lost" ? state.link.since : Date.now(), next: Date.now() + pause};
+    timer = setTimeout(listen, pause);
+  }
+  changed({atOnce: true});
 }
 
 // A service of another version has another page: it is loaded, once, unless somebody is writing.
@@ -98,17 +143,6 @@ function upgraded() {
   } else {
     state.isOld = true;
   }
-}
-
-// Has the browser keep the report as a file.
-export async function keepReport() {
-  const answer = await fetch(new URL("v1/observations/report", root), {cache: "no-store"});
-  if (!answer.ok) throw new Problem(answer.status, await answer.json());
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await answer.blob());
-  link.download = `tornado-report-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.html`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 // Whoever comes back to the page does not wait for the pause to end.

@@ -3,7 +3,7 @@ import {html} from "./html.js";
 import {growth, holder, state, useStore} from "./store.js";
 import {ask} from "./service.js";
 import {Badge, Figure, Panel, Split, Table} from "./parts.js";
-import {bytes, count, plural, rate, real, seconds} from "./words.js";
+import {bytes, count, isNumber, plural, rate, real, seconds} from "./words.js";
 
 const LOOP_STATES = {running: "good", unresponsive: "warn", failed: "bad"};
 const SOURCE_STATES = {running: "good", ready: "off", finished: "off", stopped: "off", failed: "bad"};
@@ -15,6 +15,7 @@ export function Now() {
     <${Totals} now=${now} />
     <div class="cards">${now.streams.map((stream) => html`<${Stream} key=${stream.name} stream=${stream} />`)}</div>
     <${Loops} now=${now} />
+    <${Learning} loops=${now.loops.filter((loop) => loop.validation)} />
     <${Branches} branches=${branches} queries=${now.queries} />`;
 }
 
@@ -81,6 +82,24 @@ function Loops({now}) {
         {title: "Memory", number: true, of: (loop) => bytes(loop.memory_bytes)},
       ]} />
       ${now.loops.filter((loop) => loop.error).map((loop) => html`<p class="fault"><b>${loop.name}:</b> ${loop.error}</p>`)}
+    <//>`;
+}
+
+// Points are predicted before they are learnt from: how well, of late and over all.
+function Learning({loops}) {
+  if (!loops.length) return null;
+  const both = (loop, key, say) => html`${say(loop.validation[`recent_${key}`])} <span class="note">${say(loop.validation[key])}</span>`;
+  const share = (value) => isNumber(value) ? `${(100 * value).toFixed(1)} %` : "–";
+  return html`
+    <${Panel} title="Learning" note="what was predicted of points before they were learnt from: of late, and over all" wide>
+      <${Table} label="Learning" keyOf=${(loop) => loop.name} rows=${loops} columns=${[
+        {title: "Loop", of: (loop) => loop.name},
+        {title: "Points", number: true, of: (loop) => both(loop, "points", count)},
+        {title: "Mean loss", number: true, of: (loop) => both(loop, "loss", real)},
+        {title: "Right", number: true, of: (loop) => both(loop, "accuracy", share)},
+        {title: "Mean error", number: true, of: (loop) => both(loop, "absolute_error", real)},
+        {title: "Squared", number: true, of: (loop) => both(loop, "squared_error", real)},
+      ]} />
     <//>`;
 }
 

@@ -35,7 +35,7 @@ function Form({loops, onAsked}) {
       const body = bodyOf(given);
       const query = await ask("v1/queries?ids=string", {method: "POST", body});
       delete form.current.dataset.touched;
-      onAsked({...query, selects: Boolean(body.vertices || body.top || body.points)});
+      onAsked({...query, selects: Boolean(body.vertices || body.top || body.paths)});
     } catch (problem) {
       fail(problem);
     }
@@ -44,8 +44,9 @@ function Form({loops, onAsked}) {
   return html`
     <form class="ask" ref=${form} onSubmit=${send} onInput=${() => { form.current.dataset.touched = ""; }}>
       <label>Loop <select name="loop">${loops.map((loop) => html`<option>${loop.name}</option>`)}</select></label>
-      <label>How <select name="mode"><option value="exact">exact: forks a branch</option><option value="certified">certified: now, with its bound</option><option value="approximate">approximate: now</option></select></label>
+      <label>How <select name="mode"><option value="exact">exact</option><option value="certified">certified, now</option><option value="approximate">approximate, now</option></select></label>
       <label class="long">Vertices <input name="vertices" placeholder="all; or 4, 5, 99" autocomplete="off" spellcheck="false" /></label>
+      <label class="long">Ways to <input name="paths" placeholder="nowhere; or 4, 5" autocomplete="off" spellcheck="false" /></label>
       <label>Top <input name="top" type="number" min="1" placeholder="all" /></label>
       <label>Deadline in s <input name="deadline" type="number" min="0.001" step="any" value="30" /></label>
       <label class="long">Parameters <input name="parameters" placeholder="source=3, tolerance=1e-6" autocomplete="off" spellcheck="false" /></label>
@@ -57,8 +58,10 @@ function Form({loops, onAsked}) {
 
 function bodyOf(given) {
   const body = {loop: given.get("loop"), mode: given.get("mode")};
-  const vertices = given.get("vertices").split(",").map((one) => one.trim()).filter(Boolean);
-  if (vertices.length) body.vertices = vertices;
+  for (const name of ["vertices", "paths"]) {
+    const named = given.get(name).split(",").map((one) => one.trim()).filter(Boolean);
+    if (named.length) body[name] = named;
+  }
   if (given.get("top")) body.top = Number(given.get("top"));
   if (given.get("deadline")) body.deadline_s = Number(given.get("deadline"));
   if (given.get("check")) body.check = true;
@@ -165,7 +168,7 @@ function History({newest, loops, onChosen}) {
             ${shown.map((row) => html`<tr key=${row.number}>
               <th scope="row">${time(row.ended)}</th><td>${row.loop}</td><td>${askedFor(row)}</td><td><${State} state=${row.state} /></td><td>${worth(row.certificate)}</td>
               <td class="number">${seconds(row.elapsed_s)}</td><td class="number">${count(row.updates)}</td><td class="number">${count(row.iteration)}</td><td title=${row.error || ""}>${row.error ? row.error.slice(0, 60) : prefix(row.offsets, row.version)}</td>
-              <td>${state.fixed ? null : html`<button class="small" onClick=${() => onChosen({...row, selects: row.vertices_count !== null || row.top !== null})} aria-label="Open question ${row.id}">Open</button>`}</td></tr>`)}
+              <td>${state.fixed ? null : html`<button class="small" onClick=${() => onChosen({...row, selects: row.vertices_count !== null || row.top !== null || row.paths_count !== null})} aria-label="Open question ${row.id}">Open</button>`}</td></tr>`)}
             <tr aria-hidden="true" class="space"><td colspan="10" style=${{height: `${Math.max(0, rows.length - first - shown.length) * size}px`}}></td></tr>
           </tbody>
         </table>
@@ -177,7 +180,8 @@ function askedFor(row) {
   const parts = [row.mode === "exact" ? "" : row.mode];
   if (row.vertices) parts.push(row.vertices_count > 3 ? plural(row.vertices_count, "vertex", "vertices") : row.vertices.join(", "));
   if (row.top) parts.push(`top ${row.top}`);
-  if (!row.vertices && !row.top) parts.push("all vertices");
+  if (row.paths_count) parts.push(`${row.paths_count === 1 ? "a way" : `${row.paths_count} ways`}`);
+  if (!row.vertices && !row.top && !row.paths_count) parts.push("all vertices");
   parts.push(...Object.entries(row.parameters).map(([name, value]) => `${name}=${value}`));
   return parts.filter(Boolean).join(" · ");
 }

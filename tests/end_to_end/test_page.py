@@ -1,0 +1,80 @@
+"""The page beside a real service whose workers are processes: one of them is killed while somebody watches."""
+
+import os
+import signal
+
+import psutil
+import pytest
+
+from tests.browser import Visit, launched
+from tests.end_to_end.running import Service
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as one:
+        yield one
+
+
+def town(corners):
+    """A way through all corners, and a longer one beside it."""
+    return "".join(
+        f'{{"src": {corner}, "dst": {corner + 1}, "weight": 1.5}}\n{{"src": {corner}, "dst": {corner + 2}, "weight": 4.0}}\n'
+        for corner in range(1, corners)
+    )
+
+
+def workers_of(pid):
+    """The processes that run a worker."""
+    return [
+        one
+        for one in psutil.Process(pid).children(recursive=True)
+        if not one.children() and one.ppid() != pid
+    ]
+
+
+def test_every_view_while_a_worker_is_killed_and_a_way_is_drawn(browser, tmp_path):
+    arguments = ("--engine", "processes", "--workers", "2")
+    with Service(tmp_path, *arguments) as service:
+        service.push(town(300))
+        service.ask(vertices=[5])
+        page = Visit(browser, service.url)
+        try:
+            _watch(page, service)
+        finally:
+            page.close()
+        assert page.faults == []
+
+
+def _watch(page, service):
+    page.wait_for("up to date")
+    page.show("workers")
+    page.wait_for("never lost")
+    victims = workers_of(service.pid)
+    assert len(victims) >= 2, victims
+    os.kill(victims[0].pid, signal.SIGKILL)
+    page.wait_for("times, since some were lost or moved")
+    # Their lanes stay, beside those of who took their place.
+    page.page.locator("g.lane.gone").first.wait_for(state="attached")
+    page.wait_for("Gone: worker 0 (1. set)")
+    for view, shown in (
+        ("now", "up to date"),
+        ("residual", "Residual of main loops"),
+        ("repair", "By loop"),
+        ("memory", "Checkpoints by stream"),
+    ):
+        page.show(view)
+        if view == "memory":
+            page.page.get_by_role("region", name=shown).wait_for()
+        else:
+            page.wait_for(shown)
+    page.show("questions")
+    page.page.get_by_label("Ways to").fill("9")
+    assert "sigma" not in " ".join(page.asked)
+    page.page.get_by_role("button", name="Ask").click()
+    ways = page.page.get_by_role("region", name="Ways")
+    ways.wait_for(timeout=60_000)
+    assert "1 → 2 → 3" in ways.inner_text()
+    assert "12" in ways.inner_text()
+    page.page.locator(".graph canvas").first.wait_for()
+    assert "sigma" in " ".join(page.asked)

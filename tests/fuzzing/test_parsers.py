@@ -1,0 +1,119 @@
+"""Any bytes, and bytes near those that are right, are read or refused; memory stays bounded."""
+
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fuzzing.parsers import PARSERS, tried
+
+SHORT_S = 0.7
+LONG_S = 600.0
+MOST_BYTES = 256 << 20
+TOKENS = [
+    b"\n",
+    b",",
+    b"{",
+    b"}",
+    b"[",
+    b'"',
+    b"\0",
+    b"\xff",
+    b"-",
+    b"1e",
+    b":",
+    b" ",
+    b"9" * 30,
+    b"null",
+    b"\\u",
+]
+
+
+def mutated(randomness, seed):
+    """Bytes near a seed: some changed, some left out, some twice, some of what parsers look for put in."""
+    data = bytearray(seed)
+    for _ in range(randomness.randint(1, 8)):
+        place = randomness.randrange(len(data) + 1)
+        match randomness.randrange(5):
+            case 0 if place < len(data):
+                data[place] = randomness.randrange(256)
+            case 1:
+                del data[place : place + randomness.randint(1, 16)]
+            case 2:
+                data[place:place] = randomness.choice(TOKENS)
+            case 3:
+                data[place:place] = data[place : place + randomness.randint(1, 64)]
+            case _ if place < len(data):
+                data[place] ^= 1 << randomness.randrange(8)
+    return bytes(data)
+
+
+def run(name, seconds, seed):
+    """Try for so long; return how often, and by how much memory has grown since the first hundred."""
+    randomness = random.Random(seed)
+    tries, began_s, before = 0, time.monotonic(), 0
+    corpus = list(PARSERS[name][1])
+    while time.monotonic() - began_s < seconds:
+        data = mutated(randomness, randomness.choice(corpus))
+        tried(name, data)
+        if len(corpus) < 200 and len(data) < 4096 and randomness.random() < 0.02:
+            corpus.append(data)
+        tries += 1
+        if tries == 100:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return tries, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_the_seeds_are_read(name):
+    for seed in PARSERS[name][1]:
+        PARSERS[name][0](seed)
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_bytes_near_right_ones_are_read_or_refused(name):
+    seed = 20_260_101
+    tries, _ = run(name, SHORT_S, seed)
+    print(f"{name}: {tries} tries with seed {seed}")
+    assert tries > 20
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(sorted(PARSERS)), st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(name, data):
+    tried(name, data)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(LONG_S + 120)
+@pytest.mark.parametrize("name", PARSERS)
+def test_for_ten_minutes_each_in_bounded_memory(name):
+    seed = int(time.time())
+    tries, grown = run(name, float(os.environ.get("TORNADO_FUZZ_S", LONG_S)), seed)
+    print(f"{name}: {tries} tries with seed {seed}, {grown >> 20} MiB more memory")
+    assert grown < MOST_BYTES
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", PARSERS)
+def test_for_a_minute_each_guided_by_what_is_covered(name):
+    """By atheris, where it is installed."""
+    pytest.importorskip("atheris")
+    seconds = os.environ.get("TORNADO_FUZZ_S", "60")
+    command = [
+        sys.executable,
+        "-m",
+        "tests.fuzzing.guided",
+        name,
+        f"-max_total_time={seconds}",
+        "-rss_limit_mb=2048",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    print(done.stderr[-500:])
+    assert done.returncode == 0, done.stderr[-3000:]

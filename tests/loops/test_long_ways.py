@@ -1,0 +1,67 @@
+"""Graphs with long ways: vertices go by their values, nobody is asked, and what is to be repaired is repaired once."""
+
+import numpy as np
+import pytest
+
+from apps.sssp import ShortestPaths
+from tornado.engine import SimulationEngine
+from tornado.errors import InvalidArgument
+from tornado.loops import Master
+from tornado.records.operations import REMOVE
+from tornado.testing import chain, exact_distances, road_network
+
+ROADS = road_network(60, 60, missing_share=0.0)
+ROADS = ROADS[np.random.default_rng(1).permutation(len(ROADS))]
+
+
+def filled(master, edges, batch=2_000, **options):
+    loop = master.start(ShortestPaths(source=0), "roads", **options)
+    for at, records in enumerate(edges.batches(batch)):
+        loop.admit(records, "roads", at + 1)
+    return loop
+
+
+def exact(branch, edges):
+    assert branch.wait(60)
+    ids, values = branch.values().arrays()
+    assert np.array_equal(values, exact_distances(edges, 0).lookup(ids))
+    return branch.progress()
+
+
+def test_a_loop_without_a_named_bound_has_none_and_asks_nobody():
+    with Master(workers=2) as master:
+        loop = filled(master, ROADS)
+        branch = loop.fork()
+        assert exact(branch, ROADS).prepares == 0
+        assert branch.snapshot.delay_bound is None
+        assert (loop.delay_bound, loop.statistics().prepares) == (None, 0)
+        with pytest.raises(InvalidArgument, match="delay bound is 'fast'"):
+            master.start(ShortestPaths(source=0), "other", delay_bound="fast")
+
+
+@pytest.mark.parametrize("delay_bound", [None, 1, 64, "auto"])
+def test_what_a_loop_has_left_to_do_its_branch_does_not_do_again(delay_bound):
+    closed = ROADS[np.arange(0, len(ROADS), 97)]
+    left = ROADS[np.setdiff1d(np.arange(len(ROADS)), np.arange(0, len(ROADS), 97))]
+    with Master(workers=1) as master:
+        loop = filled(master, ROADS, delay_bound=delay_bound)
+        assert exact(loop.fork(), ROADS).updates == 0
+        loop.admit(closed.records(op=REMOVE), "closures", 1)
+        assert exact(loop.fork(), left).updates == 0
+        elsewhere = loop.fork({"source": 7})
+        assert elsewhere.wait(60)
+        assert elsewhere.progress().updates > 0
+
+
+def test_a_graph_that_is_filled_is_propagated_as_often_as_it_doubles_and_on_one_worker_in_the_order_of_values():
+    with Master(workers=1, engine=SimulationEngine(1, seed=1)) as master:
+        loop = filled(master, ROADS, batch=500)
+        exact(loop.fork(), ROADS)
+        assert loop.statistics().updates < 1.5 * ROADS.vertices
+
+
+def test_a_long_chain_ends_on_several_workers():
+    edges = chain(20_000)
+    edges = edges[np.random.default_rng(1).permutation(len(edges))]
+    with Master(workers=2) as master:
+        exact(filled(master, edges, batch=20_000).fork(), edges)

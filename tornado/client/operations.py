@@ -1,0 +1,341 @@
+"""The operations of a service, each written once: which calls it makes, and what it makes of the answers.
+
+Guarantee: what changes something and is not numbered is made again only where the service said that it did not do it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pyarrow as pa
+
+from .columns import bodies
+from .errors import InvalidInput, OutcomeUnknown, QueryEnded, ServiceError
+from .events import Event
+from .steps import Again, Call, Document, Reply, Steps, made
+
+NDJSON = "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
+RUNNING = frozenset({"queued", "running"})
+# Long enough to ask seldom, short enough for a bar that moves.
+_LOOK_S = 0.25
+_WAIT_S = 10.0
+_STARTED_S = 75.0  # a program that was never compiled takes its time
+_RESCALED_S = 610.0  # a snapshot is stored and loaded
+
+Show = Callable[[Document], None]
+"""Is told how a query stands, again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushOutcome:
+    """What became of records that were sent.
+
+    Attributes
+    ----------
+    accepted, rejected : int
+        Of these records.
+    offsets : dict
+        How many records of the source are in or rejected now; a snapshot with as many has these.
+    repeated : bool
+        Whether a numbered batch was in before, so that nothing was done.
+    """
+
+    accepted: int
+    rejected: int
+    offsets: dict[str, int]
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A number for what is sent, so that it is in once however often it is sent.
+
+    Attributes
+    ----------
+    sender : str
+        Who numbers: letters, digits and `_.-`, and not digits alone.
+    number : int
+        From 0, growing. One that is not above the newest that is in counts as in, and is passed over.
+    """
+
+    sender: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """What can be asked of a service.
+
+    Parameters
+    ----------
+    patience_s : float
+        How long one call may wait for a service that is full, away for a moment or restarted.
+    """
+
+    patience_s: float = 30.0
+
+    def document(self, call: Call) -> Steps[Document]:
+        """Make a call and return the JSON object that answers it."""
+        reply = yield from made(call, patience_s=self.patience_s)
+        return reply.document(call)
+
+    def listed(self, what: str) -> Steps[list[Document]]:
+        """Return the `loops`, the `streams` or the `queries`."""
+        found = yield from self.document(Call("GET", f"/v1/{what}"))
+        listed: list[Document] = found[what]
+        return listed
+
+    def described(self, what: str, name: str) -> Steps[Document]:
+        """Return one of the `loops`, `streams` or `queries`."""
+        return (yield from self.document(Call("GET", f"/v1/{what}/{quoted(name)}")))
+
+    def start(self, wanted: Document) -> Steps[Document]:
+        """Start a loop on a stream and return it."""
+        call = _posted("/v1/loops", wanted, again=Again.REFUSED, timeout_s=_STARTED_S)
+        return (yield from self.document(call))
+
+    def stop(self, name: str) -> Steps[None]:
+        """Remove a loop."""
+        yield from self.document(Call("DELETE", f"/v1/loops/{quoted(name)}", again=Again.REFUSED))
+
+    def rescale(self, stream: str, workers: int) -> Steps[Document]:
+        """Put the loops of a stream on so many workers, and return what became of it."""
+        path = f"/v1/streams/{quoted(stream)}/rescale"
+        return (yield from self.document(_posted(path, {"workers": workers}, timeout_s=_RESCALED_S)))
+
+    def ask(self, question: Document, *, wait_s: float | None = None) -> Steps[Document]:
+        """Ask; with `wait_s` the answer may already have its result inside."""
+        # A question that is asked twice costs a branch that nobody reads.
+        return (yield from self.document(_posted("/v1/queries", question, parameters={"wait_s": wait_s})))
+
+    def status(self, identifier: str, *, wait_s: float | None = None) -> Steps[Document]:
+        """Return a query as it is now, or when it has ended."""
+        call = Call("GET", f"/v1/queries/{quoted(identifier)}", {"wait_s": wait_s})
+        return (yield from self.document(call))
+
+    def finished(self, query: Document, show: Show | None = None) -> Steps[Document]:
+        """Wait for the end of a query that may have ended, and return it with the first page of its result.
+
+        Raises
+        ------
+        QueryEnded
+            There is no answer.
+        """
+        wait_s = _WAIT_S if show is None else _LOOK_S
+        while query["state"] in RUNNING:
+            if show is not None:
+                show(query)
+            query = yield from self.status(query["id"], wait_s=wait_s)
+        if show is not None:
+            show(query)
+        if query["state"] not in {"converged", "deadline"} or query.get("certificate") is None:
+            raise _ended(query)
+        if query.get("result") is None:
+            query = yield from self.status(query["id"], wait_s=0.0)
+        return query
+
+    def result(self, identifier: str, **parameters: Any) -> Steps[Document]:
+        """Return a page of the values of a finished query: `vertices`, `top`, `limit`, `after`, `table`."""
+        return (yield from self.document(Call("GET", f"/v1/queries/{quoted(identifier)}/result", parameters)))
+
+    def table(self, identifier: str, name: str | None = None) -> Steps[pa.Table]:
+        """Return a whole table of a finished query; the first one without a name."""
+        path = f"/v1/queries/{quoted(identifier)}/result"
+        parameters: dict[str, Any] = {"table": name}
+        pages = []
+        while True:
+            call = Call("GET", path, parameters, accept=ARROW, timeout_s=300.0)
+            reply = yield from made(call, patience_s=self.patience_s)
+            pages.append(pa.ipc.open_stream(reply.content).read_all())
+            after = _next_page(reply)
+            if after is None:
+                return pages[0] if len(pages) == 1 else pa.concat_tables(pages)
+            parameters |= {"after": after}
+
+    def cancel(self, identifier: str) -> Steps[Document]:
+        """Cancel a query, or free what one that has ended holds."""
+        return (yield from self.document(Call("DELETE", f"/v1/queries/{quoted(identifier)}")))
+
+    def adopt(self, identifier: str) -> Steps[Document]:
+        """Have a loop go on from what a query has found; return the certificate of that."""
+        return (yield from self.document(_posted(f"/v1/queries/{quoted(identifier)}/adopt", None)))
+
+    def report(self) -> Steps[bytes]:
+        """Return how the service stands, as one HTML document."""
+        call = Call("GET", "/v1/observations/report", accept="text/html")
+        return (yield from made(call, patience_s=self.patience_s)).content
+
+    def push(self, place: str, kind: str, body: bytes, content_type: str) -> Steps[PushOutcome]:
+        """Send one body of `edges`, `vertices` or `points` to `loops/NAME` or `streams/NAME`."""
+        call = Call(
+            "POST", f"/v1/{place}/{kind}", content=body, content_type=content_type, again=Again.REFUSED
+        )
+        found = yield from self.document(call)
+        return PushOutcome(found["accepted"], found["rejected"], found["offsets"])
+
+    def insert(self, place: str, kind: str, table: pa.Table) -> Steps[PushOutcome]:
+        """Send a table, in as many bodies as it takes, one after the other.
+
+        Raises
+        ------
+        ServiceError
+            A body was not taken; those before it were, and a note on the error says how many records these had.
+        """
+        accepted = rejected = sent = 0
+        offsets: dict[str, int] = {}
+        for rows, body in bodies(table):
+            try:
+                pushed = yield from self.push(place, kind, body, ARROW)
+            except ServiceError as error:
+                if isinstance(error, OutcomeUnknown):
+                    error.add_note(
+                        f"the {rows} records from row {sent} on may be in or not; they had no batch number"
+                    )
+                if sent:
+                    error.add_note(f"the {sent} records before were taken")
+                raise
+            accepted, rejected, offsets = (
+                accepted + pushed.accepted,
+                rejected + pushed.rejected,
+                pushed.offsets,
+            )
+            sent += rows
+        return PushOutcome(accepted, rejected, offsets)
+
+    def insert_batch(self, loop: str, batch: Batch, table: pa.Table) -> Steps[PushOutcome]:
+        """Send a table as one numbered batch, which is in whole or not at all, and once."""
+        if batch.number < 0:
+            raise InvalidInput(f"the batch number is {batch.number} but must be from 0 on")
+        path = f"/v1/loops/{quoted(loop)}/batches/{quoted(f'client:{batch.sender}')}/{batch.number}"
+        # The order of rows counts: an edge may come, go and come again.
+        table = table.append_column("order", pa.array(range(table.num_rows), pa.int64()))
+        chunks = 0
+        for chunks, (_, body) in enumerate(bodies(table), 1):  # counted
+            yield from self.document(
+                Call("PUT", f"{path}/parts/0/{chunks - 1}", content=body, content_type=ARROW)
+            )
+        found = yield from self.document(_posted(path, {"parts": [{"part": "0", "chunks": chunks}]}))
+        return PushOutcome(found["accepted"], found["rejected"], found["offsets"], found["repeated"])
+
+
+def events_of_query(identifier: str) -> Call:
+    """Return the call whose answer is the events of a query: `progress`, and one `done`."""
+    return Call("GET", f"/v1/queries/{quoted(identifier)}/events", accept="text/event-stream")
+
+
+def events_of_loop(loop: str, *, moved_by: float | None, interval_s: float | None) -> Call:
+    """Return the call whose answer is what changes from one exact answer of a loop to the next."""
+    parameters = {"moved_by": moved_by, "interval_s": interval_s}
+    return Call("GET", f"/v1/loops/{quoted(loop)}/events", parameters, accept="text/event-stream")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one exact answer has that the one before it had not.
+
+    Attributes
+    ----------
+    version : int
+        Of the stream.
+    values : dict
+        Of vertices that are new or have another value; None: out of reach now.
+    groups : dict
+        Of vertices that are in another group, where values are labels.
+    events : tuple
+        Groups that split or merged: `{"kind": "split", "from": […], "into": […], "sizes": […]}`.
+    snapshot, certificate : dict
+        Of the answer.
+    """
+
+    version: int
+    values: dict[int | str, Any]
+    groups: dict[int | str, Any]
+    events: tuple[Document, ...]
+    snapshot: Document
+    certificate: Document
+
+
+class ChangeCollector:
+    """Puts the events of a loop together: one `Change` for each answer."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def feed(self, event: Event) -> Change | None:
+        """Take an event; return the change that it ends, if any.
+
+        Raises
+        ------
+        QueryEnded
+            The service follows no further.
+        """
+        data = event.data
+        if event.name == "values":
+            self._values |= {row["vertex"]: _number(row["value"]) for row in data["values"]}
+        elif event.name == "groups":
+            self._groups |= {row["vertex"]: row["group"] for row in data["groups"]}
+        elif event.name in {"split", "merge"}:
+            self._events.append({"kind": event.name} | {key: data[key] for key in ("from", "into", "sizes")})
+        elif event.name == "error":
+            raise QueryEnded(
+                str(data.get("detail") or "the service ended it"),
+                hint=data.get("hint"),
+                code=data.get("code"),
+            )
+        elif event.name == "answer":
+            change = Change(
+                data["version"],
+                self._values,
+                self._groups,
+                tuple(self._events),
+                data["snapshot"],
+                data["certificate"],
+            )
+            self._begin()
+            return change
+        return None
+
+    def _begin(self) -> None:
+        self._values: dict[int | str, Any] = {}
+        self._groups: dict[int | str, Any] = {}
+        self._events: list[Document] = []
+
+
+def quoted(name: str) -> str:
+    """Return a name as a part of a path."""
+    return quote(name, safe="")
+
+
+def _posted(path: str, body: Any, *, again: Again = Again.ALWAYS, **more: Any) -> Call:
+    content = b"" if body is None else json.dumps(body).encode()
+    return Call("POST", path, content=content, again=again, **more)
+
+
+def _ended(query: Document) -> QueryEnded:
+    problem = query.get("error") or {}
+    said = problem.get("detail")
+    message = f"the query of loop {query['loop']!r} ended as {query['state']} after {query['elapsed_s']:g} s"
+    return QueryEnded(
+        f"{message}: {said}" if said else message,
+        hint=problem.get("hint")
+        or ("Give it longer with deadline_s." if query["state"] == "deadline" else None),
+        code=problem.get("code"),
+    )
+
+
+def _number(value: Any) -> Any:
+    return float(value) if value in ("Infinity", "-Infinity") else value
+
+
+def _next_page(reply: Reply) -> str | None:
+    """Return what `after` of the page behind this one is, from the header `Link`."""
+    link = reply.headers.get("link", "")
+    if 'rel="next"' not in link:
+        return None
+    query = urlsplit(link[link.index("<") + 1 : link.index(">")]).query
+    return parse_qs(query)["after"][0]

@@ -1,0 +1,250 @@
+"""A conversation with a service without any input or output: what is sent, what came back, and what follows from it.
+
+An operation is a generator that yields `Call` and `Pause` and is sent `Reply` or `Failure`; who drives it, with blocking sockets or
+with asyncio, is not its concern (the sans-I/O style of h11). So each operation is written once for both faces.
+
+Guarantees: a call is made again only where that cannot do anything twice, and the pauses of one call sum up to at most the patience
+of the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeVar
+
+from .errors import (
+    InConflict,
+    NotFound,
+    NotPermitted,
+    OutcomeUnknown,
+    Overloaded,
+    Refused,
+    ServiceError,
+    ServiceFailed,
+    Unreachable,
+)
+
+Document = dict[str, Any]
+Result = TypeVar("Result")
+
+_SHORTEST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+_REFUSED_FOR_NOW = 429
+_AWAY_FOR_NOW = 503
+_UNRESPONSIVE = "unresponsive"
+_KINDS = {401: NotPermitted, 403: NotPermitted, 404: NotFound, 409: InConflict, 429: Overloaded}
+
+
+class Again(Enum):
+    """When a call may be made again."""
+
+    ALWAYS = "always"
+    """It reads, or is numbered: twice is as good as once."""
+    REFUSED = "refused"
+    """Only when the service said that it did not do it (429), or was never reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request.
+
+    Attributes
+    ----------
+    path : str
+        With `/v1`, quoted.
+    parameters : mapping
+        Of the query string; those that are None are left out.
+    timeout_s : float
+        How long the answer may take.
+    again : Again
+        When it may be made again.
+    """
+
+    method: str
+    path: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    content: bytes | None = None
+    content_type: str = "application/json"
+    accept: str = "application/json"
+    timeout_s: float = 60.0
+    again: Again = Again.ALWAYS
+
+    @property
+    def given_parameters(self) -> dict[str, Any]:
+        """Those that are not None."""
+        return {name: value for name, value in self.parameters.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the service answered."""
+
+    status: int
+    content: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is not what was asked for."""
+        return self.status >= 400
+
+    def document(self, call: Call) -> Document:
+        """Return the JSON object that it is; empty without a body.
+
+        Raises
+        ------
+        ServiceFailed
+            It is none.
+        """
+        if not self.content:
+            return {}
+        found = _parsed(self.content)
+        if not isinstance(found, dict):
+            raise ServiceFailed(
+                f"{call.path} answered something that is not JSON",
+                hint="Is it a tornado-loops service?",
+                status=self.status,
+            )
+        return found
+
+
+class Break(Enum):
+    """How a call came to no answer."""
+
+    NOT_REACHED = "nothing answers"
+    TOO_LATE = "no answer in time"
+    BROKEN = "the connection broke"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call without an answer.
+
+    Attributes
+    ----------
+    where : str
+        The address that was asked.
+    was_reached : bool
+        Whether the service has answered over this connection before, so that it may come back.
+    """
+
+    kind: Break
+    where: str
+    text: str = ""
+    was_reached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing for a while."""
+
+    seconds: float
+
+
+Steps = Generator[Call | Pause, Reply | Failure | None, Result]
+"""An operation that returns a `Result`."""
+
+
+def made(call: Call, *, patience_s: float) -> Steps[Reply]:
+    """Make a call, again where that is safe, and return the answer that is no error.
+
+    Parameters
+    ----------
+    patience_s
+        How long the pauses before further attempts may be, all together.
+
+    Raises
+    ------
+    ServiceError
+        The answer is an error, or there is none.
+    """
+    waited_s = 0.0
+    attempt = 0
+    while True:
+        outcome = yield call
+        assert outcome is not None
+        if isinstance(outcome, Reply) and not outcome.is_error:
+            return outcome
+        pause_s = _pause_before_next(call, outcome, attempt)
+        if pause_s is None or waited_s + pause_s > patience_s:
+            raise error_of(call, outcome)
+        yield Pause(pause_s)
+        waited_s += pause_s
+        attempt += 1
+
+
+def error_of(call: Call, outcome: Reply | Failure) -> ServiceError:
+    """Return the error that an outcome is; see `tornado.client.errors`."""
+    if isinstance(outcome, Failure):
+        return _no_answer(call, outcome)
+    found = _parsed(outcome.content)
+    if not isinstance(found, dict) or "status" not in found:
+        return ServiceFailed(
+            f"{call.path} answered {outcome.status}",
+            hint="Is it a tornado-loops service?",
+            status=outcome.status,
+        )
+    usual: type[ServiceError] = Refused if outcome.status < 500 else ServiceFailed
+    kind: type[ServiceError] = _KINDS.get(outcome.status, usual)
+    if found.get("code") == _UNRESPONSIVE and call.again is Again.REFUSED:
+        kind = OutcomeUnknown  # the service waits for it no longer, and it may still come to its end
+    return kind(
+        str(found.get("detail") or found.get("title") or f"{call.path} answered {outcome.status}"),
+        hint=str(found["hint"]) if found.get("hint") else None,
+        code=str(found["code"]) if found.get("code") else None,
+        status=outcome.status,
+        retry_after_s=_retry_after_s(outcome),
+    )
+
+
+def _pause_before_next(call: Call, outcome: Reply | Failure, attempt: int) -> float | None:
+    """Return how long to wait before the same call is made again; None: it is not."""
+    grown_s = min(_SHORTEST_PAUSE_S * 2.0 ** min(attempt, 10), _LONGEST_PAUSE_S)
+    if isinstance(outcome, Failure):
+        if outcome.kind is Break.NOT_REACHED:
+            # One that never answered is more likely a wrong address than a service that comes back.
+            return grown_s if outcome.was_reached else None
+        return grown_s if outcome.kind is Break.BROKEN and call.again is Again.ALWAYS else None
+    retried = outcome.status == _REFUSED_FOR_NOW or (
+        outcome.status == _AWAY_FOR_NOW and call.again is Again.ALWAYS
+    )
+    if not retried:
+        return None
+    asked_s = _retry_after_s(outcome)
+    return grown_s if asked_s is None else max(asked_s, grown_s)
+
+
+def _retry_after_s(reply: Reply) -> float | None:
+    text = reply.headers.get("retry-after")
+    try:
+        seconds = float(text) if text is not None else None
+    except ValueError:  # a date: nobody sends one here
+        return None
+    return seconds if seconds is not None and math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _no_answer(call: Call, failure: Failure) -> ServiceError:
+    if failure.kind is Break.NOT_REACHED:
+        return Unreachable(
+            f"nothing answers at {failure.where}",
+            hint="Start a service (tornado run APP … --http HOST:PORT), or name it with the URL or TORNADO_URL.",
+        )
+    if call.again is Again.REFUSED:
+        return OutcomeUnknown(
+            f"{failure.kind.value} of {failure.where} while {call.method} {call.path} was under way, so it may have been done or not",
+            hint="Look before you do it again; records that are sent with a batch number are in once however often they are sent.",
+        )
+    if failure.kind is Break.TOO_LATE:
+        return Unreachable(f"{failure.where} did not answer in time")
+    return Unreachable(f"the connection to {failure.where} broke: {failure.text}")
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None

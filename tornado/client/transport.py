@@ -1,0 +1,270 @@
+"""The doorway to httpx: drives operations with blocking sockets or with asyncio.
+
+Guarantees: no exception of httpx leaves this file. The token goes out as `Authorization: Bearer …` and is in no message and no `repr`.
+Proxies of the environment are not asked for a loopback address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import ssl
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from .errors import InvalidInput
+from .events import Event, EventParser
+from .steps import Break, Call, Failure, Pause, Reply, Result, Steps, error_of
+
+URL_VARIABLE = "TORNADO_URL"
+TOKEN_VARIABLE = "TORNADO_TOKEN"  # noqa: S105  # a name, no secret
+USUAL_URL = "http://127.0.0.1:8080"
+CONNECT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAddress:
+    """Where a service answers, and how one is let in.
+
+    Parameters
+    ----------
+    url : str
+        Without `/v1`.
+    token : str or None
+        Sent with each call.
+    verify : bool or str
+        Whether the certificate of an https address is checked; a path: against the authorities in that file.
+
+    Raises
+    ------
+    InvalidInput
+        The URL is no http or https address, or the token cannot be in a header.
+    """
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+    verify: bool | str = True
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise InvalidInput(
+                f"{self.url!r} is not the address of a service", hint="It looks like http://127.0.0.1:8080."
+            )
+        if self.token is not None and not _can_be_sent(self.token):
+            raise InvalidInput(
+                "the token has characters that no header can carry, or none at all",
+                hint=f"Look at token, --token and {TOKEN_VARIABLE}.",
+            )
+
+    @classmethod
+    def given(cls, url: str | None, token: str | None, verify: bool | str = True) -> ServiceAddress:  # noqa: FBT001, FBT002  # as httpx has it
+        """Return the address that is meant; what is left out is what the environment says, else this machine's usual one."""
+        found = url or os.environ.get(URL_VARIABLE) or USUAL_URL
+        return cls(found.rstrip("/"), token or os.environ.get(TOKEN_VARIABLE) or None, verify)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what a client of httpx is made with."""
+        parts = urlsplit(self.url)
+        secure = parts.scheme == "https"
+        return {
+            "base_url": self.url,
+            "timeout": httpx.Timeout(60.0, connect=CONNECT_S),
+            "trust_env": not _is_loopback(parts.hostname or ""),
+            # Reading certificates takes longer than most questions.
+            "verify": _authorities(self.verify) if secure else False,
+            "headers": {} if self.token is None else {"authorization": f"Bearer {self.token}"},
+        }
+
+
+class Connection:
+    """One service, asked with blocking calls. To be closed; threads may share it."""
+
+    def __init__(self, address: ServiceAddress) -> None:
+        self.address = address
+        self._client = httpx.Client(**address.settings())
+        self._was_reached = False
+
+    @property
+    def url(self) -> str:
+        """Where the service answers."""
+        return self.address.url
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self._client.close()
+
+    def run(self, steps: Steps[Result]) -> Result:
+        """Drive an operation to its end and return what it returns."""
+        outcome: Reply | Failure | None = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as ended:
+                result: Result = ended.value
+                return result
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+                outcome = None
+            else:
+                outcome = self._outcome(step)
+
+    def events(self, call: Call) -> Iterator[Event]:
+        """Yield the server-sent events that answer a call, until the service ends them."""
+        try:
+            with self._client.stream(**_request(call), timeout=_unending(call)) as answer:
+                self._was_reached = True
+                if answer.is_error:
+                    answer.read()
+                    raise error_of(call, _reply(answer))
+                parser = EventParser()
+                for line in answer.iter_lines():
+                    yield from parser.feed(line)
+        except httpx.HTTPError as error:
+            raise error_of(call, self._failure(error)) from error
+
+    def _outcome(self, call: Call) -> Reply | Failure:
+        try:
+            answer = self._client.request(**_request(call), timeout=_timeout(call))
+        except httpx.HTTPError as error:
+            return self._failure(error)
+        self._was_reached = True
+        return _reply(answer)
+
+    def _failure(self, error: httpx.HTTPError) -> Failure:
+        return _failure(error, self.url, was_reached=self._was_reached)
+
+
+class AsyncConnection:
+    """One service, asked from coroutines. To be closed; of one event loop."""
+
+    def __init__(self, address: ServiceAddress) -> None:
+        self.address = address
+        self._client = httpx.AsyncClient(**address.settings())
+        self._was_reached = False
+
+    @property
+    def url(self) -> str:
+        """Where the service answers."""
+        return self.address.url
+
+    async def close(self) -> None:
+        """Close the sockets."""
+        await self._client.aclose()
+
+    async def run(self, steps: Steps[Result]) -> Result:
+        """Drive an operation to its end and return what it returns."""
+        outcome: Reply | Failure | None = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as ended:
+                result: Result = ended.value
+                return result
+            if isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+                outcome = None
+            else:
+                outcome = await self._outcome(step)
+
+    async def events(self, call: Call) -> AsyncIterator[Event]:
+        """Yield the server-sent events that answer a call, until the service ends them."""
+        try:
+            async with self._client.stream(**_request(call), timeout=_unending(call)) as answer:
+                self._was_reached = True
+                if answer.is_error:
+                    await answer.aread()
+                    raise error_of(call, _reply(answer))
+                parser = EventParser()
+                async for line in answer.aiter_lines():
+                    for event in parser.feed(line):
+                        yield event
+        except httpx.HTTPError as error:
+            raise error_of(call, self._failure(error)) from error
+
+    async def _outcome(self, call: Call) -> Reply | Failure:
+        try:
+            answer = await self._client.request(**_request(call), timeout=_timeout(call))
+        except httpx.HTTPError as error:
+            return self._failure(error)
+        self._was_reached = True
+        return _reply(answer)
+
+    def _failure(self, error: httpx.HTTPError) -> Failure:
+        return _failure(error, self.url, was_reached=self._was_reached)
+
+
+def _request(call: Call) -> dict[str, Any]:
+    headers = {"accept": call.accept}
+    if call.content is not None:
+        headers["content-type"] = call.content_type
+    return {
+        "method": call.method,
+        "url": call.path,
+        "params": call.given_parameters,
+        "content": call.content,
+        "headers": headers,
+    }
+
+
+def _reply(answer: httpx.Response) -> Reply:
+    return Reply(
+        answer.status_code, answer.content, {name.lower(): text for name, text in answer.headers.items()}
+    )
+
+
+def _failure(error: httpx.HTTPError, url: str, *, was_reached: bool) -> Failure:
+    kind = Break.BROKEN
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        kind = Break.NOT_REACHED
+    elif isinstance(error, httpx.TimeoutException):
+        kind = Break.TOO_LATE
+    return Failure(kind, url, str(error), was_reached)
+
+
+def _timeout(call: Call) -> httpx.Timeout:
+    return httpx.Timeout(call.timeout_s, connect=CONNECT_S)
+
+
+def _unending(call: Call) -> httpx.Timeout:
+    # Between two events nothing may come for long, and the service's keep-alive comments say that it lives.
+    return httpx.Timeout(None, connect=CONNECT_S, write=call.timeout_s)
+
+
+def _can_be_sent(token: str) -> bool:
+    return bool(token) and token.isascii() and token.isprintable() and " " not in token
+
+
+def _authorities(verify: bool | str) -> Any:  # noqa: FBT001  # as httpx has it
+    if verify is False:
+        return False
+    if verify is True:
+        return ssl.create_default_context()  # of this machine; SSL_CERT_FILE names those of one's own
+    with _as_input(verify):
+        return ssl.create_default_context(cafile=verify)
+
+
+@contextlib.contextmanager
+def _as_input(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} has no certificates that can be read: {error}", hint="It is a file in PEM format."
+        ) from error
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
