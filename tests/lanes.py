@@ -20,13 +20,13 @@ LANES = {
     "tests/engine/test_on_spark.py::test_the_same_on_spark[local-cluster": ALONE,
     # These have one Spark and one broker.
     "tests/spark/test_kafka.py": "a Spark",
-    "tests/spark/test_kills.py": "a Spark",
     "tests/spark/test_roads.py": "a Spark",
     "tests/spark/test_sink.py": "a Spark",
     "tests/spark/test_changes.py": "a Spark",
     "tests/spark/test_points.py": "a Spark",
     "tests/spark/test_archive.py": "a Spark",
     "tests/command/test_demo_kafka.py": "a Spark",
+    "tests/spark/test_kills.py": "a Spark",
     # These start their own.
     "tests/engine/test_on_spark.py": "a Spark",
     "tests/spark/test_faults.py": "a Spark",
