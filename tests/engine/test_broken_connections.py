@@ -18,10 +18,11 @@ class Relay:
     """Passes on what comes in to another address, until it is cut; then it refuses."""
 
     def __init__(self, address):
-        host, port = address.split(":")
+        place, _, key = address.partition("/")
+        host, port = place.split(":")
         self._to = host, int(port)
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}/{key}"
         self._ends, self._passing = [], []
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()

@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import pickle
+import socket
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ from tests.engine.places import Placed, pids_of, runs, stream
 from tornado.engine import MemberConfig, WireType, wire
 from tornado.engine.authenticator import Authenticator
 from tornado.engine.peers import PeerFabric
-from tornado.engine.sockets import connected, let_in, listening, send
+from tornado.engine.sockets import connect, connected, listening, send
 from tornado.engine.wire import FENCE_BYTES, Wire, WrongFence
 from tornado.errors import ConnectionLost
 from tornado.kinds.selective.bundle import Bundle, Messages
@@ -178,6 +179,11 @@ def test_what_has_another_fence_is_not_looked_into(garbage):
     assert issubclass(WrongFence, ConnectionLost)
 
 
+def connect_bare(socket, address):
+    """Connect as somebody who has no key at all."""
+    socket.connect(f"tcp://{address.partition('/')[0]}")
+
+
 class Trap:
     def __reduce__(self):
         return os._exit, (77,)
@@ -198,11 +204,10 @@ def test_workers_reach_each_other_in_order_and_drop_what_strangers_send():
     Authenticator(context, FENCE)
     fabrics = [PeerFabric(index, 2, Wire(FENCE, WIRE_TYPES), context, "127.0.0.1") for index in range(2)]
     stranger = context.socket(zmq.PUSH)
-    let_in(stranger, FENCE)
     try:
         for fabric in fabrics:
             fabric.connect([each.address for each in fabrics])
-        stranger.connect(f"tcp://{fabrics[1].address}")
+        connect(stranger, fabrics[1].address, FENCE)
         for garbage in (b"", b"garbage", *Wire(OTHER).write(("progress", 1)), pickle.dumps(Trap())):
             stranger.send(garbage)
         stranger.send_multipart([b"in", b"parts"])
@@ -244,6 +249,48 @@ def test_what_is_sent_over_a_connection_that_broke_is_lost_and_nobody_waits(kind
     context.term()
 
 
+def test_nothing_of_a_message_can_be_read_on_its_way_and_nobody_else_can_take_its_place():
+    """Whoever passes the bytes on sees no word of them, and whoever listens there with another key hears nothing."""
+    context, seen = zmq.Context(), bytearray()
+    Authenticator(context, FENCE)
+    end, address = listening(context, zmq.PULL, "127.0.0.1")
+    host, port = address.partition("/")[0].split(":")
+
+    def pass_on(near, far):
+        with contextlib.suppress(OSError):
+            while some := near.recv(1 << 16):
+                seen.extend(some)
+                far.sendall(some)
+
+    with socket.create_server(("127.0.0.1", 0)) as relay:
+        place = f"127.0.0.1:{relay.getsockname()[1]}"
+        outlet, breaks = connected(context, zmq.PUSH, f"{place}/{address.partition('/')[2]}", FENCE)
+        with relay.accept()[0] as near, socket.create_connection((host, int(port))) as far:
+            threads = [threading.Thread(target=pass_on, args=ends) for ends in ((near, far), (far, near))]
+            for thread in threads:
+                thread.start()
+            send(outlet, Wire(FENCE).write(("program", "def step(): return 'of nobody else'")))
+            assert end.poll(20_000)
+            assert Wire(FENCE).read([end.recv()])[0] == "program"
+            for one in (near, far):
+                one.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join()
+    assert len(seen) > 200 and b"nobody" not in seen and FENCE not in seen
+    breaks.close()
+    outlet.close(linger=0)
+    other, stolen = listening(context, zmq.PULL, "127.0.0.1")
+    stolen = stolen.partition("/")[0]
+    outlet, breaks = connected(context, zmq.PUSH, f"{stolen}/{address.partition('/')[2]}", FENCE)
+    send(outlet, [b"for somebody else"])
+    assert breaks.events.poll(20_000) and breaks.taken()
+    assert not other.poll(0)
+    breaks.close()
+    for one in (outlet, end, other):
+        one.close(linger=0)
+    context.term()
+
+
 def test_a_worker_that_waits_is_woken_by_a_message_and_by_other_threads():
     context = zmq.Context()
     fabric = PeerFabric(0, 1, Wire(FENCE), context, "127.0.0.1")
@@ -272,11 +319,11 @@ def test_strangers_who_talk_to_driver_and_workers_change_nothing():
                     (zmq.PUSH, peers),
                 ):
                     sockets.append(context.socket(kind))
-                    sockets[-1].connect(f"tcp://{address}")
+                    connect_bare(sockets[-1], address)
             sockets.append(context.socket(zmq.PUSH))
-            sockets[-1].connect(f"tcp://{engine._beats.address}")
+            connect_bare(sockets[-1], engine._beats.address)
             sockets.append(context.socket(zmq.PUSH))
-            sockets[-1].connect(f"tcp://{engine._reports.address}")
+            connect_bare(sockets[-1], engine._reports.address)
             [stop] = Wire(OTHER).write(("stop",))
             for socket in sockets:
                 for garbage in ([stop], [b""], [pickle.dumps(Trap())], [b"a", b"b", b"c"]):
@@ -314,10 +361,11 @@ def test_a_message_without_an_end_is_not_held_for_whoever_does_not_know_the_fenc
                 for kind, address in links:
                     socket = context.socket(kind)
                     socket.set_hwm(0)
-                    if fence is not None:
-                        let_in(socket, fence)
                     told = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | REFUSED)
-                    socket.connect(f"tcp://{address}")
+                    if fence is None:
+                        connect_bare(socket, address)
+                    else:
+                        connect(socket, address, fence)
                     # Where nobody listens any more because it was refused, there is nowhere to send to.
                     socket.setsockopt(zmq.SNDTIMEO, 1_000)
                     with contextlib.suppress(zmq.Again):
@@ -351,8 +399,7 @@ def test_nothing_larger_than_a_frame_is_taken_in_from_strangers_and_larger_messa
             for kind, address in links:
                 socket = context.socket(kind)
                 cut_off = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-                let_in(socket, engine._wire.fence)
-                socket.connect(f"tcp://{address}")
+                connect(socket, address, engine._wire.fence)
                 socket.send(bytes(wire.FRAME_BYTES))
                 assert not cut_off.poll(200), address  # what is as large as may be is dropped like any other
                 socket.send(bytes(wire.FRAME_BYTES + 1))
@@ -372,7 +419,7 @@ def test_nothing_larger_than_a_frame_is_taken_in_from_strangers_and_larger_messa
 
 
 def test_a_configuration_travels_as_one_line():
-    config = MemberConfig("127.0.0.1:9", "127.0.0.1:10", 1, 2, FENCE.hex())
+    config = MemberConfig("127.0.0.1:9/00", "127.0.0.1:10/00", 1, 2, FENCE.hex())
     assert "\n" not in config.to_json()
     assert MemberConfig.of_json(config.to_json()) == config
     assert len(FENCE) == FENCE_BYTES

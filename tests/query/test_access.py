@@ -122,7 +122,7 @@ def test_who_only_reads_is_refused_whatever_changes_something(ask):
 def test_a_token_of_another_stream_sees_nothing_of_this_one(ask):
     for method, path, filled in routes(ask):
         need = NEEDS[path][method]
-        if need.about in {About.LOOP, About.STREAM, About.QUERY, About.EVERYTHING}:
+        if need.about in {About.LOOP, About.STREAM, About.QUERY, About.ALL_STREAMS, About.EVERYTHING}:
             answer = ask(method, filled, LANES, content=b"")
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), (method, path)
     for body in ({"loop": "roads"}, {"loop": "nowhere"}, {"loop": "roads", "points": [[1.0]]}):

@@ -11,12 +11,38 @@ from hypothesis import strategies as st
 
 import tornado
 from apps.sssp import ShortestPaths
+from tests.fuzzing.parsers import PARSERS
 from tornado.query.http_access import NEEDS, About
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     schemathesis = pytest.importorskip("schemathesis")
-    from schemathesis.core.errors import SerializationNotPossible
+
+EDGE = st.fixed_dictionaries(
+    {"src": st.integers(-2, 9), "dst": st.integers(-2, 9)},
+    optional={
+        "weight": st.floats() | st.none(),
+        "op": st.sampled_from("+-="),
+        "id": st.integers(),
+        "label": st.text(),
+    },
+)
+schemathesis.openapi.media_type(
+    "application/x-ndjson",
+    st.binary(max_size=60)
+    | st.lists(EDGE | st.text(), max_size=4).map(lambda lines: "\n".join(map(json.dumps, lines)).encode()),
+)
+schemathesis.openapi.media_type(
+    "application/vnd.apache.arrow.stream",
+    st.binary(max_size=60)
+    | st.sampled_from([seed for name in PARSERS if "arrow" in name for seed in PARSERS[name][1]]),
+)
+
+
+@schemathesis.serializer("application/x-ndjson", "application/vnd.apache.arrow.stream")
+def as_it_is(_context, value):
+    return getattr(value, "data", value)
+
 
 TOKEN = "wr1te"
 EDGES = b'{"src": 1, "dst": 2}\n{"src": 2, "dst": 3}\n'
@@ -48,11 +74,7 @@ def operations(client):
 
 def send(client, case, names, token):
     """Send a case, with names that there are in half of them, and within bounds of time; events are begun and not followed."""
-    try:
-        given = case.as_transport_kwargs(base_url=str(client.base_url))
-    except SerializationNotPossible:  # Arrow, and lines of JSON
-        body = case.body if isinstance(case.body, bytes | str) else json.dumps(case.body, default=str)
-        given = {"headers": {"Content-Type": case.media_type}, "data": body}
+    given = case.as_transport_kwargs(base_url=str(client.base_url))
     path = case.path
     for name, value in (case.path_parameters | names).items():
         path = path.replace(f"{{{name}}}", str(value))

@@ -21,6 +21,7 @@ from tornado.ingest.spark.remote_loop import RemoteLoop
 from tornado.intake.push import Pusher
 from tornado.query.http import HttpServer
 from tornado.query.service import QueryService
+from tornado.query.token_file import TokenFile
 
 has_pyspark = importlib.util.find_spec("pyspark") is not None
 needs_pyspark = pytest.mark.skipif(not has_pyspark, reason="pyspark is not installed")
@@ -168,3 +169,37 @@ def test_options_are_checked_where_a_query_is_built(options, error, message):
 def test_without_pyspark_the_doorway_says_what_to_install():
     with pytest.raises(NotSupported, match=r"pip install 'tornado-loops\[spark\]'"):
         register_spark(SimpleNamespace())
+
+
+def test_a_service_with_tokens_is_shown_one_that_may(fake):
+    start_roads(fake)
+    service = QueryService(fake, pusher=Pusher(timeout_s=0.05))
+    with HttpServer(service, port=0, tokens=TokenFile.of("write wr1te roads\nread r3ad roads")) as running:
+        for token in (None, "wr0ng"):
+            with (
+                RemoteLoop(running.url, "roads", token=token) as loop,
+                pytest.raises(InvalidArgument, match="token"),
+            ):
+                loop.describe()
+        with RemoteLoop(running.url, "roads", token="r3ad") as loop:
+            assert len(loop.values(mode="exact", vertices=[3], deadline_s=30)) == 1
+            with pytest.raises(InvalidArgument, match="only reads"):
+                loop.stage("spark:q", 0, "0.a", 0, TABLE)
+        with RemoteLoop(running.url, "roads", token="wr1te") as loop:
+            loop.stage("spark:q", 0, "0.a", 0, TABLE)
+            assert loop.commit("spark:q", 0, [("0.a", 1)])["accepted"] == 2
+    assert service.queries() == []
+    service.close()
+
+
+def test_a_token_comes_from_the_options_or_the_environment_and_is_in_no_text(monkeypatch):
+    monkeypatch.delenv("TORNADO_TOKEN", raising=False)
+    assert SourceOptions.of({"loop": "roads"}).token is None
+    monkeypatch.setenv("TORNADO_TOKEN", "fr0m-there")
+    assert SourceOptions.of({"loop": "roads"}).token == "fr0m-there"
+    options = SourceOptions.of({"loop": "roads", "Token": "g1ven"})
+    assert options.token == "g1ven"
+    assert "g1ven" not in repr(options)
+    with pytest.raises(InvalidArgument, match="no header") as refused:
+        SourceOptions.of({"loop": "roads", "token": "two words"})
+    assert "two words" not in str(refused.value)

@@ -215,7 +215,8 @@ class _Job:
         server = self._deployment.server
         if server is None:
             return
-        if self._plan.door != OPEN:
+        # At a terminal it says that somebody hung up, which ends a service that has nothing to read again.
+        if self._plan.door != OPEN or not sys.stderr.isatty():
             self._interruption.on_hangup(partial(self._reload, server))
         say_note(
             f"{self._plan.loop} is served at {server.url} (Ctrl-C ends)",

@@ -16,7 +16,7 @@ import signal
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 import zmq
@@ -46,11 +46,11 @@ class MemberConfig:
     Attributes
     ----------
     beats, reports
-        Addresses of the driver's two inboxes: for numbers of steps, and for what happens.
+        Addresses of the driver's two inboxes, with their keys: for numbers of steps, and for what happens.
     index, workers
         Which worker, of how many.
     fence
-        The secret of this set of workers, in hexadecimal.
+        The secret of this set of workers, in hexadecimal: what it is let in by, and lets others in.
     interface
         The address to listen at.
     """
@@ -59,7 +59,7 @@ class MemberConfig:
     reports: str
     index: int
     workers: int
-    fence: str
+    fence: str = field(repr=False)
     interface: str = "127.0.0.1"
 
     def to_json(self) -> str:

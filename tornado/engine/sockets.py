@@ -3,13 +3,18 @@
 A message is cut into frames (`wire.py`), of which ZeroMQ delivers all or none. So no call that keeps the interpreter lock
 copies more than one frame, and a socket that listens accepts nothing larger: whoever announces more is cut off before a byte of it
 is taken in. Queues have no bound here, since whoever blocked would be waited for by others.
+
+Every connection is encrypted, and both ends prove who they are (CurveZMQ, RFC 26). A socket that listens has a key of its own, which its address
+names, so that nobody else can take its place; a socket that connects has the key of its set of workers, which comes of the *fence*.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import zmq
+from zmq.utils import z85
 from zmq.utils.monitor import recv_monitor_message
 
 from .wire import FRAME_BYTES
@@ -21,6 +26,8 @@ _BROKEN = (
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 )
+
+_ENCRYPTED_BYTES = 33  # by so much is a frame longer: a command's name, a counter, a flag, and what shows that it was not changed
 
 Context = zmq.Context[zmq.Socket[bytes]]
 Socket = zmq.Socket[bytes]
@@ -56,15 +63,18 @@ class Breaks:
 def listening(
     context: Context, kind: int, interface: str, *, silent_s: float | None = None
 ) -> tuple[Socket, str]:
-    """A socket at a free port, and its address; `silent_s` as in `keep_alive`."""
+    """A socket at a free port, and its address, `HOST:PORT/KEY`; `silent_s` as in `keep_alive`."""
     socket = context.socket(kind)
     socket.set_hwm(0)
-    socket.maxmsgsize = FRAME_BYTES
-    socket.plain_server = True  # only who knows the fence gets in, see `Authenticator`
+    socket.maxmsgsize = FRAME_BYTES + _ENCRYPTED_BYTES
+    public, secret = zmq.curve_keypair()
+    socket.curve_server = True  # only who has the key of the set gets in, see `Authenticator`
+    socket.curve_secretkey = secret
     socket.zap_domain = b"tornado"
     if silent_s is not None:
         keep_alive(socket, silent_s)
-    return socket, f"{interface}:{socket.bind_to_random_port(f'tcp://{interface}')}"
+    port = socket.bind_to_random_port(f"tcp://{interface}")
+    return socket, f"{interface}:{port}/{z85.decode(public).hex()}"
 
 
 def connected(context: Context, kind: int, address: str, fence: bytes) -> tuple[Socket, Breaks]:
@@ -75,16 +85,27 @@ def connected(context: Context, kind: int, address: str, fence: bytes) -> tuple[
     socket = context.socket(kind)
     socket.set_hwm(0)
     socket.reconnect_ivl = -1
-    let_in(socket, fence)
     breaks = Breaks(socket)
-    socket.connect(f"tcp://{address}")
+    connect(socket, address, fence)
     return socket, breaks
 
 
-def let_in(socket: Socket, fence: bytes) -> None:
-    """Bring the fence to those who listen; to be called before a connection is made."""
-    socket.plain_username = b"tornado"
-    socket.plain_password = fence.hex().encode()
+def connect(socket: Socket, address: str, fence: bytes) -> None:
+    """Connect to an address as one of a set of workers, and to nobody but who has the key that the address names."""
+    place, _, key = address.partition("/")
+    secret = z85.encode(_secret_key_of_set(fence))
+    socket.curve_serverkey = z85.encode(bytes.fromhex(key))
+    socket.curve_secretkey, socket.curve_publickey = secret, zmq.curve_public(secret)
+    socket.connect(f"tcp://{place}")
+
+
+def public_key_of_set(fence: bytes) -> bytes:
+    """Return what shows that somebody is of a set of workers."""
+    return z85.decode(zmq.curve_public(z85.encode(_secret_key_of_set(fence))))
+
+
+def _secret_key_of_set(fence: bytes) -> bytes:
+    return hashlib.blake2b(fence, digest_size=32, person=b"tornado-set").digest()
 
 
 def keep_alive(socket: Socket, silent_s: float) -> None:

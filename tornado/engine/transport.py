@@ -17,7 +17,7 @@ import zmq
 from ..clock import Clock
 from ..errors import WorkerLost
 from .authenticator import Authenticator
-from .sockets import Breaks, Context, connected, keep_alive, let_in, listening, receive, send
+from .sockets import Breaks, Context, connect, connected, keep_alive, listening, receive, send
 from .waiting import Waiting
 from .wire import FENCE_BYTES, Wire
 
@@ -175,7 +175,8 @@ class SocketTransport:
 
     def new_fence(self) -> bytes:
         """See `Transport`."""
-        self._authenticator.fence = fence = secrets.token_bytes(FENCE_BYTES)
+        fence = secrets.token_bytes(FENCE_BYTES)
+        self._authenticator.let_in(fence)
         return fence
 
     def inbox(
@@ -216,11 +217,10 @@ class _SocketLink:
         self._sending, self._asking = threading.Lock(), threading.Lock()
         self._commands = context.socket(zmq.PUSH)
         self._commands.set_hwm(0)
-        let_in(self._commands, wire.fence)
         keep_alive(self._commands, SILENT_S)
         breaks = Breaks(self._commands)
         self._broke_at = math.inf
-        self._commands.connect(f"tcp://{commands}")
+        connect(self._commands, commands, wire.fence)
         self._requests, requests_breaks = connected(context, zmq.DEALER, requests, wire.fence)
         self._breaks = [breaks, requests_breaks]
         self._asked = 0

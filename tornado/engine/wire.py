@@ -1,7 +1,8 @@
 """How messages between processes are written: a MessagePack header with the arrays behind it, and a fence in front.
 
 The fence is what protects a worker: whoever knows it can have any code run there, since kernels come in as text that is executed,
-and programs by the names of modules that are imported. Without it nothing is looked at, so what strangers send runs nothing.
+and programs by the names of modules that are imported. Who does not know it does not get through the handshake (`authenticator.py`), and
+what has another one is not looked at, so what strangers send runs nothing.
 Reading itself runs nothing either: nothing is pickled, and a message becomes numbers, strings, arrays and the classes of
 `WireType`.
 

@@ -45,7 +45,10 @@ class About(enum.Enum):
     LOOP = enum.auto()
     STREAM = enum.auto()
     QUERY = enum.auto()
+    ALL_STREAMS = enum.auto()
+    """All that there are now."""
     EVERYTHING = enum.auto()
+    """What was and will be, too: for tokens that name no streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ _READ = Need(About.WHAT_IT_SEES)
 _LOOP, _WRITE_LOOP = Need(About.LOOP), Need(About.LOOP, writes=True)
 _STREAM, _WRITE_STREAM = Need(About.STREAM), Need(About.STREAM, writes=True)
 _QUERY, _WRITE_QUERY = Need(About.QUERY), Need(About.QUERY, writes=True)
+_WRITE_ALL_STREAMS = Need(About.ALL_STREAMS, writes=True)
 _ALL, _WRITE_ALL = Need(About.EVERYTHING), Need(About.EVERYTHING, writes=True)
 
 NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
@@ -90,7 +94,7 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     "/v1/streams/{name}/points": {"POST": _WRITE_STREAM},
     "/v1/streams/{name}/vertices": {"POST": _WRITE_STREAM},
     # All streams have the same workers.
-    "/v1/streams/{name}/rescale": {"POST": _WRITE_ALL},
+    "/v1/streams/{name}/rescale": {"POST": _WRITE_ALL_STREAMS},
     # What is observed is told to all who listen in the same bytes, so it is for those who may see all of it.
     "/v1/observations": {"GET": _ALL},
     "/v1/observations/lines/{of}": {"GET": _ALL},
@@ -228,11 +232,11 @@ class Access:
                 caller.require(parameters["name"], f"stream {parameters['name']!r}")
             case About.QUERY:
                 self._check_query(caller, parameters["id"])
-            case About.EVERYTHING:
+            case About.ALL_STREAMS:
                 loops = list(self._service.master.loops.values())
-                if not parameters and not loops:
-                    raise Forbidden(f"the token {caller.name} is not for this path")
                 caller.require_all([loop.stream_name for loop in loops], "this")
+            case About.EVERYTHING:
+                raise Forbidden(f"the token {caller.name} is for some streams, and this is about all of them")
             case About.NOTHING | About.WHAT_IT_SEES:
                 pass
 

@@ -86,7 +86,7 @@ class TokenFile:
         self._table = TokenTable([*self._listed, *self._own])
         return token
 
-    def _mark(self) -> tuple[int, int, int] | None:
+    def _mark(self) -> tuple[int, int, int, int] | None:
         """Return what is another where the file is; None where there is none."""
         if self._path is None:
             return None
@@ -94,7 +94,7 @@ class TokenFile:
             found = os.stat(self._path)  # noqa: PTH116  half the time of Path.stat, at each request
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _text_of(path: Path) -> str:
