@@ -353,6 +353,24 @@ def roads_load() -> str:
     return _table(head, rows)
 
 
+def roads_before() -> str:
+    """A grid, before and since vertices go by their values."""
+    rows = [
+        [
+            what,
+            *(
+                _cell("earlier", f"grid of 500, {when}: {what} over heap Dijkstra, {workers}")
+                for when in ("before", "since")
+                for workers in _WORKERS
+            ),
+        ]
+        for what in ("load", "500 closures, p50", "500 closures, p99", "another source")
+    ]
+    return _table(
+        ["grid of 500", *(f"{when}, {of}" for when in ("before", "since") for of in _WORKERS)], rows
+    )
+
+
 def roads_closures() -> str:
     """Graphs with long ways: closures until exact."""
     rows = []
@@ -387,7 +405,7 @@ TABLES: dict[str, Callable[[], str]] = {
     for table in (
         *(changes, differential, programs, loops, queries, queries_at_once, admission, scratch),
         *(recomputing, engines),
-        *(roads_load, roads_closures),
+        *(roads_load, roads_closures, roads_before),
         *(checkpoints, topic, pipeline, memory, startup, further),
         *rank_tables.TABLES,
         *learning_tables.TABLES,

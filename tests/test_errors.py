@@ -17,7 +17,7 @@ from tornado.query import problems
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Who uses the client alone has no other tree; the command line turns each into one of ours (`test_every_error_of_the_client…`).
+# Who uses the client alone has no other tree; the command line turns each into one of ours (`tests/client/test_steps.py`).
 OF_THE_CLIENT = "the tree of a distribution of its own, which has nothing else of this package"
 
 # Exception classes outside errors.py, and why no caller meets them under their own name.

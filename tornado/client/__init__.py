@@ -5,6 +5,7 @@ can stand beside the web framework called tornado. It needs httpx and pyarrow. N
 """
 
 from .answers import ServiceAnswer
+from .async_service import AsyncLoop, AsyncQuery, AsyncService, AsyncStream, connect_async
 from .errors import (
     InConflict,
     InvalidInput,
@@ -23,6 +24,10 @@ from .operations import Batch, Change, PushOutcome
 from .service import Service, ServiceLoop, ServiceQuery, ServiceStream, connect
 
 __all__ = [
+    "AsyncLoop",
+    "AsyncQuery",
+    "AsyncService",
+    "AsyncStream",
     "Batch",
     "Change",
     "InConflict",
@@ -44,4 +49,5 @@ __all__ = [
     "ServiceStream",
     "Unreachable",
     "connect",
+    "connect_async",
 ]

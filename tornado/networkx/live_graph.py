@@ -322,12 +322,25 @@ class LiveGraph:
         return f"<{type(self).__name__}, {kind}: {len(self._nodes)} nodes, {self.number_of_edges()} edges>"
 
     def _read(self, graph: Any) -> None:
-        for u, v, value in (
-            graph.edges(data=self.weight, default=1) if self.weight else ((u, v, 1) for u, v in graph.edges())
-        ):
-            key = self._key(u, v)
-            self._edges.setdefault(key, []).append(self._checked(value))
-            self._loops += key[0] == key[1]
+        edges, index, directed = self._edges, self._index, self._directed
+        unit = True
+        for u, v, value in graph.edges(data=self.weight, default=1):
+            # Most weights are such, and the walk over all edges is what a conversion costs.
+            if type(value) is int and 0 <= value < 2**53:
+                unit = unit and value == 1
+                weight = float(value)
+            else:
+                weight = self._checked(value)
+            src, dst = index[u], index[v]
+            if dst <= src:
+                self._loops += src == dst
+                if not directed:
+                    src, dst = dst, src
+            if (src, dst) in edges:
+                edges[src, dst].append(weight)
+            else:
+                edges[src, dst] = [weight]
+        self._unit = self._unit and unit
 
     def _checked(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, Real) or not (0 <= float(value) < math.inf):

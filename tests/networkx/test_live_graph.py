@@ -1,0 +1,135 @@
+"""A live graph beside networkx: after every edit both answer the same."""
+
+import random
+
+import networkx as nx
+import pytest
+
+from tornado.networkx import LiveGraph
+from tornado.networkx.dispatch import Backend
+from tornado.networkx.functions import FUNCTIONS
+from tornado.networkx.information import get_info
+
+SEED = 5
+
+
+def same_everywhere(live, graph):
+    source = next(iter(graph))
+    assert nx.single_source_dijkstra_path_length(live, source) == nx.single_source_dijkstra_path_length(
+        graph, source
+    )
+    assert nx.single_source_shortest_path_length(live, source) == nx.single_source_shortest_path_length(
+        graph, source
+    )
+    ranks, own = nx.pagerank(live, tol=1e-9), nx.pagerank(graph, tol=1e-12, max_iter=1000)
+    assert list(ranks) == list(own)
+    assert sum(abs(ranks[node] - own[node]) for node in own) < 1e-8
+    if not graph.is_directed():
+        assert list(nx.connected_components(live)) == list(nx.connected_components(graph))
+        assert nx.core_number(live) == nx.core_number(graph)
+        assert nx.clustering(live) == pytest.approx(nx.clustering(graph), abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_answers_are_those_of_networkx_after_every_round_of_edits(kind):
+    chance = random.Random(SEED)
+    graph = kind(nx.gnm_random_graph(40, 90, seed=SEED))
+    for _, _, attributes in graph.edges(data=True):
+        attributes["weight"] = chance.randint(1, 9)
+    with LiveGraph(graph) as live:
+        same_everywhere(live, graph)
+        for step in range(4):
+            gone = chance.sample(list(graph.edges()), 10)
+            added = [(chance.choice(["new", 1, 2, 3]), 100 + step, chance.randint(1, 9)) for _ in range(3)]
+            heavier = [(*chance.choice(list(graph.edges())), 50) for _ in range(3)]
+            for both in (live, graph):
+                both.remove_edges_from(gone)
+                both.add_weighted_edges_from(added)
+                both.add_weighted_edges_from(heavier)
+                both.add_node(f"alone {step}")
+            same_everywhere(live, graph)
+        for both in (live, graph):
+            both.remove_node(100)
+        same_everywhere(live, graph)
+        assert nx.utils.graphs_equal(live.to_networkx(), graph)
+
+
+def test_a_graph_that_began_empty_and_one_that_is_converted_by_a_call():
+    live = LiveGraph(directed=True)
+    assert nx.pagerank(live) == {}
+    live.add_edges_from([("a", "b"), ("b", "c", {"weight": 2.5})])
+    assert nx.single_source_dijkstra_path_length(live, "a") == {"a": 0, "b": 1, "c": 3.5}
+    assert nx.dijkstra_path_length(live, "a", "c") == 3.5
+    with pytest.raises(nx.NetworkXNoPath, match="Node a not reachable from c"):
+        nx.dijkstra_path_length(live, "c", "a")
+    live.close()
+    graph = nx.path_graph(4)
+    assert nx.core_number(graph, backend="tornado") == nx.core_number(graph)
+    assert LiveGraph(graph).conversion.edges == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("pagerank", {"nstart": {0: 1}}),
+        ("pagerank", {"dangling": {0: 1}}),
+        ("pagerank", {"alpha": 1.0}),
+        ("katz_centrality", {"beta": {0: 1.0}}),
+        ("clustering", {"weight": "weight"}),
+        ("single_source_dijkstra_path_length", {"source": 0, "weight": lambda *_: 1}),
+    ],
+)
+def test_a_call_whose_answer_would_not_be_that_of_networkx_is_not_taken(name, arguments):
+    graph = nx.path_graph(3)
+    assert isinstance(Backend.can_run(name, (graph,), arguments), str)
+    with pytest.raises(NotImplementedError):
+        getattr(nx, name)(graph, backend="tornado", **arguments)
+
+
+def test_directed_triangles_and_cores_are_left_to_networkx():
+    for name in ("clustering", "core_number"):
+        assert "directed" in Backend.can_run(name, (nx.DiGraph([(1, 2)]),), {})
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "far", None])
+def test_a_weight_that_is_no_number_from_0_is_refused(weight):
+    graph = nx.Graph()
+    graph.add_edge(1, 2, weight=weight)
+    with pytest.raises(NotImplementedError, match="a weight is"):
+        LiveGraph(graph)
+    with pytest.raises(NotImplementedError, match="a weight is"):
+        LiveGraph().add_edge(1, 2, weight=weight)
+
+
+def test_exceptions_are_those_of_networkx():
+    with LiveGraph(nx.cycle_graph(3, create_using=nx.DiGraph)) as live:
+        with pytest.raises(nx.PowerIterationFailedConvergence):
+            nx.katz_centrality(live, alpha=2.0)
+        with pytest.raises(nx.PowerIterationFailedConvergence):
+            nx.pagerank(live, max_iter=0)
+        with pytest.raises(nx.NodeNotFound):
+            nx.single_source_dijkstra_path_length(live, 17)
+        with pytest.raises(ZeroDivisionError):
+            nx.pagerank(live, personalization={0: 0})
+        with pytest.raises(nx.NetworkXError, match="is not in the graph"):
+            live.remove_edge(0, 2)
+        with pytest.raises(nx.NetworkXNotImplemented):
+            nx.connected_components(live)
+    with (
+        LiveGraph(nx.Graph([(1, 1)])) as looped,
+        pytest.raises(nx.NetworkXNotImplemented, match="self loops"),
+    ):
+        nx.core_number(looped)
+
+
+def test_weights_of_another_name_than_those_that_were_read_are_refused():
+    with (
+        LiveGraph(nx.Graph([(1, 2, {"weight": 5})])) as live,
+        pytest.raises(nx.NetworkXError, match="'weight' and not 'km'"),
+    ):
+        nx.single_source_dijkstra_path_length(live, 1, weight="km")
+
+
+def test_what_networkx_is_told_is_what_there_is():
+    assert get_info()["functions"].keys() == FUNCTIONS.keys()
+    assert "tornado" in nx.utils.backends.backends
