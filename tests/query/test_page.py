@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.query.conftest import start_roads
+from tornado.errors import InternalError
 from tornado.query.http_routes_page import page_files
+from tornado.query.page_bundle import bundle
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "tornado" / "query" / "static" / "page"
@@ -57,6 +59,21 @@ def test_modules_import_only_files_that_are_there():
             assert (path.parent / named).is_file(), (path.name, named)
 
 
+def test_modules_are_one_and_what_is_not_understood_is_refused(client):
+    document = client.get(f"/page/{page_files().build}/app.js").text
+    assert set(re.findall(r'^import .* from "(.*)";$', document, re.MULTILINE)) == {
+        "./vendor/preact.js",
+        "./vendor/hooks.js",
+        "./vendor/htm.js",
+    }
+    assert client.get(f"/page/{page_files().build}/view_now.js").status_code == 404
+    for text in ('import "./b.js";\n', "export default 1;\n", "export {a};\n", 'export * from "./b.js";\n'):
+        with pytest.raises(InternalError, match="not known"):
+            bundle({"a.js": text}, "a.js")
+    with pytest.raises(InternalError, match=r"a\.js → b\.js → a\.js"):
+        bundle({"a.js": 'import {b} from "./b.js";\n', "b.js": 'import {a} from "./a.js";\n'}, "a.js")
+
+
 def test_files_of_another_version_are_not_kept_under_its_name(client):
     answer = client.get("/page/0000000000000000/app.js")
     assert answer.status_code == 200
@@ -94,8 +111,8 @@ def test_what_goes_into_a_wheel_has_the_whole_page():
         "tornado"
     ]
     packed = {path for glob in globs for path in (ROOT / "tornado").glob(glob)}
-    assert {PAGE / path for path in page_files().plain} <= packed
-    assert PAGE / "vendor" / "LICENSES.txt" in packed
+    files = {path for path in PAGE.rglob("*") if path.is_file()}
+    assert {PAGE / "app.js", PAGE / "vendor" / "LICENSES.txt"} <= files <= packed
 
 
 @pytest.mark.soak
@@ -111,5 +128,5 @@ def test_the_wheel_has_the_whole_page(tmp_path):
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     [wheel] = tmp_path.glob("*.whl")
-    expected = {f"tornado/query/static/page/{path}" for path in page_files().plain}
+    expected = {str(path.relative_to(ROOT)) for path in PAGE.rglob("*") if path.is_file()}
     assert expected <= set(zipfile.ZipFile(wheel).namelist())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -19,6 +18,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from .page_bundle import VENDOR, bundle, squeezed
 from .problems import Problem, ProblemError
 
 POLICY: Final = (
@@ -41,7 +41,7 @@ _TYPES: Final = {
     "svg": "image/svg+xml",
     "txt": "text/plain; charset=utf-8",
 }
-_NOT_SENT: Final = re.compile(rb"^[ \t]*// [^\n]*\n|^[ \t]+", re.MULTILINE)
+ENTRY: Final = "app.js"
 _BUILD: Final = b"{{build}}"
 
 
@@ -54,7 +54,7 @@ class PageFiles:
     build : str
         A hash of all of them.
     plain, compressed : dict
-        Their content by path.
+        Their content by path, as browsers get it: the modules of the page are one.
     """
 
     build: str
@@ -70,7 +70,15 @@ def page_files() -> PageFiles:
     for path, content in found.items():
         digest.update(b"%d %b %d %b" % (len(path), path.encode(), len(content), content))
     build = digest.hexdigest()[:16]
-    plain = {path: _sent(path, content).replace(_BUILD, build.encode()) for path, content in found.items()}
+    own = {
+        path: text.decode()
+        for path, text in found.items()
+        if path.endswith(".js") and not path.startswith(VENDOR)
+    }
+    plain = {path: text for path, text in found.items() if path not in own}
+    plain[ENTRY] = bundle(own, ENTRY).encode()
+    plain["page.css"] = squeezed(plain["page.css"].decode()).encode()
+    plain["index.html"] = plain["index.html"].replace(_BUILD, build.encode())
     return PageFiles(build, plain, {path: gzip.compress(content, mtime=0) for path, content in plain.items()})
 
 
@@ -105,13 +113,6 @@ def _answer(files: PageFiles, path: str, request: Request, kept: str) -> Respons
         headers["Content-Encoding"] = "gzip"
         content = files.compressed[path]
     return Response(content, media_type=_TYPES[path.rpartition(".")[2]], headers=headers)
-
-
-def _sent(path: str, content: bytes) -> bytes:
-    """What a browser needs of a file: of our own scripts and styles neither indentation nor the comments that are lines."""
-    if path.startswith("vendor/") or not path.endswith((".js", ".css")):
-        return content
-    return _NOT_SENT.sub(b"", content)
 
 
 def _files(folder: Traversable, above: str) -> list[tuple[str, bytes]]:

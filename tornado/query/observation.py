@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import ConnectionLost, TornadoError, UnknownLoop
 from ..loop_views import MainLoopView
+from ..loops.kind import kind_of_program
 from .formats import number
 from .http_routes_loops import source_dict
 from .last_known import Standing
@@ -74,6 +75,7 @@ def loop_observed(loop: MainLoopView, standing: Standing[Any]) -> dict[str, Any]
         "error": None if standing.error is None else of_error(standing.error).detail,
         "age_s": None if known is None else number(round(known.age_s, 3)),
         "delay_bound": loop.delay_bound,
+        "certifies": kind_of_program(loop.program).certifies,
         "residual": None if known is None else number(known.record.residual),
         "workers": [
             {"iteration": part.iteration, "pending": part.pending, "updates": part.updates} for part in parts

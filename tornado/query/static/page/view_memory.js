@@ -24,7 +24,6 @@ export function Memory() {
       <${Figure} label="Loops" value=${bytes(total)} note="graph and state, all workers" />
       <${Figure} label="Answers kept" value=${bytes(now.queries.retained_bytes)} note="${count(now.queries.retained)} of them" />
       <${Figure} label="This process" value=${bytes(now.process.memory_bytes)} note="resident" />
-      ${now.store ? html`<${Figure} label="Store" value=${bytes(now.store.size_bytes)} note="${count(now.store.versions)} versions" />` : null}
     </dl>
     ${names.length ? html`<${Over} names=${names} key=${names.join("|")} />` : null}
     <${Panel} title="Store" note="what is durable, by stream">

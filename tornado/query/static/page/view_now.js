@@ -1,4 +1,6 @@
 // Now: whether each stream keeps up, how each loop stands, and which branches run.
+import {useState} from "./vendor/hooks.js";
+import {worth} from "./answers.js";
 import {html} from "./html.js";
 import {growth, holder, state, useStore} from "./store.js";
 import {ask} from "./service.js";
@@ -73,6 +75,7 @@ function Loops({now}) {
         {title: "Program", of: (loop) => loop.program},
         {title: "State", of: (loop) => html`<${Badge} kind=${LOOP_STATES[loop.state]}>${loop.state}<//>${loop.age_s > 0 ? html` <span class="note">as of ${seconds(loop.age_s)} ago</span>` : null}`},
         {title: "Residual", number: true, of: (loop) => real(loop.residual)},
+        {title: "Error", of: (loop) => loop.certifies && !state.fixed ? html`<${Wrong} loop=${loop.name} />` : "–"},
         {title: "Pending", number: true, of: (loop) => count(loop.pending)},
         {title: "Iteration by worker", number: true, of: (loop) => html`<${Iterations} loop=${loop} />`},
         {title: "Delay bound", number: true, of: (loop) => loop.delay_bound === null ? "none" : count(loop.delay_bound)},
@@ -101,6 +104,14 @@ function Learning({loops}) {
         {title: "Squared", number: true, of: (loop) => both(loop, "squared_error", real)},
       ]} />
     <//>`;
+}
+
+// How far what a loop has may be from exact: a certified question, asked when somebody wants to know.
+function Wrong({loop}) {
+  const [found, take] = useState(null);
+  const look = () => ask("v1/queries?wait_s=5", {method: "POST", body: {loop, mode: "certified", top: 1}})
+    .then((query) => take(worth(query.certificate)), (problem) => take(problem.message));
+  return html`<button class="small" onClick=${look} aria-label="How wrong is ${loop} now?">${found ?? "How wrong?"}</button>`;
 }
 
 // The least iteration of all workers, and by how much each is beyond it.
