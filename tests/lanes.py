@@ -26,6 +26,7 @@ LANES = {
     "tests/spark/test_points.py": "a Spark",
     "tests/spark/test_archive.py": "a Spark",
     "tests/command/test_demo_kafka.py": "a Spark",
+    "tests/spark/test_kills.py": "a Spark",
     # These start their own.
     "tests/engine/test_on_spark.py": "a Spark",
     "tests/spark/test_faults.py": "a Spark",

@@ -23,11 +23,11 @@ def test_every_lane_begins_with_tests_that_are_there():
     [
         ("tests/spark/test_kafka.py::test_a[x::y]", "a Spark", 3),
         ("tests/spark/test_sink.py::test_a", "a Spark", 5),
-        ("tests/kafka/test_wire.py::test_a", "a broker", 12),
-        ("tests/end_to_end/test_recovery.py::test_a[1]", "tests/end_to_end/test_recovery.py", 24),
+        ("tests/kafka/test_wire.py::test_a", "a broker", 13),
+        ("tests/end_to_end/test_recovery.py::test_a[1]", "tests/end_to_end/test_recovery.py", 25),
         ("tests/storage/test_open.py::test_a", "tests/storage/test_open.py", len(LANES)),
         ("tornado/columns.py::tornado.columns", "tornado/columns.py", len(LANES)),
-        ("tests/engine/test_on_spark.py::test_the_same_on_spark[local[4]-x]", "a Spark", 10),
+        ("tests/engine/test_on_spark.py::test_the_same_on_spark[local[4]-x]", "a Spark", 11),
         ("tests/engine/test_on_spark.py::test_the_same_on_spark[local-cluster[2]-x]", ALONE, len(LANES) + 1),
     ],
 )

@@ -140,6 +140,11 @@ class Service:
             seen.append(event)
         raise AssertionError(f"it ended with {self._process.wait()} before the event {name!r}: {seen}")
 
+    def has_said(self, name):
+        """Return whether there is such an event that nobody has waited for, once it has ended."""
+        self._reader.join()
+        return any(event is not None and event["event"] == name for event in self._events.queue)
+
     def events(self):
         """Return the events that nobody has waited for, once it has ended."""
         self._reader.join()
