@@ -32,6 +32,7 @@ _PERIOD_S = 0.1
 _SURVEY_RECORDS = 16_384  # admitted at a time
 _STORM_RECORDS = 20
 _QUESTIONS = 3  # while the storm blows
+_CALM_CLOSURES = 5
 
 
 @click.command("roads")
@@ -173,7 +174,7 @@ class _Story:
         asked.append(self._ways())
         _tell("[3] Meanwhile somebody asked again and again, for the ways this time:", "")
         stormy = self._verified(asked)
-        return all([first, second, stormy, self._bridge(asked[-1])])
+        return all([first, second, stormy, self._bridge(asked[-1]), self._calm()])
 
     def _ask_during(self, stream: Any, roads: int, everything: int, number: int) -> _Told:
         self._wait_for(stream, roads + (everything - roads) * (number + 1) * 6 // (10 * _QUESTIONS))
@@ -228,14 +229,29 @@ class _Story:
         place = max(crossing, key=lambda vertex: float(ways[vertex]["value"]))
         name = next(name for name, junction in self._town.places.items() if junction == place)
         ends = self._town.bridge_on(ways[place]["vertices"])
-        town = self._town = self._town.with_closed(ends)
-        self._loop.admit(town.records.slice(before.prefix, len(town.records)), _SOURCE, len(town.records))
+        self._close(ends)
         _tell(
             f"[4] The storm takes a bridge, {ends[0]:,} to {ends[1]:,}: the one on the way to the {name}.", ""
         )
         after = self._ways()
         self._draw(ways[place], next(way for way in after.ways if way["vertex"] == place), name)
         return self._verified([after])
+
+    def _calm(self) -> bool:
+        """Close one road after another, and ask behind each."""
+        _tell("[5] It calms down: one more road closes now and then, and somebody asks each time.", "")
+        asked = []
+        for ends in self._town.streets(_CALM_CLOSURES):
+            self._close(ends)
+            asked.append(self._ways())
+        return self._verified(asked)
+
+    def _close(self, ends: tuple[int, int]) -> None:
+        """Close a road in both directions."""
+        before = len(self._town.records)
+        self._town = self._town.with_closed(ends)
+        records = self._town.records
+        self._loop.admit(records.slice(before, len(records)), _SOURCE, len(records))
 
     def _draw(self, old: Document, new: Document, name: str) -> None:
         from .town_picture import DrawnWay, picture, svg

@@ -94,6 +94,12 @@ class Town:
         crossed = [ends for ends in pairwise(way) if frozenset(ends) in bridges]
         return crossed[-1] if crossed else None
 
+    def streets(self, count: int) -> list[tuple[int, int]]:
+        """Return some roads that were open at first, from all over the town."""
+        src, dst = self.records.src, self.records.dst
+        places = [self.closures_start * (2 * number + 1) // (2 * count) for number in range(count)]
+        return [(int(src[place]), int(dst[place])) for place in places]
+
     def with_closed(self, ends: tuple[int, int]) -> Self:
         """Return the town with one more closure at the end of its records: a road, in both directions."""
         closed = EdgeBatch.of([*ends], [*reversed(ends)], op=REMOVE)
