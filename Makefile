@@ -96,7 +96,7 @@ bench: $(INSTALLED)
 
 # A few minutes; ends with docs/benchmarks.md and the plots in docs/figures.
 figures: $(INSTALLED)
-	@$(BIN)/python -m benchmarks --only figures --only learning_figures $(ARGS) </dev/null
+	@$(BIN)/python -m benchmarks --only figures --only failure_figures --only learning_figures $(ARGS) </dev/null
 
 # Some twenty minutes: scikit-learn is given time to find its best.
 bench-learning: $(INSTALLED)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from . import (
     admission,
+    balance,
     changes,
     checkpoints,
     engines,
+    failure_figures,
     figures,
     further,
     learning,
@@ -21,6 +23,7 @@ from . import (
     queries,
     rank_peers,
     ranks,
+    recovery,
     roads,
     scratch,
     startup,
@@ -84,6 +87,18 @@ def _measure_figures(report: Report, settings: Settings, clock: Clock, _: System
     figures.measure(report, settings, clock)
 
 
+def _measure_failure_figures(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    failure_figures.measure(report, settings, clock)
+
+
+def _measure_recovery(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    recovery.measure(report, settings, clock)
+
+
+def _measure_balance(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    balance.measure(report, settings, clock)
+
+
 def _measure_learning(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
     learning.measure(report, settings, clock)
 
@@ -116,6 +131,7 @@ CATALOGUE: dict[str, Entry] = {
     "rank_peers": Entry(rank_peers.__doc__ or "", _measure_rank_peers, (18,)),
     "structure": Entry(structure.__doc__ or "", _measure_structure, (18, 20)),
     "figures": Entry(figures.__doc__ or "", _measure_figures, (17,)),
+    "failure_figures": Entry(failure_figures.__doc__ or "", _measure_failure_figures, (17,)),
     "learning": Entry(learning.__doc__ or "", _measure_learning, (0,)),
     "learning_figures": Entry(learning_figures.__doc__ or "", _measure_learning_figures, (0,)),
     "validation": Entry(validation.__doc__ or "", _measure_validation, (0,)),
@@ -126,6 +142,8 @@ CATALOGUE: dict[str, Entry] = {
     "checkpoints": Entry(
         checkpoints.__doc__ or "", _measure_checkpoints, (20,), ("threads", "processes", "spark")
     ),
+    "recovery": Entry(recovery.__doc__ or "", _measure_recovery, (20,), ("threads", "processes", "spark")),
+    "balance": Entry(balance.__doc__ or "", _measure_balance, (18,)),
     "topic": Entry(topic.__doc__ or "", _measure_topic, (0,)),
     "pipeline": Entry(pipeline.__doc__ or "", _measure_pipeline, (0,)),
 }

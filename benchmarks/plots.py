@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import learning_figure_tables, learning_plots
+from . import failure_plots, learning_figure_tables, learning_plots
 from .delay_bounds import DELAY_BOUNDS, bound_name
 from .figure_tables import RESULT
 from .harness import CHECKOUT, Report
@@ -207,6 +207,13 @@ PLOTS: dict[str, Plot] = {
         (9.0, 3.6),
         _numbers_of_figure_8a,
         _draw_figure_8a,
+    ),
+    "figures-8c-8d": Plot(
+        "Updates a second, and until answers, around a killed worker and a killed driver",
+        (9.0, 5.2),
+        failure_plots.numbers_of_kills,
+        failure_plots.draw_kills,
+        failure_plots.RESULT,
     ),
     "table-3": Plot(
         "Until the ranks are answered after more was added", (9.0, 3.6), _numbers_of_table_3, _draw_table_3

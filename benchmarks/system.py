@@ -230,6 +230,26 @@ class LiveSystem:
         finally:
             branch.release()
 
+    def skew(self, share: float) -> None:
+        """Put all vertices on the first worker but those of so many of the buckets, which the second one gets."""
+        from tornado.graph import PartitionMap
+
+        buckets = np.zeros(len(PartitionMap.even(1).buckets), np.uint8)
+        buckets[:: round(1 / share)] = 1
+        self._master._move(PartitionMap(self._master.workers, buckets), [self._loop.stream])  # noqa: SLF001  # nobody should
+
+    @contextmanager
+    def balanced(self) -> Iterator[None]:
+        """Have buckets moved by load while the context lasts, as a service has."""
+        from tornado.loops.balance import Balance
+
+        balance = Balance(self._master)
+        balance.start()
+        try:
+            yield
+        finally:
+            balance.close()
+
     @contextmanager
     def serving(self) -> Iterator[str]:
         """See `System`."""

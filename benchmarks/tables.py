@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from . import learning_figure_tables, learning_tables, peers, rank_tables, roads
+from . import failure_plots, learning_figure_tables, learning_tables, peers, rank_tables, roads
 from .cells import cell as _cell
 from .cells import figures as _figures
 from .cells import p50_p99 as _p50_p99
 from .cells import pair as _pair
 from .cells import table as _table
+from .recovery import MOVES
 
 _WORKERS = ("1 worker", "2 workers")
 _ENGINES = ("threads", "processes", "spark")
@@ -310,6 +311,53 @@ def memory() -> str:
     return _table(["two workers", "scale 20", "scale 22"], rows)
 
 
+def recovery() -> str:
+    """A service that comes back, on each engine."""
+    ways = ("started on the log alone", "started on a fresh base")
+    names = [
+        "start on an empty store, until both have answered",
+        *(
+            name
+            for way in ways
+            for name in (
+                f"{way}, until both have answered",
+                f"peak memory over that when it was loaded, {way}",
+            )
+        ),
+        "a worker is killed, until both have answered",
+        *(
+            name
+            for workers in MOVES
+            for name in (
+                f"put on {workers} workers under load, the loops stand still",
+                f"until they go on, put on {workers} workers under load",
+                f"longest push, put on {workers} workers under load",
+            )
+        ),
+    ]
+    rows = []
+    for name in names:
+        shown = [
+            "" if engine == "threads" and "killed" in name else _cell(f"recovery-20-{engine}", name)
+            for engine in _ENGINES
+        ]
+        rows.append([name, *shown, _cell("recovery-20-processes", name, "bound")])
+    return _table(["two workers, scale 20", *_ENGINES, "bound"], rows)
+
+
+def balance() -> str:
+    """A skewed map."""
+    names = (
+        *(
+            "changes a second, even map",
+            "changes a second, skewed map",
+            "until buckets had moved by themselves",
+        ),
+        *("changes a second, behind that", "as a share of those by the even map"),
+    )
+    return _figures("balance-18", names)
+
+
 def startup() -> str:
     """Starting the command."""
     names = (
@@ -406,7 +454,8 @@ TABLES: dict[str, Callable[[], str]] = {
         *(changes, differential, programs, loops, queries, queries_at_once, admission, scratch),
         *(recomputing, engines),
         *(roads_load, roads_closures, roads_before),
-        *(checkpoints, topic, pipeline, memory, startup, further),
+        *(checkpoints, recovery, balance, topic, pipeline, memory, startup, further),
+        *failure_plots.TABLES,
         *rank_tables.TABLES,
         *learning_tables.TABLES,
         *learning_figure_tables.TABLES,

@@ -22,6 +22,15 @@ SERIES = {
         for program in ("ranks", "paths")
         for bound in (1, 64, 65536, "unbounded")
     },
+    **{
+        f"figure {figure}, {what}, B={bound}": columns
+        for figure in ("8c", "8d")
+        for bound in (1, 256, 65536)
+        for what, columns in (
+            ("updates", {"middles": [-0.5, 0.5], "per_s": [0.5, 0.25]}),
+            ("questions", {"asked": [-0.5, 0.5], "took": [0.5, 0.25]}),
+        )
+    },
     # Of learners.
     **{
         f"figure {number}, rate {rate}": {"seconds": [0.1, 0.2], "objective": [0.5, 0.25]}

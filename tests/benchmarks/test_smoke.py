@@ -48,6 +48,16 @@ def test_the_figures_of_the_paper_are_measured_and_plotted_in_the_smoke_run():
     )
 
 
+def test_a_worker_and_a_service_are_killed_beside_pushes_and_questions_in_the_smoke_run():
+    report = run_entry("failure_figures", SMOKE)
+    assert report.failure is None
+    for killed in ("worker", "driver"):
+        assert report.value(f"  until updates are counted again, {killed} killed, B=256") > 0
+    assert set(report.series) == {
+        f"figure {figure}, {what}, B=256" for figure in ("8c", "8d") for what in ("updates", "questions")
+    }
+
+
 def test_the_command_runs_a_benchmark_in_a_process_of_its_own(tmp_path):
     output = tmp_path / "results"
     done = subprocess.run(
@@ -107,6 +117,26 @@ def test_a_service_is_loaded_asked_and_checkpointed_in_the_smoke_run_of(engine):
     for kind in ("without", "with checkpoints"):
         assert report.value(f"    not as it should be, /healthz meanwhile, {kind}") == 0
         assert report.value(f"    not as it should be, exact query for ten vertices meanwhile, {kind}") == 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("engine", ["threads", "processes", pytest.param("spark", marks=pytest.mark.spark)])
+def test_a_service_comes_back_in_each_way_in_the_smoke_run_of(engine):
+    if engine == "spark":
+        pytest.importorskip("pyspark")
+    report = run_entry("recovery", replace(SMOKE, engine=engine, limit_s=300.0))
+    assert report.failure is None
+    for workers in (4, 1):
+        assert report.value(f"put on {workers} workers under load, the loops stand still") > 0
+    killed = [figure for figure in report.figures if figure.name.startswith("a worker is killed")]
+    assert len(killed) == (engine != "threads")
+
+
+@pytest.mark.soak
+def test_buckets_move_by_themselves_in_the_smoke_run():
+    report = run_entry("balance", SMOKE)
+    assert report.failure is None
+    assert 10 <= report.value("  until buckets had moved by themselves") < 60
 
 
 @pytest.mark.kafka

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree as ET
+
 import numpy as np
 import pytest
 
 from tornado.command import client as client_module
 from tornado.command import main
 from tornado.command.pacing import PacedStream, Stage
-from tornado.command.town import Town
+from tornado.command.town import Town, recompute
 from tornado.records.edge_batch import EdgeBatch
 
 _SMALL = ["demo", "--rows", "40", "--columns", "48", "--closures", "40", "--seconds", "1"]
@@ -16,7 +18,7 @@ _SMALL = ["demo", "--rows", "40", "--columns", "48", "--closures", "40", "--seco
 
 @pytest.fixture(scope="module")
 def town():
-    return Town.generate(rows=20, columns=30, closed_roads=25, seed=3)
+    return Town.generate(rows=40, columns=48, closed_roads=25, seed=3)
 
 
 def test_the_demo_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind(tornado_process, tmp_path):
@@ -26,8 +28,45 @@ def test_the_demo_ends_with_a_match_needs_no_terminal_and_leaves_nothing_behind(
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1].startswith("match")
     assert done.out.count("bit for bit: equal") == 2
-    assert done.out.count("recomputed from scratch: ") == 2
+    # Two whole answers, five with ways while the storm blows, and one behind the bridge.
+    assert done.out.count("recomputed from scratch: ") == 2 + 5 + 1
+    assert "DIFFER" not in done.out
     assert list(folder.iterdir()) == []
+
+
+def test_the_way_is_drawn_before_and_after_the_bridge_goes(capsys, tmp_path):
+    drawn = tmp_path / "way.svg"
+    assert main([*_SMALL, "--svg", str(drawn)]) == 0
+    map_lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("    |")]
+    assert all(mark in "".join(map_lines) for mark in "~o*AB")
+    lines = ET.parse(drawn).getroot().findall("{http://www.w3.org/2000/svg}polyline")
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("wrong", ["weight", "vertex", "value"])
+def test_a_way_that_is_wrong_is_a_mismatch(monkeypatch, capsys, wrong):
+    exact = client_module.ServiceClient.submit
+
+    def changed(self, question, **options):
+        answer = exact(self, question, **options)
+        for path in (answer.get("result") or {}).get("paths") or []:
+            if len(path["vertices"]) > 2:
+                if wrong == "weight":  # the sum stays
+                    path["weights"][0], path["weights"][1] = (
+                        path["weights"][0] + 0.25,
+                        path["weights"][1] - 0.25,
+                    )
+                elif wrong == "vertex":
+                    path["vertices"][1] = path["vertices"][2]
+                else:
+                    path["value"] = np.nextafter(path["value"], np.inf)
+        return answer
+
+    monkeypatch.setattr(client_module.ServiceClient, "submit", changed)
+    assert main(_SMALL) == 1
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1].startswith("MISMATCH")
+    assert "DIFFER" in out
 
 
 def test_an_answer_that_is_wrong_in_the_last_bit_is_a_mismatch(monkeypatch, capsys):
@@ -48,10 +87,9 @@ def test_an_answer_that_is_wrong_in_the_last_bit_is_a_mismatch(monkeypatch, caps
 
 
 def test_the_check_accepts_the_exact_answer_and_nothing_else(town):
-    from tornado.command.town import _recompute
-
     prefix = town.closures_start + 30
-    values, ids, _, _ = _recompute(town.records, prefix, town.station)
+    found = recompute(town.history, prefix, town.station)
+    ids, values = found.ids, found.values
     assert town.check(prefix, ids, values).matches
     assert not town.check(prefix, ids[1:], values[1:]).matches
     assert not town.check(prefix, ids[:0], values[:0]).matches
@@ -65,12 +103,10 @@ def test_a_junction_that_only_removed_roads_named_is_in_the_answer_as_unreachabl
     records = EdgeBatch.concat(
         [town.records.slice(0, 10), EdgeBatch.of([900], [901], [1.0]), EdgeBatch.of([900], [901], [1.0], -1)]
     )
-    small = Town(records, 11, 1000, town.station, {})
-    from tornado.command.town import _recompute
-
-    values, ids, _, _ = _recompute(records, 12, town.station)
-    ids = np.append(ids, [900, 901])
-    values = np.append(values, [np.inf, np.inf])
+    small = Town(records, 11, town.station, {}, town.city)
+    found = recompute(small.history, 12, town.station)
+    ids = np.append(found.ids, [900, 901])
+    values = np.append(found.values, [np.inf, np.inf])
     assert small.check(12, ids, values).matches
 
 
@@ -116,3 +152,16 @@ def test_leaving_early_ends_the_thread_of_the_stream(town):
         stream.begin()
         stream.wait_for(1, meanwhile=lambda: None, period_s=0.01)
     assert not stream._thread.is_alive()
+
+
+def test_the_last_bridge_on_a_way_is_closed_in_both_directions(town):
+    north, south = town.city.bridges[0].tolist()
+    assert town.bridge_on([1, 2, south, north, 5]) == (south, north)
+    assert town.bridge_on([1, 2, 3]) is None
+    closed = town.with_closed((south, north))
+    before, after = len(town.records), len(closed.records)
+    pairs = [
+        set(zip(edges.src.tolist(), edges.dst.tolist(), strict=True))
+        for edges in (closed.history.at(before), closed.history.at(after))
+    ]
+    assert pairs[0] - pairs[1] == {(south, north), (north, south)}

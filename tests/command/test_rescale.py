@@ -8,6 +8,7 @@ import pytest
 
 import tornado
 from apps.sssp import ShortestPaths
+from tests.engine.places import eventually
 from tornado.command.application import run_command_line
 from tornado.errors import UnknownStream
 
@@ -94,3 +95,15 @@ def test_the_metrics_have_the_records_of_each_worker_as_there_are_workers(served
     assert (
         sum(float(count) for _, count in lines) >= 5.0
     )  # the snapshot has two, and three came; a vertex alone counts, too
+
+
+def test_the_metrics_have_the_load_that_buckets_are_moved_by(served):
+    session, url = served
+
+    def loads():
+        lines = [line.split() for line in httpx.get(f"{url}/metrics").text.splitlines()]
+        return [float(line[1]) for line in lines if line and line[0].startswith("tornado_worker_load_total{")]
+
+    # Two records at least, and two vertices that have a distance; they are looked at every second.
+    eventually(lambda: sum(loads()) >= 2.0 + 2.0 and loads() == session.master.loads())
+    assert len(loads()) == 2

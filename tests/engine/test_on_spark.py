@@ -20,6 +20,7 @@ NAMES = (
     "checkpoints_at_size",
     "real_streams",
     "learners",
+    "rescaling",
 )
 FILES = [f"tests/engine/test_{name}.py" for name in NAMES]
 # The engine is the one that processes have; here are those that show how Spark starts and ends workers, on a cluster those
@@ -64,7 +65,9 @@ def run(master, chosen, java, *options, is_soak):
     )
 
 
-@pytest.mark.parametrize(("master", "chosen"), [("local[4]", ""), ("local-cluster[2,1,1024]", "not slots")])
+@pytest.mark.parametrize(
+    ("master", "chosen"), [("local[4]", ""), ("local-cluster[2,1,1024]", "not slots and not rescaling")]
+)
 def test_the_soak_on_spark_has_the_losses_at_any_moment(master, chosen):
     listed = run(master, chosen, "", "--collect-only", is_soak=True)
     assert listed.returncode == 0, listed.stdout + listed.stderr
@@ -81,7 +84,7 @@ def test_the_soak_on_spark_has_the_losses_at_any_moment(master, chosen):
         pytest.param("local[4]", "", True, marks=[pytest.mark.soak, pytest.mark.timeout(SOAK_WITHIN_S)]),
         pytest.param(
             "local-cluster[2,1,1024]",
-            "not slots",
+            "not slots and not rescaling",
             True,
             marks=[pytest.mark.soak, pytest.mark.timeout(SOAK_WITHIN_S)],
         ),

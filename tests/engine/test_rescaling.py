@@ -17,11 +17,13 @@ from tests.kinds.learning import test_linear_loops as linear
 from tests.loops.general_programs import Paths
 from tornado.errors import Busy, InvalidArgument, NotSupported, UnknownStream, WorkerLost
 from tornado.kinds.learning.linear.linear_program import LinearModel
-from tornado.loops import BranchState
+from tornado.loops import BranchState, rescaling
+from tornado.loops.branch import Branch
 from tornado.storage import open_store
 
 STEPS = (4, 1, 3)
 WAIT_S = 60
+BOUNDED_S = 0.25
 
 
 @pytest.fixture
@@ -97,6 +99,39 @@ def test_what_comes_in_between_snapshot_and_move_is_gone_through_again(moved):
                 components = moved.start(ConnectedComponents(), "components", stream="streamed")
             streamed.check_main()
         judge_components(components, streamed)
+
+
+@pytest.mark.parametrize("why", ["a branch is long", "another snapshot is long"])
+def test_a_move_does_not_wait_long_for_a_snapshot_where_what_came_in_is_kept(
+    place, tmp_path, monkeypatch, why
+):
+    monkeypatch.setattr(rescaling, "_FEW_RECORDS", 0)
+    monkeypatch.setattr(rescaling, "_SNAPSHOT_WITHIN_S", BOUNDED_S)
+    wait = Branch.wait
+    with (
+        open_store(f"lmdb://{tmp_path}/roads") as store,
+        master_at(place, store) as master,
+        Placed(master, "streamed", stream(seed=8)) as streamed,
+    ):
+        streamed.admit(1000)
+        stored = streamed.loop.checkpoint()
+        streamed.admit(1000)
+        with contextlib.ExitStack() as meanwhile:
+            if why == "another snapshot is long":
+                meanwhile.enter_context(streamed.loop.stream.checkpointing)
+            else:
+                patch = meanwhile.enter_context(monkeypatch.context())
+                patch.setattr(Branch, "wait", lambda self, s=None: s != BOUNDED_S and wait(self, s))
+            master.rescale("streamed", 3)
+        assert streamed.loop.stream.stored.newest_version() == stored
+        assert master.workers == 3
+        streamed.admit(1000)
+        streamed.check_branch(streamed.loop.fork())
+        streamed.check_main()
+        master.rescale("streamed", 1)  # nothing is in its way
+        assert streamed.loop.stream.stored.newest_version() > stored
+        streamed.check_branch(streamed.loop.fork())
+        streamed.check_main()
 
 
 def test_questions_that_run_or_come_meanwhile_are_answered_exactly(place):

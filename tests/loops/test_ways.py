@@ -179,6 +179,23 @@ def test_a_way_is_of_the_version_of_its_branch_whatever_came_since():
         assert (ways[1].weights.tolist(), ways[3].is_reached) == ([2.0], False)
 
 
+def test_a_branch_that_was_freed_is_asked_nothing_though_its_version_is_still_leased():
+    with Master(workers=1) as master:
+        loop = master.start(ShortestPaths(source=0), "ways", 64)
+        loop.admit(inserted([0, 1], [1, 2], [2.0, 1.0]), "stream", 2)
+        branch = loop.fork(reads_ways=True)
+        assert branch.wait(TIMEOUT_S)
+        # Its owner frees it at once; that the version can go, the worker hears later, and more edges may come before.
+        for _, part in branch.states():
+            part.free()
+        for edge in range(20):
+            loop.admit(inserted([edge], [edge + 1], [1.0]), "stream", 3 + edge)
+        assert loop.wait_idle(TIMEOUT_S)
+        later, ways = ask(loop, [2])
+        assert ways[2].value == 2.0
+        later.release()
+
+
 def test_the_version_is_given_up_with_the_ways_or_with_the_branch():
     def leases(master, loop):
         hosts = master._hosts

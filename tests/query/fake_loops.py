@@ -350,7 +350,7 @@ class MainLoop:
             self._stored = {version: self._stored[version] for version in stored if version >= oldest}
             return self._stored[oldest][0]
 
-    def checkpoint(self, *, before_write=None):
+    def checkpoint(self, *, before_write=None, within_s=None):
         if before_write is not None:
             before_write()
         with self._lock:

@@ -21,7 +21,8 @@ from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from ..clock import Clock, wait_until
-from ..errors import InvalidArgument, NotSupported, StoreError
+from ..errors import Busy, InvalidArgument, NotSupported, StoreError
+from ..loops.checkpointed import its_turn
 from .stream_intake import StreamIntake
 
 if TYPE_CHECKING:
@@ -105,17 +106,19 @@ class Checkpoints:
         self._reported: str | None = None
         self._listeners: list[Callable[[int], None]] = []
 
-    def take(self) -> int:
+    def take(self, *, within_s: float | None = None) -> int:
         """Write a snapshot of now, forget what is not to be kept, and return its version.
 
         Raises
         ------
+        Busy
+            When the loops had not come to their fixed points within that time, or another one was being written.
         StoreError
             When it could not be written; nothing that was stored is lost.
         NotSupported
             For a program of a kind of which no snapshots are stored.
         """
-        with self._taking:
+        with its_turn(self._taking, within_s):
             begun_s = self._clock.monotonic()
             written = False
 
@@ -125,8 +128,8 @@ class Checkpoints:
                 self._intake.save_names()
 
             try:
-                version = self._stream.checkpoint(before_write=before_write)
-            except NotSupported:
+                version = self._stream.checkpoint(before_write=before_write, within_s=within_s)
+            except (Busy, NotSupported):
                 raise
             except Exception as error:
                 self._book_failure(error)

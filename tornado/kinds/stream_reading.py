@@ -121,6 +121,10 @@ class ReadsStream(Generic[Branch]):
         """See `ReadingPart`: it can record at any time."""
         return True
 
+    def retire(self, branch: BranchPart) -> None:
+        """Ask nothing more of a branch that is over, whose lease goes on until it is forgotten: its owner may free it before."""
+        self.branches.remove(cast("Branch", branch))
+
     def forget(self, branch: BranchPart) -> None:
         """End the lease of a branch that is over."""
         branch = cast("Branch", branch)

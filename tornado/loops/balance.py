@@ -120,6 +120,10 @@ class Balance:
         if self._thread is not None:
             self._thread.join()
 
+    def seen(self) -> list[int]:
+        """What each worker had done when it looked last; none before that, or alone."""
+        return list(self._before)
+
     def _run(self) -> None:
         while not self._ending.wait(_LOOK_S):
             try:

@@ -12,9 +12,9 @@ from contextlib import nullcontext
 from typing import NamedTuple, cast
 
 from ..certificate import has_no_answer
-from ..errors import InvalidArgument, TornadoError
+from ..errors import Busy, InvalidArgument, TornadoError
 from .branch import Branch
-from .checkpointed import Checkpointed
+from .checkpointed import Checkpointed, its_turn
 from .part import StorableView
 from .reading_loop import ReadingLoop
 from .statistics import BranchState
@@ -29,11 +29,20 @@ class _Forked(NamedTuple):
     branch: Branch
 
 
-def store_checkpoint(stream: RecordStream, *, before_write: Callable[[], None] | None = None) -> int:
+def store_checkpoint(
+    stream: RecordStream, *, before_write: Callable[[], None] | None = None, within_s: float | None = None
+) -> int:
     """Write a snapshot of now to the store; see `MainLoop.checkpoint`.
 
     Where nothing came in since the newest one, and no loop began, there is none to write. Where only a loop began, the same
     prefix is stored under another version: what is stored stays what it is.
+
+    Parameters
+    ----------
+    before_write
+        Called when all is there that is to be written.
+    within_s
+        How long whoever writes one already, and each loop until its fixed point, is waited for; None: as long as it takes.
 
     Returns
     -------
@@ -41,6 +50,8 @@ def store_checkpoint(stream: RecordStream, *, before_write: Callable[[], None] |
 
     Raises
     ------
+    Busy
+        When it was not there within that time.
     StoreFull
         When there is no room; what was stored is as it was.
     NotSupported
@@ -50,7 +61,7 @@ def store_checkpoint(stream: RecordStream, *, before_write: Callable[[], None] |
     TornadoError, RuntimeError
         What made all of the loops, or their branches, fail.
     """
-    with stream.checkpointing:
+    with its_turn(stream.checkpointing, within_s):
         stream.raise_failure()
         loops = stream.running
         if not loops:
@@ -68,8 +79,11 @@ def store_checkpoint(stream: RecordStream, *, before_write: Callable[[], None] |
         while True:
             forked = _forked(stream, loops, instead_of=None if stored is None else version)
             try:
-                for _, branch in forked:
-                    branch.wait()
+                for loop, branch in forked:
+                    if not branch.wait(within_s):
+                        raise Busy(
+                            f"loop {loop.name!r} has not come to its fixed point within {within_s:g} s, so no snapshot was stored"
+                        )
                 converged = [one for one in forked if _is_storable(one)]
                 if converged and converged[0] is forked[0]:  # the one with the edges and points
                     if before_write is not None:

@@ -28,6 +28,7 @@ from .part import (
     StorableBranch,
     StorableMain,
     StreamView,
+    WayMain,
     WayPart,
 )
 from .point_pages import PointPages
@@ -466,7 +467,9 @@ class WorkerHost:
                     more = True
                     continue
                 branch.is_finished = branch.command.reads_ways
-                if not branch.is_finished:
+                if branch.is_finished:
+                    cast("WayMain", main).retire(processor)
+                else:
                     main.forget(processor)
                     del self._branches[number]
                 branch.command.on_finished(self.index, processor)

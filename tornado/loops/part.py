@@ -332,6 +332,14 @@ class AdoptingMain(MainPart, Protocol):
         ...
 
 
+class WayMain(MainPart, Protocol):
+    """One worker's part of a main loop whose branches are `WayPart`."""
+
+    def retire(self, branch: BranchPart) -> None:
+        """Ask nothing more of a branch that is over, and go on to lease its version; it may be freed before `forget`."""
+        ...
+
+
 class StorableMain(MainPart, Protocol):
     """One worker's part of a main loop that can begin where a stored snapshot ended."""
 

@@ -11,7 +11,7 @@ from .branch import Branch
 from .host import LoopHost
 from .main_loop import MainLoop
 from .restoration import Restoration
-from .stream import RecordStream
+from .stream import REPLAYED_AHEAD_RECORDS, RecordStream
 
 
 def put_back(
@@ -75,7 +75,9 @@ def put_back(
         return []
     forked = set()
     for command in stream.replay():
-        if any(loop.fork_again(command) for loop in loops):
+        if command is None:
+            engine.wait_for(lambda: not stream.lags(REPLAYED_AHEAD_RECORDS) or engine.losses != losses, None)
+        elif any(loop.fork_again(command) for loop in loops):
             forked.add(command.number)
     stream.is_whole = engine.losses == losses
     engine.notify()

@@ -1,22 +1,29 @@
 """Another number of workers, or another map of vertices to them, while loops run: they lose their workers on purpose.
 
-A snapshot of every stream is stored first, while all goes on. Then the workers are ended, others take their place, and what is
-done for lost ones is done for them: they load the snapshot, which is keyed by vertex and so fits any number of workers, and go
-through what has come in since. That alone is the pause. The workers are those of all streams of a master, so all are moved.
+Where much stands behind the newest snapshot of a stream, another one is stored first, while all goes on. Then the workers are ended,
+others take their place, and what is done for lost ones is done for them: they load the snapshot, which is keyed by vertex and so fits any
+number of workers, and go through what has come in since. That alone is the pause. The workers are those of all streams of a master,
+so all are moved.
+
+A snapshot wants exact values, and under full load a branch may be long in finding them. So it is given a bounded time: without it, what
+has come in since the one before is gone through, as where workers are lost. Only where nobody has that, it is waited for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from ..errors import InvalidArgument, NotSupported
+from ..errors import Busy, InvalidArgument, NotSupported
 from ..points.shards import require_workers
+from .checkpointed import its_turn
 from .journal import Journal
 from .stream import RecordStream
 
 MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
+_FEW_RECORDS = 1 << 20  # gone through again in a fraction of a second
+_SNAPSHOT_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +82,45 @@ def ready_to_move(streams: Sequence[RecordStream], workers: int) -> Iterator[Non
             require_workers(workers)
     with ExitStack() as ready:
         for stream in streams:
-            ready.enter_context(_stored(stream))
+            ready.enter_context(_kept(stream))
         yield
 
 
 @contextmanager
-def _stored(stream: RecordStream) -> Iterator[None]:
+def _kept(stream: RecordStream) -> Iterator[None]:
+    """Have what came in behind the newest snapshot be there to go through again, little where that can be had soon."""
     had_journal = stream.journal is not None
+    is_all_kept = had_journal or stream.log is not None
     with stream.order:
-        if not had_journal:
+        if stream.journal is None:
             stream.journal = Journal(stream.log)
+            stream.journal.forget(stream.stored.newest_version() or 0)
     try:
-        try:
-            stream.store_snapshot()
-        except NotSupported as error:
-            if not had_journal and stream.log is None:
-                raise NotSupported(
-                    f"the loops of stream {stream.name!r} cannot be put on other workers: {error.message}, and what came in is "
-                    "not kept",
-                    hint="Start it again with as many workers as it is to have.",
-                ) from error
-        with stream.checkpointing:  # one that is written meanwhile would have to be begun anew
+        if not is_all_kept:
+            _store(stream, within_s=None)
+        elif stream.journal.records > _FEW_RECORDS:
+            with suppress(Busy, NotSupported):
+                _store(stream, within_s=_SNAPSHOT_WITHIN_S)
+        with ExitStack() as turn:
+            with suppress(
+                Busy
+            ):  # one that is written meanwhile would have to be begun anew, by whoever writes it
+                turn.enter_context(
+                    its_turn(stream.checkpointing, None if not is_all_kept else _SNAPSHOT_WITHIN_S)
+                )
             yield
     finally:
         if not had_journal:
             with stream.order:
                 stream.journal = None
+
+
+def _store(stream: RecordStream, *, within_s: float | None) -> None:
+    try:
+        stream.store_snapshot(within_s=within_s)
+    except NotSupported as error:
+        raise NotSupported(
+            f"the loops of stream {stream.name!r} cannot be put on other workers: {error.message}, and what came in is "
+            "not kept",
+            hint="Start it again with as many workers as it is to have.",
+        ) from error

@@ -28,7 +28,7 @@ from .kind import kind_of_program
 from .reading_loop import ReadingLoop
 from .snapshot import Snapshot
 from .stored_snapshot import StoredSnapshot
-from .stream import RecordStream
+from .stream import REPLAYED_AHEAD_RECORDS, RecordStream
 from .vertex_program import first_refused
 
 # Of the vertices of a stored fixed point, by name.
@@ -154,8 +154,11 @@ class Restoration:
                 self._refuse(loop, found[1], found[2])
         if not self._left():
             return
-        self._wait(self._stream.has_room)
-        self._stream.workers.post_shares(self._stream.shares(batch), self._stored.snapshot.version)
+        self._wait(lambda: not self._stream.lags(REPLAYED_AHEAD_RECORDS))
+        shares = self._stream.shares(batch)
+        for share in shares:
+            share.mentioned = share.mentioned[:0]  # all are known since their values were placed
+        self._stream.workers.post_shares(shares, self._stored.snapshot.version)
 
     def _refuse(self, loop: ReadingLoop, record: str, reason: str) -> None:
         self.refused[loop.number] = InvalidArgument(

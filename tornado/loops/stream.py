@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from ..clock import after
 from ..engine import ClusterEngine, Engine
@@ -42,6 +43,9 @@ from .window import Window, log_windowed
 from .window_timer import expire_by_itself
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
+REPLAYED_AHEAD_RECORDS = (
+    1 << 20
+)  # of what is stored: the next ones are read and shared out while these are applied
 
 
 class RecordStream:
@@ -73,7 +77,7 @@ class RecordStream:
     is_whole
         False while workers were lost and the loops are being put on others.
     on_full_journal
-        Stores a snapshot; called where workers can be lost, and much has come in since the last one.
+        Stores a snapshot; called where workers can be lost, and much has come in since the last one. With `within_s` as `checkpoint`.
     versions_in_use
         Returns the versions of stored snapshots that are not to be forgotten then.
     checkpointing, checkpointed
@@ -87,7 +91,7 @@ class RecordStream:
     journal
         What others go through again that take the place of the workers; None: none will.
     before_logging
-        Makes durable what the log counts on, which is the names behind ids; called before each write of it.
+        Makes durable what the log counts on, the names behind ids; called before each write of it.
     """
 
     def __init__(
@@ -120,13 +124,14 @@ class RecordStream:
         self._stands_still = self._is_closed = False
         self._group_commit = GroupCommit(engine.clock, self._sequence)
         self.is_whole = True
-        self.on_full_journal: Callable[[], object] = lambda: None
+        self.on_full_journal: Callable[..., object] = lambda **_: None
         self.versions_in_use: Callable[[], Collection[int]] = tuple
         self._store_checkpoint = store_checkpoint
         self._engine = engine
         self._loops: dict[int, ReadingLoop] = {}
-        # Inside the order, and held for a moment: version, offsets and count of records change as one.
-        self._counting = threading.Lock()
+        self._counting = (
+            threading.Lock()
+        )  # inside the order, for a moment: version, offsets and counts change as one
         self._version = self._admitted = 0
         self._offsets: dict[str, int] = {}
         self.had_edges = False  # whether any ever came
@@ -392,7 +397,7 @@ class RecordStream:
         is_stale = admission.partition is not self.workers.partition
         if not shares or is_stale or admission.is_both_ways != self.is_both_ways:
             shares = self.shares(entry.batch)
-        self._journal_and_post(shares, entry.version)
+        self._post_shares(shares, entry.version)
 
     def _count(self, offsets: Mapping[str, int], version: int, batch: RecordBatch) -> None:
         self.workers.settle(batch)
@@ -402,20 +407,19 @@ class RecordStream:
             self._admitted += len(batch)
             self.had_edges = self.had_edges or has_edges(batch)
 
-    def _journal_and_post(self, shares: list[Share], version: int) -> None:
+    def _post_shares(self, shares: Sequence[Share], version: int) -> None:
         if self.journal is not None:
-            self.journal.add(version, shares)
+            self.journal.add(version, list(shares))
         self.workers.post_shares(shares, version)
 
     def admit_logged(self, batch: RecordBatch, offsets: Mapping[str, int], version: int) -> None:
         """Admit again what the log has, under its version; loops that lag are waited for."""
-        while len(batch) and not self.wait_room():
-            pass
+        self._engine.wait_for(lambda: not self.lags(REPLAYED_AHEAD_RECORDS), None)
         self.raise_failure()
         with self.order:
             self._count(offsets, version, batch)
             if len(batch):
-                self._journal_and_post(self.shares(batch), version)
+                self._post_shares(self.shares(batch), version)
 
     def wait_room(self, timeout_s: float | None = None) -> bool:
         """Wait until a batch is taken at once; False when the time is over."""
@@ -423,8 +427,12 @@ class RecordStream:
 
     def has_room(self) -> bool:
         """Whether `admit` would not wait: it has room, or raises at once."""
-        room = not self._stands_still and self.workers.backlog() <= BACKLOG_LIMIT_RECORDS
-        return room or have_failed(self.loops) or self._is_closed
+        waits = self._stands_still or self.lags(BACKLOG_LIMIT_RECORDS)
+        return not waits or have_failed(self.loops) or self._is_closed
+
+    def lags(self, records: int) -> bool:
+        """Whether more than so many records are posted and not applied by loops that go on."""
+        return self.workers.backlog() > records and not (have_failed(self.loops) or self._is_closed)
 
     def counts(self) -> tuple[int, int, dict[str, int]]:
         """The version, how many records were admitted, and how many of each source are in or quarantined; waits for nobody."""
@@ -454,9 +462,7 @@ class RecordStream:
         stored = () if self.checkpointed is None else self.checkpointed.loops
         if self._version and any(loop.number not in stored for loop in self.running):
             return True
-        newest = self.stored.newest()
-        base, base_records = (0, 0) if newest is None else (newest.snapshot.version, newest.records)
-        return self.log.is_long(base, base_records)
+        return self.log.is_long(self.stored.newest_version() or 0, self.stored.newest_sizes()[0])
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
@@ -509,13 +515,9 @@ class RecordStream:
 
     # Snapshots
 
-    def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
-        """Write a snapshot of now, through whichever loops run; see `MainLoop.checkpoint`."""
-        return self._store_checkpoint(self, before_write=before_write)
-
-    def snapshots(self) -> list[Snapshot]:
-        """The stored snapshots, oldest first."""
-        return self.stored.all()
+    def checkpoint(self, **how: Any) -> int:
+        """Write a snapshot of now, through whichever loops run; see `checkpoint.store_checkpoint`."""
+        return self._store_checkpoint(self, **how)
 
     def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
         """Keep the newest stored snapshots and forget those before them; see `StoredSnapshots.forget`."""
@@ -547,14 +549,12 @@ class RecordStream:
             with self.order:
                 self.journal.forget(version)
 
-    def store_snapshot(self) -> tuple[int, int]:
-        """Store a snapshot, so that the journal can forget what led to it; return how many edges and points it has, and their bytes."""
-        self.on_full_journal()
+    def store_snapshot(self, *, within_s: float | None = None) -> tuple[int, int]:
+        """Have the journal forget what led to a snapshot of now; return how many edges and points that has, and their bytes."""
+        self.on_full_journal(within_s=within_s)
         if not self.stored.is_durable:
             self.stored.forget(keep=1, in_use=self.versions_in_use())
         return self.stored.newest_sizes()
-
-    # Workers
 
     def shares(self, batch: RecordBatch) -> list[Share]:
         """What each worker gets of a batch.
@@ -583,16 +583,15 @@ class RecordStream:
         if (partition.buckets != before.buckets).any() and self.journal is not None and self._loops:
             self.journal.share_again(self.shares, before, all_of_them=True)
 
-    def replay(self) -> Iterator[Fork]:
-        """Post the batches of the journal again, and yield its forks when it is their turn; under the order."""
+    def replay(self) -> Iterator[Fork | None]:
+        """Post the batches of the journal again, None for each, and yield its forks when it is their turn; under the order."""
         assert self.journal is not None
         for version, entry in self.journal.replay(until=self._version, points=self.points):
             if isinstance(entry, Fork):
                 yield entry
-            elif isinstance(entry, list):
-                self.workers.post_shares(entry, version)
             elif len(entry):
-                self.workers.post_shares(self.shares(entry), version)
+                self.workers.post_shares(entry if isinstance(entry, list) else self.shares(entry), version)
+                yield None
 
     def forget_replayed(self, version: int) -> None:
         """Forget, in the journal, what led to a version that was loaded; under the order."""

@@ -322,6 +322,15 @@ class _Statistics(Collector):
                 for worker, records in enumerate(loop.stream.workers.applied()):
                     applied.add_metric([loop.stream_name, str(worker)], records)
         yield applied
+        loads = CounterMetricFamily(
+            "tornado_worker_load",
+            "Records applied and updates committed by a worker, of all streams and loops, since the workers began, or others "
+            "took their place, as seen within the last second: what buckets of vertices are moved by",
+            labels=["worker"],
+        )
+        for worker, load in enumerate(self._service.worker_loads()):
+            loads.add_metric([str(worker)], load)
+        yield loads
 
     def _sources(self) -> Iterator[Metric]:
         sources: dict[str, list[IngesterStatistics]] = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -100,6 +100,7 @@ class QueryService:
         self._submitted = 0
         self._refused = 0
         self._closed = False
+        self.worker_loads: Callable[[], Sequence[int]] = tuple  # as somebody looks at them anyway
         self._adoptions = Adoptions(self.loop)
         self._dispatcher = Dispatcher(
             self.limits,

@@ -392,8 +392,8 @@ class Session:
     def rescale(self, stream: str, workers: int) -> Rescaled:
         """Put the loops of a stream on so many workers, 1 to 64, while all goes on; blocks until they go on there.
 
-        The workers are shared, so those of all other streams of the session are put there too. Where there are as many already,
-        nothing is done. The result has the streams that were moved, and for how many seconds they stood still.
+        The workers are shared, so those of all other streams are put there too. Where there are as many already, nothing is
+        done. The result has the streams that were moved, and for how many seconds they stood still.
 
         Raises
         ------
@@ -408,6 +408,7 @@ class Session:
         from ..loops.balance import Balance
 
         self._closing.callback((balance := Balance(self.master)).close)
+        self.service.worker_loads = balance.seen
         balance.start()
 
     def serve(
