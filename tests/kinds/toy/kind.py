@@ -15,6 +15,7 @@ from tests.kinds.toy.main_part import ToyMain
 from tests.kinds.toy.part import Said
 from tests.kinds.toy.program import InWeights
 from tornado.certificate import Certificate, fixed_point
+from tornado.config import DelayBound
 from tornado.engine import WireType
 from tornado.errors import InternalError
 from tornado.graph import PartitionMap
@@ -89,7 +90,7 @@ class ToyKind:
     is_stored = False
 
     def plan(
-        self, program: InWeights, *, delay_bound: int | None, hears_back: int, commits: bool = True
+        self, program: InWeights, *, delay_bound: DelayBound, hears_back: int, commits: bool = True
     ) -> PartPlan:
         """See `ProgramKind`: what is said comes to the same in any order, so there is nothing to bound."""
         del delay_bound, hears_back, commits

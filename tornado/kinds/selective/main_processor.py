@@ -80,7 +80,8 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         self._rested_at = self._edges_at_rest = 0
         self._has_filled = False
         self._rests: dict[int, Rest] = {}  # by worker, what it said last
-        self._awaits_others = False
+        self._awaits_others = False  # for a fork: until they have come to their end
+        self._awaits_work = False  # for a fork: until what is left here is done
         self._begin_reading(lambda number: Bundle(worker, marker=number))
 
     def _has_pending(self) -> bool:
@@ -90,6 +91,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         return bool(pending) or bool(counters[names.MARKS]) or not self.is_drained()
 
     def _step(self) -> None:
+        before = self._done()
         self.operator.pull(self._forks.take)
         self._receive()
         if self._following_row is not None:
@@ -103,13 +105,27 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         self._advance_waves(moves_on=True)
         self._flush()
         self._move_token(stays=True)
-        # A stream that is behind and can do nothing now waits for another worker, and is called when that has come further.
+        # A stream that is behind and can do nothing now waits for another worker, and is called when that has come further. So does a
+        # fork for which nothing was done here: what is left waits for a wave, or for a frontier.
+        waits = self._awaits_others or (self._awaits_work and self._done() == before)
         if (
             not finished
             or self._following_row is not None
-            or (more and not self._awaits_others and (self.workers == 1 or not self.stream.is_behind()))
+            or (more and not waits and (self.workers == 1 or not self.stream.is_behind()))
         ):
             self.operator.activate()
+
+    def _done(self) -> tuple[int, ...]:
+        """What differs when anything was done."""
+        counters = self.state.counters
+        return (
+            int(counters[names.EDGES_VISITED]),
+            int(counters[names.UPDATES]),
+            self.bundles_sent,
+            self.bundles_received,
+            self.operator.timestamp,
+            self.graph.sequence,
+        )
 
     # The stream
 
@@ -182,7 +198,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         Records behind the fork wait meanwhile, so for no more work than beginning anew would be, and for less on several workers, which
         tell each other when they have come to their end.
         """
-        self._awaits_others = False
+        self._awaits_others = self._awaits_work = False
         if not self.drain():
             return False
         if not self.is_patient or not branch.is_of_now or self._forks.is_awaited:
@@ -192,7 +208,8 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             least = _PATIENCE_OF_SEVERAL if self.workers > 1 else _PATIENCE * self.stream.edge_count()
             branch.patience = visited + least + FUEL
         if self._has_pending() or self._arrived:
-            return visited >= branch.patience
+            self._awaits_work = visited < branch.patience
+            return not self._awaits_work
         self._awaits_others = not self._are_at_rest(branch.number)
         return not self._awaits_others
 
