@@ -21,6 +21,7 @@ from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.graph import graph_columns as graph_names
 from tornado.loops import BranchState, Master
 from tornado.loops import branch_ways as branch_ways_module
+from tornado.loops import ways as ways_module
 from tornado.loops.branch_ways import back_among
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.operations import REMOVE
@@ -262,6 +263,21 @@ def test_a_fixed_point_without_a_way_is_a_fault_of_ours_and_no_answer(monkeypatc
         monkeypatch.setattr(ShortestPaths, "offer", staticmethod(lambda value, weight: value + weight + 1.0))
         with pytest.raises(InternalError, match="no way by which it came"):
             branch.ways([1])
+
+
+def test_ways_of_more_vertices_than_may_be_in_all_are_refused_with_the_limit(monkeypatch):
+    monkeypatch.setattr(ways_module, "MOST_VERTICES", 30)
+    with Master(workers=1) as master:
+        loop = master.start(ShortestPaths(source=0), "ways", 64)
+        edges = chain(9)
+        loop.admit(edges.records(), "stream", len(edges))
+        branch = loop.fork(reads_ways=True)
+        assert branch.wait(TIMEOUT_S)
+        with pytest.raises(InvalidArgument, match="4 vertices pass more than 30 vertices"):
+            branch.ways([9, 8, 7, 6])
+        within = loop.fork(reads_ways=True)
+        assert within.wait(TIMEOUT_S)
+        assert len(within.ways([9, 8, 7])) == 3
 
 
 def test_programs_whose_values_come_along_no_path_are_refused():

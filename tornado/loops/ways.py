@@ -23,6 +23,9 @@ from .vertex_program import VertexProgram
 
 Entry = float | tuple[Any, ...]
 
+MOST_VERTICES = 5_000_000
+"""Of all ways of a question together: a way may pass every vertex, and each of a thousand ways may be such a one."""
+
 
 class WaySteps(NamedTuple):
     """Some vertices, and from whom each of them has its value.
@@ -131,6 +134,8 @@ def find_ways(
     ------
     InternalError
         When a way is broken although they are.
+    InvalidArgument
+        When the ways have more than `MOST_VERTICES` vertices in all.
     """
     steps = reader.steps_back(np.array(ids, np.int64))
     known = dict(zip(steps.vertices.tolist(), range(len(steps.vertices)), strict=True))
@@ -139,7 +144,7 @@ def find_ways(
     values = shown(steps.values)
     reached = reached_of(values, program.worst)
     begins = _beginning(program)
-    ways = {}
+    ways, passed = {}, 0
     for vertex in dict.fromkeys(ids):
         place = known.get(vertex)
         if place is None:
@@ -148,6 +153,12 @@ def find_ways(
         places = _places_back(place, steps.parents, known, weights) if is_reached else []
         if places and not begins(int(steps.vertices[places[0]]), entries[places[0]]):
             places = []
+        passed += len(places)
+        if passed > MOST_VERTICES:
+            raise InvalidArgument(
+                f"the paths to {len(ids)} vertices pass more than {MOST_VERTICES:,} vertices in all",
+                hint="Ask for fewer of them at once.",
+            )
         if is_reached and is_exact and not places:
             raise InternalError(f"vertex {vertex} has the value {values[place]} and no way by which it came")
         ways[vertex] = Way(
