@@ -223,13 +223,16 @@ def test_edges_and_forks_from_many_threads_while_workers_are_replaced(lossy, mon
 
 def test_a_worker_hangs_while_somebody_watches_the_progress_of_a_branch(lossy):
     """Who takes reports and sees losses must not wait for who asks a worker that hangs."""
-    with Placed(lossy, "streamed", stream()) as streamed:
+    records = stream()
+    other = int(records.src[0])
+    with Placed(lossy, "streamed", records) as streamed:
         admit_all(streamed)
         streamed.check_branch(streamed.loop.fork())
         first, second = pids_of(lossy)
         breakage = Breakage(streamed)
         end(second, signal.SIGSTOP)
-        branches = [streamed.loop.fork() for _ in range(3)]
+        # Of another source: one of the loop's own begins when both workers have said that they are at rest.
+        branches = [streamed.loop.fork(parameters={"source": other}) for _ in range(3)]
         eventually(lambda: all(len(branch.processors) == 1 for branch in branches))
         end(first, signal.SIGSTOP)  # the one that is asked; what the other is going to report comes meanwhile
         watching = threading.Event()
@@ -247,6 +250,7 @@ def test_a_worker_hangs_while_somebody_watches_the_progress_of_a_branch(lossy):
         end(second, signal.SIGCONT)
         try:
             breakage.exact_again("SIGSTOP while watched")
+            streamed.source = other
             for found in branches:
                 streamed.check_branch(found)
         finally:
@@ -257,11 +261,13 @@ def test_a_worker_hangs_while_somebody_watches_the_progress_of_a_branch(lossy):
 
 
 def test_a_branch_can_be_cancelled_while_its_worker_hangs(lossy):
-    with Placed(lossy, "streamed", stream(seed=3, **LARGE)) as streamed:
+    records = stream(seed=3, **LARGE)
+    with Placed(lossy, "streamed", records) as streamed:
         admit_all(streamed, 20_000)
         first, second = pids_of(lossy)
         end(second, signal.SIGSTOP)
-        branches = [streamed.loop.fork() for _ in range(3)]
+        # Of another source: one of the loop's own begins when both workers have said that they are at rest.
+        branches = [streamed.loop.fork(parameters={"source": int(records.src[0])}) for _ in range(3)]
         eventually(lambda: all(len(branch.processors) == 1 for branch in branches))
         end(first, signal.SIGSTOP)  # the one that is asked how far it got
         for branch in branches:

@@ -152,6 +152,7 @@ def test_the_toy_stands_on_the_protocols_and_on_no_other_kind():
     ours = {module for module in found if module.startswith("tornado")}
     assert ours == {
         "tornado.certificate",
+        "tornado.config",
         "tornado.engine",
         "tornado.errors",
         "tornado.graph",

@@ -58,7 +58,8 @@ def test_any_other_request_gets_a_name_of_its_own(given):
 
 
 @pytest.mark.parametrize(
-    ("status", "level"), [(200, "INFO"), (404, "INFO"), (503, "INFO"), (500, "WARNING"), (502, "WARNING")]
+    ("status", "level"),
+    [(200, "INFO"), (404, "INFO"), (503, "INFO"), (507, "INFO"), (500, "WARNING"), (502, "WARNING")],
 )
 def test_what_the_service_failed_at_is_a_warning_and_the_rest_is_for_the_access_log(caplog, status, level):
     caplog.set_level(logging.INFO, logger=http_request_ids.ACCESS_LOGGER)

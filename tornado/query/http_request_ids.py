@@ -25,7 +25,7 @@ ACCESS_LOGGER = __name__
 _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _REQUEST: ContextVar[str | None] = ContextVar("request", default=None)
 _MOST_PATH = 200
-_OVERLOADED = 503  # said on purpose, as a refusal
+_REFUSALS = {501, 503, 507}  # said on purpose, and the client hears why
 _log = logging.getLogger(ACCESS_LOGGER)
 
 
@@ -75,7 +75,7 @@ class RequestIds:
                 finally:
                     answered(status, getattr(scope.get("route"), "path", None))
         finally:
-            failed = status >= 500 and status != _OVERLOADED
+            failed = status >= 500 and status not in _REFUSALS
             # Status 0: whoever asked was gone, or the answer was cut off, before there was one. No query string: it may have a secret.
             _log.log(
                 logging.WARNING if failed else logging.INFO,

@@ -260,7 +260,7 @@ def test_another_kind_of_bound_is_refused_only_where_it_was_named():
                 master.start(LabelPropagation(), "refused", bound)
         assert master.start(LabelPropagation(), "usual").delay_bound == 1
         assert master.start(LabelPropagation(), "named", 1).delay_bound == 1
-        assert master.start(ShortestPaths(source=0), "paths").delay_bound == 64
+        assert master.start(ShortestPaths(source=0), "paths").delay_bound is None
 
 
 @pytest.mark.parametrize("rounds", [0, -1, 1001, 2**63, 1.0, True])
