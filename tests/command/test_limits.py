@@ -39,6 +39,7 @@ class Branch:
             version=3,
             iteration=9,
             delay_bound=64,
+            is_durable=True,
         )
 
     @property

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tornado.command import job
+from tornado.command.log_lines import log_lines
 
 _EDGES = "1,2,1.0\n2,3,2.5\n1,3,9.0\n4,5,1.0\n3,1,0\n"
 _DISTANCES = {"1": "0.0", "2": "1.0", "3": "3.5", "4": "", "5": ""}
@@ -286,7 +286,7 @@ class Mine(ShortestPaths):
 def test_a_warning_of_a_library_is_an_event_like_everything_else(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        with job._log_records(as_json=True):
+        with log_lines(as_json=True, with_requests=False):
             warnings.warn("this is old", DeprecationWarning, stacklevel=1)
     [event] = map(json.loads, capsys.readouterr().err.splitlines())
     assert (event["event"], event["level"]) == ("log", "warning")
