@@ -129,13 +129,13 @@ def test_a_worker_that_is_killed_while_a_run_stores_its_snapshot_does_not_end_th
     path.write_text("1,2,3\n2,3,1\n3,4,1\n")
     write, killed = StoredSnapshots.write, []
 
-    def write_and_lose(self, *arguments):
+    def write_and_lose(self, *arguments, **named):
         if not killed:
             [*_, victim] = workers_of(psutil.Process())
             killed.append(victim.pid)
             victim.kill()
             victim.wait()
-        write(self, *arguments)
+        write(self, *arguments, **named)
 
     monkeypatch.setattr(StoredSnapshots, "write", write_and_lose)
     code, said = run_here(
