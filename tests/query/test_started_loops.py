@@ -312,7 +312,7 @@ def test_a_durable_store_remembers_before_the_answer_is_there(tmp_path, monkeypa
         whole = session_module.LoopHandle
         monkeypatch.setattr(session_module, "LoopHandle", handle)
         session.start(HOPS, "hops", stream="roads", app="bfs")
-        assert seen == [StartedLoop("hops", "bfs", {"source": 1}, 64)]
+        assert seen == [StartedLoop("hops", "bfs", {"source": 1}, "auto")]
     monkeypatch.undo()
     with tornado.open(url, workers=1) as session:
         session.start(PATHS, "roads")
