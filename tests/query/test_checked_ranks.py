@@ -208,7 +208,7 @@ def test_ranks_after_rounds_are_accepted_or_refused(monkeypatch, workers, undire
         for error in (1e-9, -1e-9):
             plant(monkeypatch, RoundsState, error)
             with pytest.raises(
-                CheckFailed, match=r"vertex \d+ has [\d.e-]+, but after 6 rounds it is [\d.e-]+, and"
+                CheckFailed, match=r"vertex -?\d+ has [\d.e-]+, but after 6 rounds it is [\d.e-]+, and"
             ):
                 ranks.query(check=True).result(TIMEOUT_S)
             monkeypatch.undo()

@@ -151,7 +151,7 @@ def test_what_is_no_address_is_refused(url):
     ("options", "error", "message"),
     [
         ({}, InvalidArgument, r'Name it: \.option\("loop", "sssp"\)'),
-        ({"loop": "a", "modes": "exact"}, UnknownField, "no option 'modes'; valid are: url, loop"),
+        ({"loop": "a", "modes": "exact"}, UnknownField, "no option 'modes'; valid are: url, token, loop"),
         ({"loop": "a", "mode": "best"}, InvalidArgument, "must be one of: exact, approximate, certified"),
         ({"loop": "a", "timeout_s": "nan"}, InvalidArgument, "timeout_s is 'nan' but must be a number"),
         ({"loop": "a", "deadline_s": "0"}, InvalidArgument, "seconds above 0"),
