@@ -7,13 +7,14 @@ from collections.abc import Iterable
 
 import click
 
+from ..client.transport import TOKEN_VARIABLE
 from ..errors import InvalidArgument
 from . import checks
 from .checks import Finding, Status
 from .kafka_checks import check_topic
 from .listing import json_option
 from .presentation import ExitCode
-from .service_checks import TOKEN_VARIABLE, check_service
+from .service_checks import check_service
 
 _MACHINE = (
     checks.check_python,

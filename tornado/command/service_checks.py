@@ -17,10 +17,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from ..client.transport import TOKEN_VARIABLE
 from ..errors import InvalidArgument
 from .checks import Finding, Status
-
-TOKEN_VARIABLE = "TORNADO_TOKEN"  # noqa: S105  # the name of a variable
 
 _STEP_S = 3.0
 _SOON_DAYS = 14
