@@ -62,6 +62,25 @@ def observe(service: QueryService, within_s: float) -> dict[str, Any]:
     }
 
 
+def seen_of(streams: frozenset[str] | None, content: dict[str, Any]) -> dict[str, Any]:
+    """Return what an observation says of these streams (None: of all), and nothing of what all of them have together.
+
+    Parameters
+    ----------
+    content : dict
+        An observation, or the part of it that has the branches; not changed.
+    """
+    if streams is None:
+        return content
+    seen = content | {"branches": [one for one in content["branches"] if one["stream"] in streams]}
+    if "streams" in content:
+        seen["streams"] = [one for one in content["streams"] if one["name"] in streams]
+        seen["loops"] = [one for one in content["loops"] if one["stream"] in streams]
+        seen["queries"] = dict.fromkeys(content["queries"])
+        seen["process"] = dict.fromkeys(content["process"])
+    return seen
+
+
 def loop_observed(loop: MainLoopView, standing: Standing[Any]) -> dict[str, Any]:
     """Return how a loop stands."""
     known = standing.known
@@ -94,6 +113,7 @@ def branch_observed(query: Query) -> dict[str, Any]:
     return {
         "id": query.id,
         "loop": query.request.loop,
+        "stream": query.stream,
         "mode": status.mode.value,
         "state": status.state.value,
         "elapsed_s": round(status.elapsed_s, 3),
