@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 from ..errors import ConnectionLost, TornadoError, UnknownLoop
@@ -154,6 +155,7 @@ def _stream(
     checkpoints = None if served.checkpoints is None else served.checkpoints.statistics()
     window = loops[0].stream.window
     not_logged = loops[0].stream.not_logged
+    sizes = loops[0].stream.stored_sizes()
     return {
         "name": name,
         "loops": [loop.name for loop in loops],
@@ -169,6 +171,7 @@ def _stream(
         "window": None if window is None else window.described(),
         "applied": workers.applied(),
         "waiting": workers.waiting(),
+        "stored": None if sizes is None else asdict(sizes),
         "checkpoints": None
         if checkpoints is None
         else {
