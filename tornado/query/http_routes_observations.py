@@ -51,6 +51,9 @@ class ObservationBody(BaseModel):
     branches: list[dict[str, Any]] = Field(description="How far questions are that have a branch.")
     queries: dict[str, Any]
     process: dict[str, Any]
+    workers: list[dict[str, Any]] = Field(
+        description="Of each what it has cost so far: `busy_s`, seconds of a core, and `sent_bytes` to others (null where they share memory)."
+    )
     questions: int = Field(description="The number of the newest line of `GET /v1/observations/questions`.")
 
 
@@ -85,6 +88,7 @@ def observation_routes(
         "loops": observer.loops,
         "streams": observer.streams,
         "workers": observer.workers,
+        "use": observer.use,
         "branches": observer.branches,
     }
 
@@ -103,7 +107,7 @@ def observation_routes(
             list[str] | None, Parameter(description="Only of these; may be given several times.")
         ] = None,
     ) -> Response:
-        """Look back: the numbers of `loops`, `streams`, `workers` or `branches` as they were, also of those that are gone."""
+        """Look back: the numbers of `loops`, `streams`, `workers`, `use` (what workers cost) or `branches` as they were, also of those that are gone."""
         refuse_unknown_parameters(request, ["names"])
         line = lines.get(of)
         if line is None:

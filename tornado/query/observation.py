@@ -60,6 +60,7 @@ def observe(service: QueryService, within_s: float) -> dict[str, Any]:
             "states": counts.states,
         },
         "process": {"memory_bytes": resident_bytes()},
+        "workers": [use._asdict() for use in service.master.use()],
     }
 
 
@@ -79,6 +80,7 @@ def seen_of(streams: frozenset[str] | None, content: dict[str, Any]) -> dict[str
         seen["loops"] = [one for one in content["loops"] if one["stream"] in streams]
         seen["queries"] = dict.fromkeys(content["queries"])
         seen["process"] = dict.fromkeys(content["process"])
+        seen["workers"] = []
     return seen
 
 

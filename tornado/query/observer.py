@@ -36,6 +36,7 @@ NOW, BRANCHES = EVENTS = "now", "branches"
 STREAM_COLUMNS = ("admitted", "not_read", "not_propagated")
 LOOP_COLUMNS = ("residual", "pending", "iteration", "updates", "prepares", "memory_bytes", "waves")
 WORKER_COLUMNS = ("applied", "waiting")
+USE_COLUMNS = ("busy_s", "sent_bytes")
 BRANCH_COLUMNS = ("residual", "iteration", "updates")
 
 
@@ -66,8 +67,9 @@ class Observer:
     ----------
     questions : QuestionLog
         What was asked since the observer was made.
-    loops, streams, workers, branches : TimeLine
-        What was observed, by name; a worker is STREAM/NUMBER/LOSSES: those that took the place of others have names of their own.
+    loops, streams, workers, use, branches : TimeLine
+        What was observed, by name. A worker is STREAM/NUMBER/LOSSES: those that took the place of others have names of their own. What
+        workers cost is of no stream, and has names NUMBER/LOSSES.
     """
 
     def __init__(self, service: QueryService, *, within_s: float) -> None:
@@ -75,6 +77,7 @@ class Observer:
         self.loops = TimeLine(LOOP_COLUMNS, most=ROWS)
         self.streams = TimeLine(STREAM_COLUMNS, most=ROWS)
         self.workers = TimeLine(WORKER_COLUMNS, most=ROWS)
+        self.use = TimeLine(USE_COLUMNS, most=ROWS)
         self.branches = TimeLine(BRANCH_COLUMNS, most=BRANCH_ROWS)
         self._service = service
         self._within_s = within_s
@@ -207,6 +210,14 @@ class Observer:
                 ]
                 for one in found["streams"]
                 for worker, (applied, waiting) in enumerate(zip(one["applied"], one["waiting"], strict=False))
+            },
+        )
+        losses = max(restarts.values(), default=0)
+        self.use.add(
+            at,
+            {
+                Observed(f"{worker}/{losses}", ""): [use[key] for key in USE_COLUMNS]
+                for worker, use in enumerate(found["workers"])
             },
         )
         return found
