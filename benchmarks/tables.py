@@ -250,19 +250,32 @@ def checkpoints() -> str:
         ("exact query for ten vertices meanwhile, {}, p99", "bound"),
         ("not as it should be, exact query for ten vertices meanwhile, {}", ""),
     )
-    rows = []
-    for line, bound in lines:
-        kinds = ("without", "with checkpoints") if "{}" in line else ("with checkpoints",)
-        cells = []
-        for engine in _ENGINES:
-            names = [line.format(kind) for kind in kinds]
-            shown = " / ".join(_cell(f"checkpoints-20-{engine}", name) for name in names)
-            if bound:
-                shown += f" ({_cell(f'checkpoints-20-{engine}', names[-1], 'bound')})"
-            cells.append(shown)
-        text = line.removesuffix(", {}").replace(", {}", "")
-        rows.append([text + (", without / with" if len(kinds) > 1 else ""), *cells])
-    return _table(["scale 20, two workers", *_ENGINES], rows)
+    return _by_engine("checkpoints-20", lines)
+
+
+def bases() -> str:
+    """A steady stream with checkpoints, and without."""
+    lines = (
+        ("changes at full admission, {}", ""),
+        ("time with checkpoints over that without", "bound"),
+        ("bases written meanwhile, {}", ""),
+        ("the longest of them took, with checkpoints", ""),
+        ("checkpoints failed", ""),
+        ("sets of workers lost and replaced, {}", ""),
+        ("base", ""),
+        ("disk, at most", ""),
+        ("disk over the base, at most", "bound"),
+    )
+    return _by_engine("bases-20", lines)
+
+
+def turnover() -> str:
+    """A stream that keeps its size."""
+    names = ["changes at full admission, until an exact answer", "base"]
+    for what in ("memory", "store"):
+        names += [f"{what}, at most, {tenth}" for tenth in ("the second tenth", "the last tenth")]
+        names += [f"{what}, the last tenth over the second", f"{what}, at most, over the least of a tenth"]
+    return _figures("turnover-18", [*names, "disk over the base, at most"])
 
 
 def topic() -> str:
@@ -448,13 +461,30 @@ def roads_closures() -> str:
     return _table(head, rows)
 
 
+def _by_engine(result: str, lines: Sequence[tuple[str, str]]) -> str:
+    """A column for each engine; a line of both kinds of service has both in its cells, and where it says so the bound."""
+    rows = []
+    for line, bound in lines:
+        kinds = ("without", "with checkpoints") if "{}" in line else ("with checkpoints",)
+        cells = []
+        for engine in _ENGINES:
+            names = [line.format(kind) for kind in kinds]
+            shown = " / ".join(_cell(f"{result}-{engine}", name) for name in names)
+            if bound:
+                shown += f" ({_cell(f'{result}-{engine}', names[-1], 'bound')})"
+            cells.append(shown)
+        text = line.removesuffix(", {}").replace(", {}", "")
+        rows.append([text + (", without / with" if len(kinds) > 1 else ""), *cells])
+    return _table(["scale 20, two workers", *_ENGINES], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     table.__name__: table
     for table in (
         *(changes, differential, programs, loops, queries, queries_at_once, admission, scratch),
         *(recomputing, engines),
         *(roads_load, roads_closures, roads_before),
-        *(checkpoints, recovery, balance, topic, pipeline, memory, startup, further),
+        *(checkpoints, bases, turnover, recovery, balance, topic, pipeline, memory, startup, further),
         *failure_plots.TABLES,
         *rank_tables.TABLES,
         *learning_tables.TABLES,

@@ -137,7 +137,9 @@ class RecordStreamView(Protocol):
     def checkpoint(
         self, *, before_write: Callable[[], None] | None = None, within_s: float | None = None
     ) -> int: ...
-    def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None: ...
+    def trim_snapshots(
+        self, *, keep: int, in_use: Collection[int] = (), sparing: bool = False
+    ) -> Snapshot | None: ...
 
 
 class AdoptionView(Protocol):

@@ -341,7 +341,7 @@ class MainLoop:
     def wait_room(self, timeout_s=None):
         return not self.master.lagging
 
-    def trim_snapshots(self, *, keep, in_use=()):
+    def trim_snapshots(self, *, keep, in_use=(), sparing=False):
         with self._lock:
             stored = sorted(self._stored)
             if not stored:

@@ -150,8 +150,8 @@ class RunPlan:
         Whether each HTTP request is logged.
     checkpoint_every_s : float or None
         Seconds between two snapshots; 0 is never, None was not said.
-    keep_snapshots : int
-        How many snapshots are left in the store.
+    keep_snapshots : int or None
+        How many snapshots are left in the store; None was not said.
     results : str or None
         The address of the table in which the newest exact answer of each loop is kept; None: of none.
     window : WindowWidth or None
@@ -196,7 +196,7 @@ class RunPlan:
     quarantine: str | None
     as_json: bool
     checkpoint_every_s: float | None
-    keep_snapshots: int
+    keep_snapshots: int | None
     results: str | None
 
     @classmethod

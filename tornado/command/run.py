@@ -201,9 +201,8 @@ class RunCommand(ProgramCommand):
 @click.option(
     "--keep-snapshots",
     type=click.IntRange(min=1),
-    default=DEFAULT_KEPT_SNAPSHOTS,
-    show_default=True,
-    help="How many snapshots stay in the store; one that a query names is kept meanwhile.",
+    help="How many snapshots stay in the store; one that a query names is kept meanwhile. "
+    f"Default: {DEFAULT_KEPT_SNAPSHOTS}, or fewer where older ones would take much room.",
 )
 @click.option(
     "--results",

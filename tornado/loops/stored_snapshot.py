@@ -24,6 +24,7 @@ from ..errors import InternalError, InvalidArgument, StoreCorrupt
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..storage import VersionedStore
+from .admission_log import AdmissionLog
 from .kind import kind_of_program
 from .part import PagesView
 from .point_pages import PointPagesView
@@ -50,6 +51,8 @@ PAGE_VERTICES = 1 << 14
 PAGE_EDGES = 1 << 19
 _MOST_PAGES = 1 << 16
 _SHOWN_VERSIONS = 20
+_SPARED_SHARE = 1 / 8  # of the newest snapshot may go to older ones that nobody has asked for
+_SPARED_BYTES = 1 << 24  # however small it is
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -305,6 +308,11 @@ class StoredSnapshots:
         newest = self.newest()
         return (0, 0) if newest is None else (newest.records, newest.size_bytes)
 
+    def newest_base(self) -> tuple[int, int, int]:
+        """The version of the newest snapshot, how many edges and points it has, and their bytes; 0 without one."""
+        newest = self.newest()
+        return (0, 0, 0) if newest is None else (newest.snapshot.version, newest.records, newest.size_bytes)
+
     def find(self, version: int) -> StoredSnapshot:
         """The snapshot of a version.
 
@@ -345,7 +353,9 @@ class StoredSnapshots:
             with self._lock:
                 self._read[version] -= 1
 
-    def forget(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
+    def forget(
+        self, *, keep: int, in_use: Collection[int] = (), beside: AdmissionLog | None = None
+    ) -> Snapshot | None:
         """Keep the newest snapshots and forget those before them, atomically; the oldest one left, or None.
 
         Parameters
@@ -354,17 +364,38 @@ class StoredSnapshots:
             How many, at least 1.
         in_use
             Versions that are kept as well, and with them those after them; likewise what is being read.
+        beside
+            The log of the stream, where only as many are kept as take little room, with what the log has behind the oldest of
+            them; None: so many, whatever they take.
         """
         with self._lock:
             stored = self._store.versions(self._loop)
             if not stored:
                 return None
+            if beside is not None:
+                keep = min(keep, self._that_take_little(stored[-keep:], beside))
             wanted = {*in_use, *(+self._read)}
             oldest = min([stored[-keep:][0], *(version for version in stored if version in wanted)])
             if oldest != stored[0]:
                 self._store.delete_before(self._loop, oldest)
         contents = self._contents(oldest)
         return None if contents is None else contents.snapshot
+
+    def _that_take_little(self, versions: Sequence[int], log: AdmissionLog) -> int:
+        """How many of the newest versions take little room beside the newest: pages that it has otherwise, and the log until then."""
+        later = self._contents(versions[-1])
+        if later is None:
+            return 1
+        room_bytes = max(_SPARED_BYTES, later.counts.get("bytes", 0) * _SPARED_SHARE)
+        kept, superseded_bytes = 1, 0
+        for version in reversed(versions[:-1]):
+            superseded_bytes += 0 if later is None else later.counts.get("written", 0)
+            logged_bytes = log.size_after(version).size_bytes - log.size_after(versions[-1]).size_bytes
+            if superseded_bytes + logged_bytes > room_bytes:
+                break
+            later = self._contents(version)
+            kept += 1
+        return kept
 
     def write(self, loops: Sequence[LoopToStore], points: Points | None = None, *, logged: int = -1) -> None:
         """Write a snapshot, atomically; pages that are as they were in the newest one are not written again.
@@ -410,7 +441,10 @@ class StoredSnapshots:
             if before.get(name) != digests[name]:
                 changed[key] = page
             record_bytes += page.nbytes if key.startswith((EDGES, POINTS)) else 0
-        counts["bytes"] = record_bytes
+        counts |= {
+            "bytes": record_bytes,
+            "written": sum(memoryview(page).nbytes for page in changed.values()),
+        }
         changed[DIGESTS] = json.dumps(digests).encode()
         entries = [
             loop_entry(

@@ -460,9 +460,8 @@ class RecordStream:
         if self.log is None:
             return True
         stored = () if self.checkpointed is None else self.checkpointed.loops
-        if self._version and any(loop.number not in stored for loop in self.running):
-            return True
-        return self.log.is_long(self.stored.newest_version() or 0, self.stored.newest_sizes()[0])
+        has_begun = bool(self._version) and any(loop.number not in stored for loop in self.running)
+        return has_begun or self.log.is_long(*self.stored.newest_base())
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
@@ -519,9 +518,11 @@ class RecordStream:
         """Write a snapshot of now, through whichever loops run; see `checkpoint.store_checkpoint`."""
         return self._store_checkpoint(self, **how)
 
-    def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
+    def trim_snapshots(
+        self, *, keep: int, in_use: Collection[int] = (), sparing: bool = False
+    ) -> Snapshot | None:
         """Keep the newest stored snapshots and forget those before them; see `StoredSnapshots.forget`."""
-        oldest = self.stored.forget(keep=keep, in_use=in_use)
+        oldest = self.stored.forget(keep=keep, in_use=in_use, beside=self.log if sparing else None)
         if oldest is not None and self.log is not None:
             needless = oldest.version if self.window is None else min(oldest.version, self.window.floor)
             self.log.forget(needless)

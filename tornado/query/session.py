@@ -28,7 +28,6 @@ import numpy as np
 from ..config import (
     AUTO_DELAY_BOUND,
     DEFAULT_HTTP_HOST,
-    DEFAULT_KEPT_SNAPSHOTS,
     DelayBound,
     Settings,
     VertexPlacement,
@@ -145,8 +144,8 @@ class Session:
         checkpoint_every_s : float, optional
             Store a snapshot every so many seconds, while the loop goes on; left out, only `checkpoint` does.
         keep_snapshots : int, optional
-            How many snapshots are left in the store when a new one is there; one that a query under way names is not
-            forgotten. Left out, 3 with `checkpoint_every_s`, and otherwise all.
+            How many snapshots are left in the store when a new one is there, and those that queries name. Left out, all; with
+            `checkpoint_every_s` at most 3, and fewer where older ones take much room.
         on_checkpoint_failure : callable, optional
             Told of what made a periodic checkpoint fail (a full disk); left out, it is logged.
         stream : str, optional
@@ -217,7 +216,6 @@ class Session:
                 loop=stream,
                 store=store.url,
             )
-            keep_snapshots = DEFAULT_KEPT_SNAPSHOTS if keep_snapshots is None else keep_snapshots
         check_kept(keep_snapshots)
         width = None if window is None else WindowWidth.of(window)
         reads_times = check_times or (width is not None and not width.counts_records)
