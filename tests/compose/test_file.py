@@ -119,7 +119,9 @@ def test_the_commands_of_our_own_are_taken_by_our_own_parsers():
     entry = context.meta[PROGRAM_KEY]
     with pytest.raises(InvalidArgument, match="--tokens"):
         RunPlan.of(entry.name, context.params)
-    given = re.sub(r"\$\{TORNADO_TOKEN:[^}]*\}", "t0ken", SERVICES["service"]["environment"]["TORNADO_TOKENS"])
+    given = re.sub(
+        r"\$\{TORNADO_TOKEN:[^}]*\}", "t0ken", SERVICES["service"]["environment"]["TORNADO_TOKENS"]
+    )
     plan = RunPlan.of(entry.name, context.params | {"tokens": given})
     [shown] = [SERVICES[name]["environment"]["TORNADO_TOKEN"] for name in ("pipeline",)]
     assert shown == SERVICES["service"]["environment"]["TORNADO_TOKENS"].removeprefix("write ")
