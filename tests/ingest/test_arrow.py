@@ -32,6 +32,14 @@ def test_all_columns_of_several_record_batches_are_read_in_order():
     assert (parsed.records, parsed.last_position, parsed.rejected) == (3, 3, ())
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_column_whose_name_is_no_text_is_refused_with_the_body(nested):
+    column = pa.array([{"place": 1}]) if nested else pa.array([1])
+    sent = body(pa.table({"src": [1], "dst": [2], "order" if nested else "place": column}))
+    with pytest.raises(InvalidArgument, match=r"no whole Arrow IPC stream: .*utf-8"):
+        parse_arrow(sent.replace(b"place", b"\xff\xfea\xffe"))
+
+
 def test_rows_that_cannot_be_edges_are_rejected_alone():
     table = pa.table(
         {

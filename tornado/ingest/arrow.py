@@ -12,7 +12,7 @@ within bounds (`arrow_bounds.py`), and so are the columns that a dictionary make
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -250,9 +250,25 @@ def read_table(body: bytes | memoryview, *, bounds: Bounds = BODY) -> pa.Table:
     """
     check_bounds(body, bounds)
     try:
-        return pa.ipc.open_stream(body).read_all()
+        table = pa.ipc.open_stream(body).read_all()
+        _read_names(table.schema)
     except (pa.ArrowException, ValueError, OSError) as error:
         raise no_stream(error) from error
+    return table
+
+
+def _read_names(fields: Iterable[pa.Field]) -> None:
+    """Read the names of columns, and of those inside structs: Arrow takes any bytes for one, and fails where it is asked for.
+
+    Raises
+    ------
+    UnicodeDecodeError
+        One is no UTF-8.
+    """
+    for field in fields:
+        _ = field.name
+        if pa.types.is_struct(field.type):
+            _read_names(field.type)
 
 
 def check_table(table: pa.Table, columns: Sequence[str], key: str | None) -> None:
