@@ -19,7 +19,7 @@ from .value_types import Ids, Mask, ValueArray, Worst
 
 if TYPE_CHECKING:
     # Records of the loops, which a fake makes too. Loaded here they would bring the compiler with them.
-    from .engine import WorkerUse
+    from .engine import Engine
     from .loops.restoration import Restored
     from .loops.snapshot import Snapshot
     from .loops.statistics import BranchState, LoopStatistics, Progress, Start, StoredSizes
@@ -208,4 +208,5 @@ class MasterView(Protocol):
     def loops(self) -> Mapping[str, MainLoopView]: ...
     @property
     def clock(self) -> Clock: ...
-    def use(self) -> Sequence[WorkerUse]: ...
+    @property
+    def engine(self) -> Engine: ...

@@ -411,7 +411,7 @@ class Master:
         self.lagging = False
         self.fork_error = None
         self.branch_error = None
-        self.used = []
+        self.engine = SimpleNamespace(use=list)
         self.gate = threading.Event()
         self.gate.set()
         self.answers = threading.Event()
@@ -419,9 +419,6 @@ class Master:
         self.numbers = itertools.count(1)
         self.values_of = Values
         self._threads = []
-
-    def use(self):
-        return self.used
 
     def start(
         self,

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config import AUTO_DELAY_BOUND, DelayBound, VertexPlacement
-from ..engine import ClusterEngine, Engine, WorkerUse
+from ..engine import ClusterEngine, Engine
 from ..errors import (
     CallerError,
     NameTaken,
@@ -422,10 +422,6 @@ class Master:
     def loads(self) -> list[int]:
         """What each worker has done since it began: records applied, of all streams, and updates committed, of all loops."""
         return loads_of(self._streams, list(self.loops.values()), self.workers)
-
-    def use(self) -> list[WorkerUse]:
-        """What each worker has cost since it began, as far as the engine knows it."""
-        return self.engine.use()
 
     def rebalance(self, loads: Sequence[float]) -> float:
         """Move buckets of vertices by the load of each worker; see `balance`. Raises as `rescale` does.

@@ -60,7 +60,7 @@ def observe(service: QueryService, within_s: float) -> dict[str, Any]:
             "states": counts.states,
         },
         "process": {"memory_bytes": resident_bytes()},
-        "workers": [use._asdict() for use in service.master.use()],
+        "workers": [use._asdict() for use in service.master.engine.use()],
     }
 
 
