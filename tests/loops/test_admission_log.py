@@ -12,10 +12,12 @@ from tests.logged import entries_of
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
 from tornado.loops import Master
 from tornado.loops.admission_log import AdmissionLog, LogEntry
+from tornado.loops.statistics import StoredSizes
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.operations import INSERT, REMOVE
 from tornado.records.point_batch import PointBatch
 from tornado.records.point_schema import Points
+from tornado.storage.lmdb_store import LmdbStore
 
 LINE = "roads/log"
 POINTS = Points(features=2)
@@ -231,3 +233,25 @@ def test_a_base_whose_log_is_gone_or_ends_before_it_is_refused(left):
         ),
     ):
         master.start(ShortestPaths(source=1), name="roads")
+
+
+def test_its_size_is_that_of_all_groups_whatever_comes_and_goes():
+    store, log = written((1, 2), (3,), (4, 5, 6))
+    assert log.size == log.size_after(0) == AdmissionLog(store, "roads").size == (6, 6 * 13, 6)
+    log.forget(3)
+    assert log.size == log.size_after(0) == AdmissionLog(store, "roads").size == (3, 3 * 13, 3)
+    log.append([entry(7)])
+    assert log.size == log.size_after(0) == (4, 4 * 13, 4)
+
+
+def test_a_stream_says_what_it_takes_in_its_store(tmp_path):
+    with LmdbStore(tmp_path / "store") as store, Master(store, 1) as master:
+        loop = master.start(ShortestPaths(source=0), name="roads")
+        loop.admit(EdgeBatch.of(np.arange(100), np.arange(1, 101)), "edges", 100)
+        assert loop.stream.stored_sizes() == StoredSizes(None, 0, 0, 100, 1300)
+        version = loop.stream.checkpoint()
+        sizes = loop.stream.stored_sizes()
+        assert (sizes.base_version, sizes.base_records) == (version, 100)
+        assert sizes.base_bytes >= 100 * 17
+    with Master(None, 1) as master:
+        assert master.start(ShortestPaths(source=0), name="roads").stream.stored_sizes() is None

@@ -1,6 +1,7 @@
 """Limits of tokens, and the audit of what their holders change."""
 
 import logging
+import threading
 
 import httpx
 import pytest
@@ -123,3 +124,39 @@ def test_each_change_and_each_refusal_of_one_is_a_line_with_who_and_without_the_
     assert all(line["address"] == "127.0.0.1" for line in lines)
     for secret in ("wr1te", "r3ad", "wr0ng", "t1cket"):
         assert secret not in caplog.text
+
+
+def test_where_the_audit_cannot_be_written_only_changes_wait(served):
+    ask = served("write wr1te name=loader")
+    writes, may_write = threading.Event(), threading.Event()
+    written = []
+
+    class Full(logging.Handler):
+        def emit(self, record):
+            writes.set()
+            assert may_write.wait(60)
+            written.append(record.fields["status"])
+
+    logger, handler = logging.getLogger(AUDIT_LOGGER), Full()
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    answers = []
+    pushing = threading.Thread(
+        target=lambda: answers.append(
+            ask("wr1te", "POST", "/v1/loops/roads/edges", content=EDGE, headers=NDJSON)
+        )
+    )
+    try:
+        pushing.start()
+        assert writes.wait(60)
+        for _ in range(5):
+            assert ask("wr1te", "GET", "/v1/loops").status_code == 200
+        assert answers == []  # no change is told of before its line is there
+        may_write.set()
+        pushing.join(60)
+        assert [answer.status_code for answer in answers] == written == [202]
+    finally:
+        may_write.set()
+        logger.removeHandler(handler)
+        logger.setLevel(before)

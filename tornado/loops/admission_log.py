@@ -19,6 +19,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 from ..errors import InvalidArgument, StoreCorrupt
@@ -92,6 +93,16 @@ class LogSize(NamedTuple):
     size_bytes: int = 0
     gained: int = 0
 
+    def with_(self, other: LogSize) -> LogSize:
+        """Both together."""
+        return LogSize(
+            self.records + other.records, self.size_bytes + other.size_bytes, self.gained + other.gained
+        )
+
+    def without(self, other: LogSize) -> LogSize:
+        """What is left of this one without another."""
+        return self.with_(LogSize(-other.records, -other.size_bytes, -other.gained))
+
 
 class LoggedStretch(NamedTuple):
     """Entries that stand one behind the other, as one batch, with what their sources have reached and the last version."""
@@ -121,12 +132,14 @@ class AdmissionLog:
         self._offsets: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
         self._sizes: dict[int, LogSize] = {}
+        self._size = LogSize()
         self._left: int | None = None  # with the newest group
         self._window: dict[str, Any] | None = None
         for version in store.versions(self._line):
             metadata = self._metadata(version)
             self._window = metadata.get("window")
             self._newest, self._sizes[version] = version, _size_of(metadata)
+            self._size = self._size.with_(self._sizes[version])
             self._offsets, self._numbers = metadata["offsets"], metadata["numbers"]
             self._left = metadata.get("left", self._left)
 
@@ -224,14 +237,21 @@ class AdmissionLog:
         self._store.write(self._line, version, {_KEY: page}, metadata=json.dumps(metadata).encode())
         with self._lock:
             self._sizes[version] = LogSize(records, len(page), gained)
+            self._size = self._size.with_(self._sizes[version])
             self._left = left
             self._newest, self._offsets, self._numbers, self._window = version, offsets, numbers, window
+
+    @property
+    def size(self) -> LogSize:
+        """What all of it has."""
+        return self._size
 
     def size_after(self, version: int) -> LogSize:
         """What stands behind a version; of a group in the middle of which it is, all."""
         with self._lock:
-            sizes = [size for group, size in self._sizes.items() if group > version]
-        return LogSize(*map(sum, zip(*sizes, strict=True))) if sizes else LogSize()
+            return reduce(
+                LogSize.with_, (size for group, size in self._sizes.items() if group > version), LogSize()
+            )
 
     def replay(self, *, after: int, points: Points | None) -> Iterator[LogEntry]:
         """Iterate over what made the versions behind one, in order; nothing of that may be forgotten meanwhile.
@@ -284,7 +304,7 @@ class AdmissionLog:
             self._store.delete_before(self._line, min(kept))
             with self._lock:
                 for one in needless:
-                    del self._sizes[one]
+                    self._size = self._size.without(self._sizes.pop(one))
 
     def _entries(self, version: int, metadata: dict[str, Any], points: Points | None) -> Iterator[LogEntry]:
         page = self._store.read(self._line, _KEY, version)

@@ -24,7 +24,7 @@ from ..errors import InternalError, InvalidArgument, StoreCorrupt
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..storage import VersionedStore
-from .admission_log import AdmissionLog
+from .admission_log import AdmissionLog, LogSize
 from .kind import kind_of_program
 from .part import PagesView
 from .point_pages import PointPagesView
@@ -45,6 +45,7 @@ from .snapshot_format import (
     page_of,
     point_key,
 )
+from .statistics import StoredSizes
 from .vertex_program import VertexProgram
 
 PAGE_VERTICES = 1 << 14
@@ -288,6 +289,7 @@ class StoredSnapshots:
         self._loop = loop
         self._lock = threading.Lock()  # held while versions are forgotten: nobody begins to read one of them
         self._read: Counter[int] = Counter()
+        self._base = (0, 0, 0)  # what was read of the newest
 
     @property
     def is_durable(self) -> bool:
@@ -303,15 +305,20 @@ class StoredSnapshots:
         found = (self._contents(version) for version in self._store.versions(self._loop))
         return [_snapshot_of(contents, loop) for contents in found if contents is not None]
 
-    def newest_sizes(self) -> tuple[int, int]:
-        """How many edges and points the newest snapshot has, and what these take in it, in bytes; 0 without one."""
-        newest = self.newest()
-        return (0, 0) if newest is None else (newest.records, newest.size_bytes)
+    def sizes(self, log: LogSize) -> StoredSizes:
+        """What a stream takes with a log of this size."""
+        version, records, size_bytes = self.newest_base()
+        return StoredSizes(version or None, records, size_bytes, log.records, log.size_bytes)
 
     def newest_base(self) -> tuple[int, int, int]:
         """The version of the newest snapshot, how many edges and points it has, and their bytes; 0 without one."""
-        newest = self.newest()
-        return (0, 0, 0) if newest is None else (newest.snapshot.version, newest.records, newest.size_bytes)
+        version = self.newest_version()
+        if version is None:
+            return 0, 0, 0
+        if version != self._base[0]:
+            base = self.find(version)
+            self._base = version, base.records, base.size_bytes
+        return self._base
 
     def find(self, version: int) -> StoredSnapshot:
         """The snapshot of a version.

@@ -35,6 +35,7 @@ from .reading_loop import ReadingLoop, have_failed
 from .refusal import check_by, refuse_by
 from .share import Share
 from .snapshot import Snapshot
+from .statistics import StoredSizes
 from .stored_snapshot import StoredSnapshots
 from .stream_workers import StreamWorkers
 from .version_numbers import VersionNumbers
@@ -555,7 +556,11 @@ class RecordStream:
         self.on_full_journal(within_s=within_s)
         if not self.stored.is_durable:
             self.stored.forget(keep=1, in_use=self.versions_in_use())
-        return self.stored.newest_sizes()
+        return self.stored.newest_base()[1:]
+
+    def stored_sizes(self) -> StoredSizes | None:
+        """What it takes in its store; None where nothing of it is durable."""
+        return None if self.log is None else self.stored.sizes(self.log.size)
 
     def shares(self, batch: RecordBatch) -> list[Share]:
         """What each worker gets of a batch.
@@ -593,8 +598,3 @@ class RecordStream:
             elif len(entry):
                 self.workers.post_shares(entry if isinstance(entry, list) else self.shares(entry), version)
                 yield None
-
-    def forget_replayed(self, version: int) -> None:
-        """Forget, in the journal, what led to a version that was loaded; under the order."""
-        assert self.journal is not None
-        self.journal.forget(version)  # whoever wrote it may not have come to that
