@@ -127,7 +127,9 @@ class Service:
             if line.endswith("\n"):  # else it was killed in the middle of it
                 try:
                     self._events.put(json.loads(line))
-                except ValueError:  # of Python itself: what starts a worker says so when its service is killed
+                except (
+                    ValueError
+                ):  # of Python itself: what starts a worker says so when its service is killed
                     self._events.put({"event": "no event", "text": line})
         self._events.put(None)
 
