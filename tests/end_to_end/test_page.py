@@ -88,3 +88,15 @@ def _watch(page, service):
     assert "12" in ways.inner_text()
     page.page.locator(".graph canvas").first.wait_for()
     assert "sigma" in " ".join(page.asked)
+    # What is around its last vertex, which is with either worker.
+    page.page.get_by_role("button", name="Draw it").click()
+    around = page.page.get_by_role("region", name="Edges around 9")
+    around.wait_for()
+    page.wait_for("2 edges in, 2 edges out")
+    ends = {tuple(row.inner_text().split()) for row in around.get_by_role("row").all()[1:]}
+    assert ends == {
+        ("comes", "from", "7", "4"),
+        ("comes", "from", "8", "1.5"),
+        ("leads", "to", "10", "1.5"),
+        ("leads", "to", "11", "4"),
+    }

@@ -21,6 +21,7 @@ import numpy as np
 from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import InvalidArgument, NotSupported, QueueFull, UnknownField
 from tornado.loops.statistics import BranchState, Progress
+from tornado.loops.surroundings import Surroundings
 from tornado.records.checked import Checked
 from tornado.storage import MemoryStore
 
@@ -225,7 +226,7 @@ class MainLoop:
         self.before_logging = None
         self.not_logged = None
         self.is_durable = False
-        self.workers = SimpleNamespace(applied=lambda: [0], waiting=lambda: [0])
+        self.workers = SimpleNamespace(applied=lambda: [0], waiting=lambda: [0], around=self._around)
         self.wants_snapshot = True
         self._stored = {}
         self._admitted = 0
@@ -273,6 +274,16 @@ class MainLoop:
             self._vertices |= {src, dst}
         if not weights:
             del self._edges[src][dst]
+
+    def _around(self, vertex, *, most, timeout_s):
+        out = [(dst, one) for dst, weights in self._edges.get(vertex, {}).items() for one in weights]
+        back = [(src, one) for src, all_out in self._edges.items() for one in all_out.get(vertex, ())]
+        columns = [
+            np.array([row[place] for row in rows[:most]], kind)
+            for rows in (out, back)
+            for place, kind in ((0, np.int64), (1, np.float64))
+        ]
+        return Surroundings(*columns, len(out), len(back), vertex in self._vertices)
 
     def advance(self, source, offset, *, number=None):
         with self._lock:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InternalError
+from ..errors import InternalError, NotSupported, Unresponsive
 from ..graph import PartitionMap
 from ..points import EvolvingPoints
 from ..timely import Dataflow, Fabric, Scope, Worker
@@ -34,6 +34,7 @@ from .part import (
 from .point_pages import PointPages
 from .share import Share
 from .stream_part import StreamPart
+from .surroundings import Surroundings, surroundings_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,16 @@ class Weigh:
 
 
 @dataclass(frozen=True, slots=True)
+class LookAround:
+    """Read the edges around a vertex of a stream, as they are when this is obeyed."""
+
+    stream: int
+    vertex: int
+    most: int  # in each direction
+    on_found: Callable[[int, Surroundings | Exception], None]  # worker
+
+
+@dataclass(frozen=True, slots=True)
 class GiveUp:
     """Let go of the version that a branch has kept."""
 
@@ -167,6 +178,7 @@ Command = (
     | Admit
     | Fork
     | Weigh
+    | LookAround
     | GiveUp
     | Stop
     | Limit
@@ -331,6 +343,8 @@ class WorkerHost:
                     branch.processor.cancel()
             case Weigh():
                 self._weigh(command)
+            case LookAround():
+                self._look_around(command)
             case GiveUp():
                 self._give_up(command.number)
             case Release():
@@ -432,6 +446,22 @@ class WorkerHost:
             except Exception as error:  # noqa: BLE001  for whoever asked
                 found = error
         command.on_weighed(self.index, found)
+
+    def _look_around(self, command: LookAround) -> None:
+        stream = self._streams.get(command.stream)
+        found: Surroundings | Exception
+        if stream is None:
+            found = Unresponsive("the stream begins or ends just now, so nobody has its edges")
+        elif not isinstance(stream, StreamPart):
+            found = NotSupported(
+                "programs in plain Python keep their edges to themselves, one loop beside another"
+            )
+        else:
+            try:
+                found = surroundings_in(stream.graph, command.vertex, command.most)
+            except Exception as error:  # noqa: BLE001  for whoever asked
+                found = error
+        command.on_found(self.index, found)
 
     def _give_up(self, number: int) -> None:
         branch = self._branches.get(number)

@@ -27,6 +27,7 @@ from .host import (
     Fork,
     GiveUp,
     Limit,
+    LookAround,
     Place,
     Release,
     StartLoop,
@@ -36,6 +37,7 @@ from .host import (
 )
 from .kind import PartPlan
 from .part import PartStatistics, Traffic
+from .surroundings import Surroundings
 from .values import Floats
 from .ways import WaySteps
 
@@ -249,6 +251,7 @@ class RemoteHost:
         self._forks: dict[int, tuple[Fork, RemoteBranch | None]] = {}
         self._placing: dict[int, Place] = {}
         self._weighing: dict[int, Weigh] = {}
+        self._looking: dict[int, LookAround] = {}
         self._tickets = itertools.count()
         self._failures: list[tuple[int | None, int | None, BaseException]] = []
 
@@ -306,6 +309,10 @@ class RemoteHost:
                 ticket = next(self._tickets)
                 self._weighing[ticket] = command
                 self.send(("weigh", ticket, number, producers, consumers))
+            case LookAround(stream, vertex, most):
+                ticket = next(self._tickets)
+                self._looking[ticket] = command
+                self.send(("look around", ticket, stream, vertex, most))
             case GiveUp(number):
                 self.send(("give up", number))
             case Stop(number):
@@ -375,6 +382,10 @@ class RemoteHost:
                 if weighing is not None:
                     weighed = (found[0], found[1]) if error is None else error_of(error)
                     weighing.on_weighed(self.index, weighed)
+            case ("looked around", ticket, error, *found):
+                looking = self._looking.pop(ticket, None)
+                if looking is not None:
+                    looking.on_found(self.index, Surroundings(*found) if error is None else error_of(error))
             case ("failed", loop, branch, error):
                 self._failures.append((loop, branch, error_of(error)))
             case ("idle",):

@@ -26,6 +26,7 @@ from .host import (
     Fork,
     GiveUp,
     Limit,
+    LookAround,
     Place,
     Release,
     StartLoop,
@@ -85,6 +86,8 @@ class RemoteWorker:
                 )
             case ("weigh", ticket, number, producers, consumers):
                 post(Weigh(number, producers, consumers, lambda _, found: self._weighed(ticket, found)))
+            case ("look around", ticket, stream, vertex, most):
+                post(LookAround(stream, vertex, most, lambda _, found: self._looked(ticket, found)))
             case ("give up", number):
                 post(GiveUp(number))
             case ("stop", number):
@@ -193,6 +196,12 @@ class RemoteWorker:
             self._member.report("weighed", ticket, described(found))
         else:
             self._member.report("weighed", ticket, None, *found)
+
+    def _looked(self, ticket: int, found: tuple[Any, ...] | Exception) -> None:
+        if isinstance(found, Exception):
+            self._member.report("looked around", ticket, described(found))
+        else:
+            self._member.report("looked around", ticket, None, *found)
 
     def _placed(self, ticket: int, error: Exception | None) -> None:
         self._member.report("placed", ticket, None if error is None else described(error))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from queue import Empty, SimpleQueue
 
+from ..errors import Unresponsive
 from ..graph import PartitionMap
 from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
-from .host import Admit, Command, LoopHost, UseBlocks
+from .host import Admit, Command, LookAround, LoopHost, UseBlocks
 from .share import Share
+from .surroundings import Surroundings, together
 
 
 class StreamWorkers:
@@ -69,6 +72,40 @@ class StreamWorkers:
             self.partition = self.partition.settled(batch.src, batch.dst)
             if self.partition.block_bits:
                 self.post(UseBlocks(self._stream, self.partition.block_bits))
+
+    def around(self, vertex: int, *, most: int, timeout_s: float) -> Surroundings:
+        """Read the edges around a vertex, as they are about now.
+
+        Parameters
+        ----------
+        most
+            In each direction.
+        timeout_s
+            How long each worker may take until it says its part, beside the others.
+
+        Raises
+        ------
+        Unresponsive
+            When a worker does not.
+        NotSupported
+            When the loops of the stream are programs in plain Python.
+        """
+        answers: SimpleQueue[Surroundings | Exception] = SimpleQueue()
+        hosts = list(self._hosts)
+        for host in hosts:
+            host.post(LookAround(self._stream, vertex, most, lambda _, found: answers.put(found)))
+        parts = list[Surroundings]()
+        for _ in hosts:
+            try:
+                found = answers.get(timeout=timeout_s)
+            except Empty:
+                raise Unresponsive(
+                    f"{len(parts)} of {len(hosts)} workers have said within {timeout_s:g} s what is around vertex {vertex}"
+                ) from None
+            if isinstance(found, Exception):
+                raise found
+            parts.append(found)
+        return together(parts, most)
 
     def count_applied(self, worker: int, records: int) -> None:
         """Take records that a worker has applied off the backlog."""

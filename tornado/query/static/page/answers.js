@@ -3,6 +3,7 @@ import {useEffect, useState} from "./vendor/hooks.js";
 import {html} from "./html.js";
 import {ask, keep} from "./service.js";
 import {Graph} from "./graph.js";
+import {Neighbours} from "./neighbours.js";
 import {Badge, Fault, Table} from "./parts.js";
 import {count, isNumber, plural, real, seconds} from "./words.js";
 
@@ -79,6 +80,7 @@ export function Rows({query, loop, first, selects}) {
       ...columns.map((name) => ({title: name, number: rows.every((row) => typeof row[name] !== "string" || isWhole(row[name])), of: (row) => cell(row[name])})),
       ...(bars(rows, columns)),
     ]} />` : page.predictions ? null : html`<p class="empty">No rows.</p>`}
+    ${rows[0]?.vertex !== undefined && loop?.edges ? html`<${Neighbours} key=${query.id} loop=${query.loop} first=${page.paths?.[0]?.vertex ?? rows[0].vertex} />` : null}
     <div class="pages">
       ${pages.length > 1 ? html`<button class="small" onClick=${() => turn(pages.slice(0, -1))}>Back</button>` : null}
       ${page.next !== null && page.next !== undefined ? html`<button class="small" onClick=${() => turn([...pages, page.next])}>More</button>` : null}
