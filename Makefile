@@ -79,7 +79,7 @@ test: $(INSTALLED) check
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadscope $(ARGS) </dev/null
 
 soak: $(INSTALLED)
-	@$(BIN)/python -m pytest -m soak --timeout=14400 $(ARGS) </dev/null
+	@$(BIN)/python -m pytest -m soak --timeout=14400 -o faulthandler_timeout=15000 $(ARGS) </dev/null
 
 demo: $(INSTALLED)
 	@$(BIN)/tornado demo $(ARGS) </dev/null

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from . import (
     admission,
     balance,
+    bases,
     changes,
     checkpoints,
     engines,
@@ -29,6 +30,7 @@ from . import (
     startup,
     structure,
     topic,
+    turnover,
     validation,
 )
 from .harness import Clock, Report, Settings, run_benchmark
@@ -119,6 +121,14 @@ def _measure_checkpoints(report: Report, settings: Settings, clock: Clock, _: Sy
     checkpoints.measure(report, settings, clock)
 
 
+def _measure_bases(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    bases.measure(report, settings, clock)
+
+
+def _measure_turnover(report: Report, settings: Settings, clock: Clock, _: SystemFactory) -> None:
+    turnover.measure(report, settings, clock)
+
+
 CATALOGUE: dict[str, Entry] = {
     "startup": Entry(startup.__doc__ or "", _measure_startup, (0,)),
     "further": Entry(further.__doc__ or "", _measure_further, (0,)),
@@ -144,6 +154,8 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "recovery": Entry(recovery.__doc__ or "", _measure_recovery, (20,), ("threads", "processes", "spark")),
     "balance": Entry(balance.__doc__ or "", _measure_balance, (18,)),
+    "bases": Entry(bases.__doc__ or "", _measure_bases, (20,), ("threads", "processes", "spark")),
+    "turnover": Entry(turnover.__doc__ or "", _measure_turnover, (18,)),
     "topic": Entry(topic.__doc__ or "", _measure_topic, (0,)),
     "pipeline": Entry(pipeline.__doc__ or "", _measure_pipeline, (0,)),
 }

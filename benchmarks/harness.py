@@ -245,6 +245,7 @@ class Report:
         *,
         p50_at_most_ms: float | None = None,
         p99_at_most_ms: float | None = None,
+        p95: bool = True,
         p99: bool = True,
     ) -> float:
         """Keep the median and the tail of latencies, in ms; return the median in seconds."""
@@ -252,7 +253,8 @@ class Report:
         of = [second * 1e3 for second in seconds]
         self.add(f"{name}, p50", median * 1e3, "ms", at_most=p50_at_most_ms, of=of)
         if p99:
-            self.add(f"{name}, p95", quantile(of, 0.95), "ms")
+            if p95:
+                self.add(f"{name}, p95", quantile(of, 0.95), "ms")
             self.add(f"{name}, p99", quantile(of, 0.99), "ms", at_most=p99_at_most_ms)
         return median
 

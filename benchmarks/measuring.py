@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from tornado.testing import (
     EdgeList,
     bucket_queue,
     build,
+    exact_distances,
     heap_dijkstra,
     rmat,
     root_of,
@@ -116,3 +118,11 @@ def targets_of(edges: EdgeList, count: int, *, seed: int) -> NDArray[np.int64]:
     """Choose `count` distinct vertices that edges lead to, or all of them where there are fewer."""
     reached = np.unique(edges.dst).astype(np.int64)
     return np.random.default_rng(seed).permutation(reached)[:count]
+
+
+def require_answers(got: Mapping[int, float], live: EdgeList, root: int, what: str) -> None:
+    """Require that distances are those of the oracle, and that they are there for most of 500 vertices."""
+    if len(got) < min(250, len(live) // 4):
+        raise WrongAnswer(f"{what}: only {len(got)} vertices are known")
+    ids = np.array(list(got), np.int64)
+    require_exact(what, ids, np.array(list(got.values()), np.float64), exact_distances(live, root))

@@ -250,19 +250,32 @@ def checkpoints() -> str:
         ("exact query for ten vertices meanwhile, {}, p99", "bound"),
         ("not as it should be, exact query for ten vertices meanwhile, {}", ""),
     )
-    rows = []
-    for line, bound in lines:
-        kinds = ("without", "with checkpoints") if "{}" in line else ("with checkpoints",)
-        cells = []
-        for engine in _ENGINES:
-            names = [line.format(kind) for kind in kinds]
-            shown = " / ".join(_cell(f"checkpoints-20-{engine}", name) for name in names)
-            if bound:
-                shown += f" ({_cell(f'checkpoints-20-{engine}', names[-1], 'bound')})"
-            cells.append(shown)
-        text = line.removesuffix(", {}").replace(", {}", "")
-        rows.append([text + (", without / with" if len(kinds) > 1 else ""), *cells])
-    return _table(["scale 20, two workers", *_ENGINES], rows)
+    return _by_engine("checkpoints-20", lines)
+
+
+def bases() -> str:
+    """A steady stream with checkpoints, and without."""
+    lines = (
+        ("changes at full admission, {}", ""),
+        ("time with checkpoints over that without", "bound"),
+        ("bases written meanwhile, {}", ""),
+        ("the longest of them took, with checkpoints", ""),
+        ("checkpoints failed", ""),
+        ("sets of workers lost and replaced, {}", ""),
+        ("base", ""),
+        ("disk, at most", ""),
+        ("disk over the base, at most", "bound"),
+    )
+    return _by_engine("bases-20", lines)
+
+
+def turnover() -> str:
+    """A stream that keeps its size."""
+    names = ["changes at full admission, until an exact answer", "base"]
+    for what in ("memory", "store"):
+        names += [f"{what}, at most, {tenth}" for tenth in ("the second tenth", "the last tenth")]
+        names += [f"{what}, the last tenth over the second", f"{what}, at most, over the least of a tenth"]
+    return _figures("turnover-18", [*names, "disk over the base, at most"])
 
 
 def topic() -> str:
@@ -389,7 +402,7 @@ def roads_load() -> str:
         cells = [_cell("roads", f"{case.name}: heap Dijkstra")]
         for what in ("load", "another source"):
             cells += [
-                _cell("roads", f"{case.name}: {what}, {workers}, over heap Dijkstra") for workers in _WORKERS
+                _cell("roads", f"over heap Dijkstra, {case.name}: {what}, {workers}") for workers in _WORKERS
             ]
         rows.append([case.name, *cells])
     head = [
@@ -425,25 +438,52 @@ def roads_closures() -> str:
         for name in ("500 closures", "one closure"):
             plain = _p50_p99("roads", f"{case.name}: {name}, plain repair")
             ours = [_p50_p99("roads", f"{case.name}: {name}, {workers}") for workers in _WORKERS]
-            times = [
-                _pair(
-                    "roads",
-                    [f"{case.name}: {name}, {one}, {workers}, over heap Dijkstra" for one in ("p50", "p99")],
-                )
-                if name == "500 closures"
-                else ""
-                for workers in _WORKERS
-            ]
-            rows.append([f"{case.name}, {name}", plain, ours[0], times[0], ours[1], times[1]])
-    head = [
-        "p50 (p99), ms",
-        "plain repair",
-        "1 worker",
-        "over heap Dijkstra, p50 / p99",
-        "2 workers",
-        "over heap Dijkstra, p50 / p99",
+            heap = _cell("roads", f"{case.name}: heap Dijkstra", "bare")
+            rows.append([f"{case.name}, {name}", heap, plain, *ours])
+    return _table(["p50 (p99), ms", "heap Dijkstra", "plain repair", *_WORKERS], rows)
+
+
+def roads_promises() -> str:
+    """What is promised of graphs with long ways, and what was found."""
+    rows = []
+    for case in roads.CASES:
+        names = [f"over heap Dijkstra, {case.name}: load", f"over heap Dijkstra, {case.name}: another source"]
+        if case.load is None:
+            continue
+        rows += [_judged(name, [f"{name}, {of}" for of in _WORKERS]) for name in names]
+        if case.closures is not None and case.one_ms is not None:
+            for share in ("p50", "p99"):
+                many = f"over heap Dijkstra, {case.name}: 500 closures"
+                one = f"{case.name}: one closure"
+                rows += [
+                    _judged(f"{name}, {share}", [f"{name}, {of}, {share}" for of in _WORKERS])
+                    for name in (many, one)
+                ]
+    return _table(["", "1 worker", "bound", "2 workers", "bound"], rows)
+
+
+def _judged(title: str, names: Sequence[str]) -> list[str]:
+    return [
+        title,
+        *(part for name in names for part in (_cell("roads", name), _cell("roads", name, "bound"))),
     ]
-    return _table(head, rows)
+
+
+def _by_engine(result: str, lines: Sequence[tuple[str, str]]) -> str:
+    """A column for each engine; a line of both kinds of service has both in its cells, and where it says so the bound."""
+    rows = []
+    for line, bound in lines:
+        kinds = ("without", "with checkpoints") if "{}" in line else ("with checkpoints",)
+        cells = []
+        for engine in _ENGINES:
+            names = [line.format(kind) for kind in kinds]
+            shown = " / ".join(_cell(f"{result}-{engine}", name) for name in names)
+            if bound:
+                shown += f" ({_cell(f'{result}-{engine}', names[-1], 'bound')})"
+            cells.append(shown)
+        text = line.removesuffix(", {}").replace(", {}", "")
+        rows.append([text + (", without / with" if len(kinds) > 1 else ""), *cells])
+    return _table(["scale 20, two workers", *_ENGINES], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -451,8 +491,8 @@ TABLES: dict[str, Callable[[], str]] = {
     for table in (
         *(changes, differential, programs, loops, queries, queries_at_once, admission, scratch),
         *(recomputing, engines),
-        *(roads_load, roads_closures, roads_before),
-        *(checkpoints, recovery, balance, topic, pipeline, memory, startup, further),
+        *(roads_load, roads_closures, roads_promises, roads_before),
+        *(checkpoints, bases, turnover, recovery, balance, topic, pipeline, memory, startup, further),
         *failure_plots.TABLES,
         *rank_tables.TABLES,
         *learning_tables.TABLES,

@@ -8,12 +8,17 @@ import os
 import ssl
 from functools import cache
 
+import hypothesis
 import numpy as np
 import pytest
 
 from tests import postgres_server as postgres_server_of_tests
 from tests.real_data import DATA_VARIABLE, locate
 from tornado.config import cache_dir
+
+# How long one example takes depends on what else runs; what is promised of time says so itself (`promised.py`).
+hypothesis.settings.register_profile("no deadline", hypothesis.settings(), deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 # Before any module of tests imports it: those of several folders do.
 pytest.register_assert_rewrite("tests.kinds.conformance")

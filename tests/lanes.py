@@ -83,11 +83,30 @@ class Lanes(LoadScopeScheduling):
         config.option.loadscopereorder = False
         super().__init__(config, log)
 
+    def schedule(self):
+        begins = self.collection is None
+        super().schedule()
+        if not begins:
+            for node in self.nodes:
+                self._reschedule(node)  # one that takes the place of another begins when it has two tests
+
     def mark_test_complete(self, node, item_index, duration=0):
         super().mark_test_complete(node, item_index, duration)
         if ALONE in self.workqueue:
             for other in self._others(node):
                 self._reschedule(other)  # it may wait for this one to have nothing left
+
+    def remove_node(self, node):
+        """Give out again what a process had that died, without the test that it died of: the next one would, too."""
+        units = self.assigned_work.pop(node).items()
+        left = [(scope, test) for scope, unit in units for test, is_done in unit.items() if not is_done]
+        if not left:
+            return None
+        for scope, test in left[1:]:
+            self.workqueue.setdefault(scope, {})[test] = False
+        for other in self.nodes:
+            self._reschedule(other)
+        return left[0][1]
 
     def _split_scope(self, nodeid):
         return lane_of(nodeid)

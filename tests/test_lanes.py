@@ -71,8 +71,11 @@ class Process:
         return len(self.waiting) > (not self.shutting_down)
 
 
-def shared_out(tests, processes, chance):
-    """Run tests in an order of chance; return each with the lanes of those that ran or waited in other processes."""
+def shared_out(tests, processes, chance, deaths=0):
+    """Run tests in an order of chance; return each with the lanes of those that ran or waited in other processes.
+
+    Processes die in some tests; others begin in their place.
+    """
     tests = sorted(tests, key=place_of)
     config = SimpleNamespace(option=SimpleNamespace(), getvalue=lambda _: [f"{processes}*popen"])
     lanes = Lanes(config)
@@ -88,6 +91,14 @@ def shared_out(tests, processes, chance):
             for node in lanes.nodes:
                 node.shutdown()
         node = chance.choice([node for node in lanes.nodes if node.can_run])
+        if deaths and chance.random() < 0.3:
+            deaths -= 1
+            ran.append((lanes.remove_node(node), set()))
+            nodes[nodes.index(node)] = another = Process(len(ran) + processes)
+            lanes.add_node(another)
+            lanes.add_node_collection(another, tests)
+            lanes.schedule()
+            continue
         elsewhere = {lane_of(tests[index]) for other in nodes if other is not node for index in other.waiting}
         ran.append((tests[node.waiting[0]], elsewhere))
         lanes.mark_test_complete(node, node.waiting.pop(0))
@@ -111,3 +122,14 @@ def test_the_last_lane_runs_when_nobody_has_anything_else(processes, alone, lane
         ran = shared_out(tests, processes, chance)
         assert sorted(test for test, _ in ran) == sorted(tests), f"seed {seed}"
         assert all(not elsewhere for test, elsewhere in ran if lane_of(test) == ALONE), f"seed {seed}"
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+@pytest.mark.parametrize("alone", [0, 2])
+def test_a_test_that_a_process_died_of_is_not_tried_again(processes, alone):
+    for seed in range(50):
+        chance = random.Random(seed)
+        tests = [f"{FAULTS}[an_executor_{number}]" for number in range(alone)]
+        tests += [f"tests/query/test_{lane}.py::test_{number}" for lane in range(4) for number in range(3)]
+        ran = shared_out(tests, processes, chance, deaths=3)
+        assert sorted(test for test, _ in ran) == sorted(tests), f"seed {seed}"

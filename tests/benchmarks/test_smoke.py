@@ -119,6 +119,26 @@ def test_a_service_is_loaded_asked_and_checkpointed_in_the_smoke_run_of(engine):
         assert report.value(f"    not as it should be, exact query for ten vertices meanwhile, {kind}") == 0
 
 
+@pytest.mark.parametrize(
+    "engine",
+    ["threads", in_soak("processes"), pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.soak])],
+)
+def test_two_services_are_changed_by_turns_in_the_smoke_run_of(engine):
+    if engine == "spark":
+        pytest.importorskip("pyspark")
+    report = run_entry("bases", replace(SMOKE, engine=engine, limit_s=240.0))
+    assert report.failure is None
+    assert report.value("checkpoints failed") == 0
+    assert report.value("disk over the base, at most") > 1
+
+
+@pytest.mark.soak
+def test_a_stream_keeps_its_size_in_the_smoke_run():
+    report = run_entry("turnover", SMOKE)
+    assert report.failure is None
+    assert report.value("memory, the last tenth over the second") < 2
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("engine", ["threads", "processes", pytest.param("spark", marks=pytest.mark.spark)])
 def test_a_service_comes_back_in_each_way_in_the_smoke_run_of(engine):

@@ -1,22 +1,85 @@
 """The face for asyncio: that it has what the blocking one has, and answers the same."""
 
+import ast
 import asyncio
 import contextlib
+from pathlib import Path
 
 import pytest
 
-from tornado import client
-from tornado.client import Batch, NotFound, connect, connect_async
+from tornado.client import Batch, NotFound, async_service, connect, connect_async, service, transport
+
+# What a call is named where it waits, and where it blocks.
+BLOCKING = {
+    "AsyncConnection": "Connection",
+    "AsyncIterator": "Iterator",
+    "AsyncClient": "Client",
+    "AsyncLoop": "ServiceLoop",
+    "AsyncQuery": "ServiceQuery",
+    "AsyncService": "Service",
+    "AsyncStream": "ServiceStream",
+    "__aenter__": "__enter__",
+    "__aexit__": "__exit__",
+    "aclose": "close",
+    "aiter_lines": "iter_lines",
+    "aread": "read",
+    "asyncio": "time",
+    "connect_async": "connect",
+}
+# In one of the two, what a loop reads is a property, and all that a question may have is written out.
+DIFFERENT = {"ServiceLoop.stream", "ServiceLoop.insert", "ServiceLoop.remove", "ServiceLoop.query"}
 
 
-@pytest.mark.parametrize("name", ["Service", "Stream", "Loop", "Query"])
-def test_both_faces_have_the_same_calls(name):
-    kinds = (
-        getattr(client, "Service" if name == "Service" else f"Service{name}"),
-        getattr(client, f"Async{name}"),
-    )
-    blocking, waited = ({one for one in vars(kind) if not one.startswith("_")} for kind in kinds)
-    assert blocking == waited
+class Blocking(ast.NodeTransformer):
+    """Makes of code that waits the code that blocks; without docstrings, which name each other."""
+
+    def visit(self, node):
+        self.generic_visit(node)
+        for field in ("id", "attr", "name"):
+            if isinstance(name := getattr(node, field, None), str):
+                setattr(node, field, BLOCKING.get(name, name))
+        match node:
+            case ast.Await(value=value):
+                return value
+            case ast.AsyncFunctionDef():
+                node = ast.FunctionDef(**dict(ast.iter_fields(node)))
+            case ast.AsyncFor():
+                node = ast.For(**dict(ast.iter_fields(node)))
+            case ast.AsyncWith():
+                node = ast.With(**dict(ast.iter_fields(node)))
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+        # A generator cannot hand out another one where it waits for each event.
+        match node:
+            case ast.For(body=[ast.Expr(value=ast.Yield())], iter=over, orelse=[]):
+                return ast.Expr(ast.YieldFrom(over))
+        return node
+
+
+def calls_of(module, kinds):
+    """Return what is written of each call of some classes, as it would be if it blocked."""
+    tree = ast.parse(Path(module.__file__).read_text())
+    found = [kind for kind in tree.body if isinstance(kind, ast.ClassDef) and kind.name in kinds]
+    assert len(found) == len(kinds)
+    return {
+        f"{kind.name}.{call.name}": ast.unparse(ast.fix_missing_locations(call))
+        for kind in map(Blocking().visit, found)
+        for call in kind.body
+        if isinstance(call, ast.FunctionDef)
+    }
+
+
+def test_both_faces_are_the_same_but_for_waiting():
+    blocking = calls_of(service, ["Service", "ServiceStream", "ServiceLoop", "ServiceQuery"])
+    waits = calls_of(async_service, ["AsyncService", "AsyncStream", "AsyncLoop", "AsyncQuery"])
+    assert list(blocking) == list(waits)
+    assert {name for name, code in blocking.items() if waits[name] != code} == DIFFERENT
+
+
+def test_both_connections_are_the_same_but_for_waiting():
+    blocking, waits = (calls_of(transport, [name]) for name in ("Connection", "AsyncConnection"))
+    assert "Connection.run" in blocking
+    assert blocking == waits
 
 
 def test_a_stream_is_filled_asked_and_followed_from_coroutines(running, own_stream):

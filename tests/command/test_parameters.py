@@ -173,7 +173,7 @@ _OPTIONS = {
     "quarantine": None,
     "as_json": False,
     "checkpoint_every": None,
-    "keep_snapshots": 3,
+    "keep_snapshots": None,
     "results": None,
 }
 

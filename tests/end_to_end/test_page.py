@@ -3,11 +3,13 @@
 import os
 import signal
 
+import httpx
 import psutil
 import pytest
 
 from tests.browser import Visit, launched
 from tests.end_to_end.running import Service
+from tests.end_to_end.test_recovery import eventually
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +48,18 @@ def test_every_view_while_a_worker_is_killed_and_a_way_is_drawn(browser, tmp_pat
         assert page.faults == []
 
 
+def _costs(service):
+    costs = httpx.get(f"{service.url}/v1/observations").json()["workers"]
+    assert len(costs) <= 2
+    return costs if len(costs) == 2 else [{"busy_s": 0.0, "sent_bytes": 0}]
+
+
 def _watch(page, service):
     page.wait_for("up to date")
     page.show("workers")
     page.wait_for("never lost")
+    eventually(lambda: all(one["busy_s"] > 0 and one["sent_bytes"] > 0 for one in _costs(service)), 30)
+    page.page.get_by_role("region", name="What workers cost").wait_for()
     victims = workers_of(service.pid)
     assert len(victims) >= 2, victims
     os.kill(victims[0].pid, signal.SIGKILL)

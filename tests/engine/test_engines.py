@@ -81,6 +81,17 @@ def test_a_failing_step_is_reported_with_the_host_and_the_host_is_stepped_on(mak
     assert sorted(failures) == [(0, "0 at 2"), (1, "1 at 2")]
 
 
+def test_threads_say_how_long_they_have_had_a_core():
+    engine = ThreadEngine(2)
+    hosts, _, _ = started(engine, [20_000, 0])
+    finish(engine, hosts)
+    busy, idle = engine.use()
+    assert busy.busy_s > idle.busy_s > 0
+    assert busy.sent_bytes is None
+    engine.close()
+    assert engine.use() == []
+
+
 def test_threads_wait_until_woken_and_no_longer(monkeypatch):
     monkeypatch.setattr(threads, "_WAIT_S", 60.0)
     engine = ThreadEngine(1)

@@ -61,6 +61,23 @@ def test_a_session_stores_snapshots_by_itself_and_the_next_one_goes_on_from_the_
         assert paths.insert([31], [32]) == paths.statistics().version > paths.checkpoints().version
 
 
+@pytest.mark.usefixtures("compiled_paths")
+@pytest.mark.parametrize(("keep", "left"), [(None, 1), (2, 2)])
+def test_older_snapshots_that_take_much_room_stay_only_where_somebody_has_said_so(
+    store, monkeypatch, keep, left
+):
+    monkeypatch.setattr("tornado.loops.admission_log._LONG_LOG_RECORDS", 0)
+    monkeypatch.setattr("tornado.loops.stored_snapshot._SPARED_BYTES", 0)
+    clock = ManualClock()
+    with opened(store, clock=clock) as session:
+        paths = session.start(ShortestPaths(source=1), checkpoint_every_s=60, keep_snapshots=keep)
+        for vertex in range(1, 10):  # of one page, which so is another one each time
+            paths.insert([vertex], [vertex + 1], [0.5])
+            clock.advance(60)
+            eventually(lambda: paths.checkpoints().version == paths.statistics().version)
+        eventually(lambda: len(paths.snapshots()) == left)
+
+
 def test_a_checkpoint_that_fails_is_told_and_counted_and_the_next_one_tries_again(fake, monkeypatch):
     loop, told, full = start_roads(fake), [], [StoreFull("no room"), StoreFull("no room"), OSError("odd")]
     whole = loop.checkpoint

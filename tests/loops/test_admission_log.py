@@ -1,6 +1,7 @@
 """The log of a stream: what it has is what was admitted, in its order, or it is refused."""
 
 import json
+import zlib
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from tests.logged import entries_of
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
 from tornado.loops import Master
 from tornado.loops.admission_log import AdmissionLog, LogEntry
+from tornado.loops.statistics import StoredSizes
 from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import INSERT, REMOVE
 from tornado.records.point_batch import PointBatch
 from tornado.records.point_schema import Points
+from tornado.storage.lmdb_store import LmdbStore
 
 LINE = "roads/log"
 POINTS = Points(features=2)
@@ -52,7 +56,48 @@ def test_entries_come_back_as_they_were_in_their_order():
         assert all(one.batch.equals(other.batch) for one, other in zip(again, entries, strict=True))
         assert found.offsets == {"http": 10, "edges.csv": 20, "spark:q": 50}
         assert (found.number("spark:q"), found.number("http")) == (7, None)
-        assert (found.sizes_after(0), found.sizes_after(2)) == ((4, 100), (1, 25))
+        assert (found.size_after(0), found.size_after(2), found.size_after(5)) == (
+            (4, 4 * 13, 4),
+            (1, 13, 1),
+            (0, 0, 0),
+        )
+
+
+def test_a_log_of_before_edges_were_narrow_is_read():
+    store, log = written([1, 2])
+    version, batches = 2, [found.batch for found in log.replay(after=0, points=None)]
+    metadata = json.loads(store.metadata(LINE, version))
+    pages = [batch.encode() for batch in batches]
+    metadata["entries"] = [
+        [own, source, offset, number, None, len(page)]
+        for (own, source, offset, number, _, _), page in zip(metadata["entries"], pages, strict=True)
+    ]
+    metadata["checksum"] = zlib.crc32(b"".join(pages))
+    del metadata["gained"]
+    store.write(LINE, version, {b"group": b"".join(pages)}, metadata=json.dumps(metadata).encode())
+    old = AdmissionLog(store, "roads")
+    assert old.size_after(0) == (2, 50, 2)
+    again = [found.batch for found in old.replay(after=0, points=None)]
+    assert all(map(EdgeBatch.equals, again, batches))
+
+
+def test_a_log_is_long_when_it_takes_a_share_of_what_a_base_of_now_would_take(monkeypatch):
+    monkeypatch.setattr("tornado.loops.admission_log._SHORT_LOG_BYTES", 0)
+    ids, churn = np.arange(10), np.tile([REMOVE, INSERT], 5)
+    batches = {
+        "grows": EdgeBatch.of(ids, ids, np.ones(10)),
+        "keeps its size": EdgeBatch.of(ids, ids, np.ones(10), churn),
+        "shrinks": EdgeBatch.of(ids, ids, np.ones(10), np.full(10, REMOVE)),
+    }
+    base, found = (0, 100, 2400), {}
+    for name, batch in batches.items():
+        log = AdmissionLog(KeptStore(), "roads")
+        while not log.is_long(*base) and len(log.groups) < 50:
+            version = len(log.groups) + 1
+            log.append([LogEntry(version, "http", version, batch)])
+        found[name] = len(log.groups)
+    # 130 bytes each: 600 of a base that stays; of one that shrinks by 240 each, a quarter of what is left and what it has lost.
+    assert found == {"grows": 50, "keeps its size": 5, "shrinks": 2}
 
 
 @pytest.mark.parametrize("after", range(8))
@@ -188,3 +233,25 @@ def test_a_base_whose_log_is_gone_or_ends_before_it_is_refused(left):
         ),
     ):
         master.start(ShortestPaths(source=1), name="roads")
+
+
+def test_its_size_is_that_of_all_groups_whatever_comes_and_goes():
+    store, log = written((1, 2), (3,), (4, 5, 6))
+    assert log.size == log.size_after(0) == AdmissionLog(store, "roads").size == (6, 6 * 13, 6)
+    log.forget(3)
+    assert log.size == log.size_after(0) == AdmissionLog(store, "roads").size == (3, 3 * 13, 3)
+    log.append([entry(7)])
+    assert log.size == log.size_after(0) == (4, 4 * 13, 4)
+
+
+def test_a_stream_says_what_it_takes_in_its_store(tmp_path):
+    with LmdbStore(tmp_path / "store") as store, Master(store, 1) as master:
+        loop = master.start(ShortestPaths(source=0), name="roads")
+        loop.admit(EdgeBatch.of(np.arange(100), np.arange(1, 101)), "edges", 100)
+        assert loop.stream.stored_sizes() == StoredSizes(None, 0, 0, 100, 1300)
+        version = loop.stream.checkpoint()
+        sizes = loop.stream.stored_sizes()
+        assert (sizes.base_version, sizes.base_records) == (version, 100)
+        assert sizes.base_bytes >= 100 * 17
+    with Master(None, 1) as master:
+        assert master.start(ShortestPaths(source=0), name="roads").stream.stored_sizes() is None

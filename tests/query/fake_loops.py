@@ -341,7 +341,10 @@ class MainLoop:
     def wait_room(self, timeout_s=None):
         return not self.master.lagging
 
-    def trim_snapshots(self, *, keep, in_use=()):
+    def stored_sizes(self):
+        return None
+
+    def trim_snapshots(self, *, keep, in_use=(), sparing=False):
         with self._lock:
             stored = sorted(self._stored)
             if not stored:
@@ -408,6 +411,7 @@ class Master:
         self.lagging = False
         self.fork_error = None
         self.branch_error = None
+        self.engine = SimpleNamespace(use=list)
         self.gate = threading.Event()
         self.gate.set()
         self.answers = threading.Event()

@@ -156,6 +156,33 @@ def test_lists_show_a_token_of_one_stream_only_that(ask):
     assert ask("GET", "/readyz", LANES).status_code == 200
 
 
+def test_what_is_observed_shows_a_token_of_one_stream_only_that(ask, server):
+    for loop in ("roads", "lanes"):
+        ask("POST", "/v1/queries", READER, json={"loop": loop, "mode": "approximate", "top": 1})
+    eventually(lambda: ask("GET", "/v1/observations/lines/loops", READER).json()["times"])
+    paths = ["", "/lines/loops", "/lines/streams", "/lines/workers", "/questions", "/report"]
+    for path in paths:
+        everything = ask("GET", f"/v1/observations{path}", READER).text
+        assert '"lanes' in everything and '"roads' in everything
+        lanes = ask("GET", f"/v1/observations{path}", LANES)
+        assert lanes.status_code == 200
+        assert '"lanes' in lanes.text and '"roads' not in lanes.text
+    assert ask("GET", "/v1/observations/questions", LANES).json()["kept"] == 1
+    # What all streams have together is for who may see them all.
+    assert ask("GET", "/v1/observations", READER).json()["process"]["memory_bytes"] > 0
+    assert ask("GET", "/v1/observations", LANES).json()["process"]["memory_bytes"] is None
+    for token, seen in ((READER, ["lanes", "roads"]), (LANES, ["lanes"])):
+        ticket = ask("POST", "/v1/tickets", token).json()["ticket"]
+        address = f"{server.url}/v1/observations/events?ticket={ticket}"
+        with httpx.stream("GET", address, timeout=30) as events:
+            for line in events.iter_lines():
+                if line.startswith("data: ") and '"streams"' in line:
+                    now = json.loads(line.removeprefix("data: "))
+                    assert [one["name"] for one in now["streams"]] == seen
+                    assert [one["stream"] for one in now["loops"]] == seen
+                    break
+
+
 def test_write_includes_read_and_a_token_of_a_stream_writes_there(ask):
     pushed = ask("POST", "/v1/streams/roads/edges", ROADS, content=b'{"src": 1, "dst": 2}', headers=NDJSON)
     assert (pushed.status_code, pushed.json()["accepted"]) == (202, 1)
@@ -248,6 +275,17 @@ def test_a_service_without_tokens_takes_tickets_as_well(serve, service):
     client = serve(service)
     given = client.post("/v1/tickets").json()["ticket"]
     assert client.get("/v1/loops", params={"ticket": given}).status_code == 200
+
+
+def test_events_end_when_their_token_is_for_other_streams(ask, server, path):
+    auth = {"Authorization": f"Bearer {ROADS}"}
+    with httpx.stream("GET", f"{server.url}/v1/observations/events", headers=auth, timeout=30) as events:
+        lines = events.iter_lines()
+        assert next(lines) == "event: hello"
+        path.write_text(f"write {ROADS} lanes\n")
+        said = "\n".join(lines)
+    assert "event: error" in said
+    assert "lanes" not in said
 
 
 def test_events_end_when_their_token_is_taken_away(ask, server, path, fake):

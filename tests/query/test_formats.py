@@ -159,3 +159,11 @@ def test_text_that_no_result_shows_is_no_vertex(text):
 def test_vertices_are_separated_by_commas_and_repeated():
     assert vertices_of(["4,-5", "6"], "int") == (4, -5, 6)
     assert vertices_of(['"Rome, Italy",Nice'], "string") == ("Rome, Italy", "Nice")
+    assert vertices_of(['"a\nb"'], "string") == ("a\nb",)
+
+
+@pytest.mark.parametrize("kind", ["int", "string"])
+@pytest.mark.parametrize("text", ["4\n5", "\r5", "a" * (1 << 18)])
+def test_what_is_no_line_of_ids_is_refused(text, kind):
+    with pytest.raises(ValueError, match=r"(?s).+"):
+        vertices_of([text], kind)

@@ -258,6 +258,7 @@ def test_string_ids_are_strings_in_requests_and_results(fake, open_service, serv
     }
     path = f"/v1/queries/{client.post('/v1/queries?wait_s=20', json={'loop': 'towns'}).json()['id']}/result"
     assert client.get(path, headers=CSV).text == 'vertex,value\n"Rome, Italy",0.0\nPisa,2.0\nNice,3.0\n'
+    assert "no list of ids" in client.get(path, params={"vertices": "Rome\nNice"}).json()["detail"]
     found = client.get(path, params={"vertices": '"Rome, Italy",Nice'}).json()
     assert [row["vertex"] for row in found["values"]] == ["Rome, Italy", "Nice"]
     assert client.get(path, params={"limit": 1, "after": "Pisa"}).json()["values"][0]["vertex"] == "Nice"
@@ -404,6 +405,7 @@ def test_a_list_of_vertices_above_the_limit_is_refused(fake, open_service, serve
     [
         {"vertices": "1,x"},
         {"vertices": "1,,2"},
+        {"vertices": "1\r2"},
         {"vertices": "9223372036854775808"},
         {"vertices": ""},
         {"limit": "0"},

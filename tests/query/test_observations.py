@@ -14,7 +14,7 @@ from tornado.clock import ManualClock
 from tornado.query.http_routes_observations import _Watcher
 from tornado.query.observer import NOW_EVERY_S, ROWS, UNWATCHED_EVERY_S, Observer
 from tornado.query.question_log import QuestionLog
-from tornado.query.time_line import TimeLine
+from tornado.query.time_line import Observed, TimeLine
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_what_is_asked_wrongly_is_refused(client, path):
 
 def test_who_reads_slowly_misses_events_but_the_newest():
     async def slow():
-        watcher = _Watcher()
+        watcher = _Watcher(None)
         for number in range(1000):
             watcher.heard("now", b"now %d" % number)
             watcher.heard("branches", b"branches %d" % number)
@@ -143,6 +143,8 @@ def test_it_looks_seldom_while_nobody_watches_and_at_once_when_somebody_comes(fa
     heard = []
 
     class Ear:
+        streams = None
+
         def heard(self, name, content):
             heard.append(name)
 
@@ -180,7 +182,10 @@ def test_an_observer_that_is_stopped_ends_its_threads_and_starts_again(service):
 def test_a_time_line_keeps_its_newest_third_whole_and_its_beginning(most, rows):
     line = TimeLine(["value"], most=most)
     for number in range(rows):
-        line.add(float(number), {"one": [number * 2.0], f"other-{number % 3}": [None]})
+        line.add(
+            float(number),
+            {Observed("one", "town"): [number * 2.0], Observed(f"other-{number % 3}", "town"): [None]},
+        )
     found = line.between(["one"])
     times = found["times"]
     assert len(times) <= most
@@ -194,9 +199,18 @@ def test_a_time_line_keeps_its_newest_third_whole_and_its_beginning(most, rows):
 
 def test_who_is_gone_keeps_its_part_of_the_line():
     line = TimeLine(["value"], most=ROWS)
-    line.add(1.0, {"gone": [1.0], "stays": [2.0]})
-    line.add(2.0, {"stays": [3.0]})
+    gone, stays = Observed("gone", "town"), Observed("stays", "town")
+    line.add(1.0, {gone: [1.0], stays: [2.0]})
+    line.add(2.0, {stays: [3.0]})
     assert line.between(None)["series"] == {"gone": {"value": [1.0, None]}, "stays": {"value": [2.0, 3.0]}}
+
+
+def test_a_name_that_another_stream_had_before_shows_nothing_of_that():
+    line = TimeLine(["value"], most=ROWS)
+    line.add(1.0, {Observed("loop", "secret"): [1.0]})
+    line.add(2.0, {Observed("loop", "town"): [2.0], Observed("other", "secret"): [3.0]})
+    assert line.between(None, {"town"})["series"] == {"loop": {"value": [None, 2.0]}}
+    assert line.between(["other"], {"town"})["series"] == {}
 
 
 def test_the_log_of_questions_is_bounded_and_its_pages_join(service, client):
@@ -210,8 +224,7 @@ def test_the_log_of_questions_is_bounded_and_its_pages_join(service, client):
         log.note(query)
 
     def asked(**chosen):
-        wanted = {"before": None, "limit": 10, "loop": None, "state": None} | chosen
-        page = json.loads(log.page(**wanted))
+        page = json.loads(log.page(**{"limit": 10} | chosen))
         assert (page["kept"], page["newest"]) == (3, 4)
         return [(one["number"], one["vertices"]) for one in page["questions"]]
 

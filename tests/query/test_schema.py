@@ -72,6 +72,14 @@ def operations(client):
         return [found.ok() for found in schema.get_all_operations()]
 
 
+def cases(operation):
+    """What the description allows, and as often what it does not, where there is anything that could be wrong."""
+    right = operation.as_strategy()
+    if not (operation.body or operation.query or operation.path_parameters):
+        return right
+    return right | operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE)
+
+
 def send(client, case, names, token):
     """Send a case, with names that there are in half of them, and within bounds of time; events are begun and not followed."""
     given = case.as_transport_kwargs(base_url=str(client.base_url))
@@ -116,7 +124,7 @@ def fuzzed(client, examples, judge, token):
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @given(operation.as_strategy(), real)
+        @given(cases(operation), real)
         def once(case, names):
             nonlocal sent
             if (case.method.upper(), case.path) in {
@@ -150,9 +158,9 @@ def state_of(session):
 
 
 @pytest.mark.parametrize(
-    "examples", [pytest.param(6, id="short"), pytest.param(600, id="long", marks=pytest.mark.soak)]
+    "examples", [pytest.param(6, id="short"), pytest.param(1_000, id="long", marks=pytest.mark.soak)]
 )
-def test_no_request_that_the_description_allows_makes_the_service_fail(client, examples):
+def test_no_request_makes_the_service_fail(client, examples):
     sent = fuzzed(client, examples, judge_service, TOKEN)
     print(f"{sent} requests, seed {SEED}")
     assert sent > 4 * examples
@@ -160,7 +168,7 @@ def test_no_request_that_the_description_allows_makes_the_service_fail(client, e
 
 
 @pytest.mark.parametrize(
-    "examples", [pytest.param(4, id="short"), pytest.param(100, id="long", marks=pytest.mark.soak)]
+    "examples", [pytest.param(4, id="short"), pytest.param(250, id="long", marks=pytest.mark.soak)]
 )
 def test_without_a_token_nothing_is_answered_and_nothing_changes(served, client, examples):
     session, _ = served

@@ -1,6 +1,7 @@
 """Limits of tokens, and the audit of what their holders change."""
 
 import logging
+import threading
 
 import httpx
 import pytest
@@ -67,10 +68,14 @@ def test_so_many_questions_of_a_token_run_at_once_and_those_of_others_do_not_cou
     assert refused.headers["retry-after"] == "1"
     assert ask("other", "POST", "/v1/queries", json=body).status_code == 202
     ask("r3ad", "DELETE", f"/v1/queries/{asked[0].json()['id']}")
-    assert ask("r3ad", "POST", "/v1/queries", json=body).status_code == 202
+    another = ask("r3ad", "POST", "/v1/queries", json=body)
+    assert another.status_code == 202
+    fake.gate.set()
+    for query in (asked[1], another):
+        ended = ask("r3ad", "GET", f"/v1/queries/{query.json()['id']}", params={"wait_s": 20})
+        assert ended.json()["state"] == "converged"
     # A question that is refused for itself takes no place.
     wrong = {"loop": "roads", "parameters": {"nothing": 1}}
-    fake.gate.set()
     for _ in range(3):
         assert ask("r3ad", "POST", "/v1/queries?wait_s=20", json=wrong).status_code == 422
     assert ask("r3ad", "POST", "/v1/queries?wait_s=20", json=body).status_code == 200
@@ -119,3 +124,39 @@ def test_each_change_and_each_refusal_of_one_is_a_line_with_who_and_without_the_
     assert all(line["address"] == "127.0.0.1" for line in lines)
     for secret in ("wr1te", "r3ad", "wr0ng", "t1cket"):
         assert secret not in caplog.text
+
+
+def test_where_the_audit_cannot_be_written_only_changes_wait(served):
+    ask = served("write wr1te name=loader")
+    writes, may_write = threading.Event(), threading.Event()
+    written = []
+
+    class Full(logging.Handler):
+        def emit(self, record):
+            writes.set()
+            assert may_write.wait(60)
+            written.append(record.fields["status"])
+
+    logger, handler = logging.getLogger(AUDIT_LOGGER), Full()
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    answers = []
+    pushing = threading.Thread(
+        target=lambda: answers.append(
+            ask("wr1te", "POST", "/v1/loops/roads/edges", content=EDGE, headers=NDJSON)
+        )
+    )
+    try:
+        pushing.start()
+        assert writes.wait(60)
+        for _ in range(5):
+            assert ask("wr1te", "GET", "/v1/loops").status_code == 200
+        assert answers == []  # no change is told of before its line is there
+        may_write.set()
+        pushing.join(60)
+        assert [answer.status_code for answer in answers] == written == [202]
+    finally:
+        may_write.set()
+        logger.removeHandler(handler)
+        logger.setLevel(before)

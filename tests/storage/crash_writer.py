@@ -7,6 +7,7 @@ import random
 import sys
 from pathlib import Path
 
+from tornado.storage import lmdb_store
 from tornado.storage.lmdb_store import LmdbStore
 
 KEYS = [b"page %02d" % place for place in range(40)]
@@ -23,6 +24,7 @@ def view_at(version):
 
 
 def main(folder):
+    lmdb_store._ONE_TRANSACTION_SIZE_BYTES = 1 << 20  # so that most versions are written in parts
     with LmdbStore(Path(folder), initial_map_size_bytes=1 << 20) as store:
         version = max(store.versions("sssp"), default=0)
         while True:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from tests.storage.crash_writer import view_at
+from tests.storage.test_lmdb import chunks_without_entry
 from tornado.storage.lmdb_store import LmdbStore
 
 ROOT = Path(__file__).parents[2]
@@ -37,3 +38,4 @@ def test_a_killed_writer_leaves_whole_versions_and_all_it_acknowledged(tmp_path)
             for version in versions:
                 assert store.metadata("sssp", version) == b"%d" % version
                 assert dict(store.scan("sssp", version)) == view_at(version)
+            assert chunks_without_entry(store) == []

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tornado.errors import InternalError, StoreCorrupt, StoreError, StoreFull, StoreLocked, TornadoError
-from tornado.storage import lmdb
+from tornado.storage import layout, lmdb, lmdb_store
 from tornado.storage.lmdb_store import LmdbStore
 
 
@@ -66,6 +66,62 @@ def test_room_of_forgotten_versions_is_used_again(tmp_path):
             store.delete_before("sssp", version)
         # The current version, the one before until the deletion, and what the last transactions still hold.
         assert store.statistics().size_bytes < 5 * 3_000_000
+
+
+def pages_of(version):
+    return {b"page %d" % place: b"%d" % version * (1 << 20) for place in range(6)}
+
+
+def chunks_without_entry(store):
+    with store._folder.reading("look at all chunks") as transaction:
+        chunks = transaction.keys(lmdb.Table.CHUNKS, b"\x00")
+        return [key for key in chunks if transaction.get(lmdb.Table.ENTRIES, layout.chunk_entry(key)) is None]
+
+
+def test_others_write_while_a_large_version_is_written_and_see_it_whole_or_not(tmp_path, monkeypatch):
+    monkeypatch.setattr("tornado.storage.lmdb_store._ONE_TRANSACTION_SIZE_BYTES", 2 << 20)
+    with LmdbStore(tmp_path) as store:
+        store.write("roads", 1, pages_of(1), metadata=b"1")
+        portions = lmdb_store._portions
+
+        def beside(chunks):
+            for number, some in enumerate(portions(chunks)):
+                store.write("roads/log", number, {b"group": b"%d" % number})
+                assert store.versions("roads") == [1]
+                assert dict(store.scan("roads", 9)) == pages_of(1)
+                yield some
+
+        monkeypatch.setattr(lmdb_store, "_portions", beside)
+        store.write("roads", 2, pages_of(2), deletes=[b"page 9"], metadata=b"2")
+        assert len(store.versions("roads/log")) > 2
+        assert (store.versions("roads"), store.metadata("roads", 2)) == ([1, 2], b"2")
+        for version in (1, 2):
+            assert dict(store.scan("roads", version)) == pages_of(version)
+        assert chunks_without_entry(store) == []
+
+
+@pytest.mark.parametrize("is_cleared", [True, False])
+def test_nothing_is_left_of_a_large_version_that_failed(tmp_path, monkeypatch, is_cleared):
+    monkeypatch.setattr("tornado.storage.lmdb_store._ONE_TRANSACTION_SIZE_BYTES", 2 << 20)
+    with LmdbStore(tmp_path) as store:
+        store.write("roads", 1, pages_of(1))
+
+        def full(chunks):
+            yield [next(chunks)]
+            if not is_cleared:  # as by a process that was killed
+                monkeypatch.setattr(store, "_clear_unfinished", lambda: None)
+            raise StoreFull("no room")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(lmdb_store, "_portions", full)
+            with pytest.raises(StoreFull):
+                store.write("roads", 2, pages_of(2))
+        assert (chunks_without_entry(store) == []) is is_cleared
+        assert (store.versions("roads"), dict(store.scan("roads", 2))) == ([1], pages_of(1))
+    with LmdbStore(tmp_path) as store:
+        assert chunks_without_entry(store) == []
+        store.write("roads", 2, pages_of(2))
+        assert dict(store.scan("roads", 2)) == pages_of(2)
 
 
 def test_a_page_overwritten_on_the_disk_is_corrupt_and_the_others_can_be_read(tmp_path):

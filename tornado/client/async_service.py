@@ -158,16 +158,16 @@ class AsyncLoop(KnownLoop[AsyncConnection]):
 
     async def stream(self) -> AsyncStream:
         """Return the stream that it reads."""
-        name = (self.document or await self.describe())["stream"]
-        return AsyncStream(self._connection, self._operations, name)
+        document = self.document or await self.describe()
+        return AsyncStream(self._connection, self._operations, document["stream"])
 
-    async def insert(self, *columns: Any, batch: Batch | None = None, **named: Any) -> PushOutcome:
+    async def insert(self, *columns: Any, batch: Batch | None = None, **named_columns: Any) -> PushOutcome:
         """Insert into the stream of this loop."""
-        return await (await self.stream()).insert(*columns, batch=batch, **named)
+        return await (await self.stream()).insert(*columns, batch=batch, **named_columns)
 
-    async def remove(self, *columns: Any, batch: Batch | None = None, **named: Any) -> PushOutcome:
+    async def remove(self, *columns: Any, batch: Batch | None = None, **named_columns: Any) -> PushOutcome:
         """Remove from the stream of this loop."""
-        return await (await self.stream()).remove(*columns, batch=batch, **named)
+        return await (await self.stream()).remove(*columns, batch=batch, **named_columns)
 
     async def query(
         self,

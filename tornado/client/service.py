@@ -198,7 +198,8 @@ class ServiceLoop(KnownLoop[Connection]):
     @property
     def stream(self) -> ServiceStream:
         """The stream that it reads."""
-        return ServiceStream(self._connection, self._operations, (self.document or self.describe())["stream"])
+        document = self.document or self.describe()
+        return ServiceStream(self._connection, self._operations, document["stream"])
 
     def insert(self, *columns: Any, batch: Batch | None = None, **named_columns: Any) -> PushOutcome:
         """Insert into the stream of this loop; see `ServiceStream.insert`."""

@@ -1,7 +1,8 @@
 """The doorway to httpx: drives operations with blocking sockets or with asyncio.
 
 Guarantees: no exception of httpx leaves this file. The token goes out as `Authorization: Bearer …` and is in no message and no `repr`.
-Proxies of the environment are not asked for a loopback address.
+Proxies of the environment are not asked for a loopback address. The two connections are the same but for waiting, and so are the two faces
+that use them: a test compares what is written.
 """
 
 from __future__ import annotations

@@ -56,6 +56,8 @@ class Placement:
         What it reads, where that has another name.
     workers : int
         How many.
+    most_workers : int or None
+        How many there may be where more of them help; None: always as many.
     delay_bound : int or None
         B of the paper; None is unbounded.
     engine : str
@@ -76,8 +78,8 @@ class Placement:
         Who is let in there, and with which certificate.
     checkpoint_every_s : float or None
         How often a snapshot is stored; None leaves it to the default where there can be any, and 0 is never.
-    keep_snapshots : int
-        How many snapshots are left in the store.
+    keep_snapshots : int or None
+        How many snapshots are left in the store; None was not said.
     undirected : bool
         Whether each record is an edge in both directions.
     adopts : bool
@@ -101,7 +103,8 @@ class Placement:
     address: Address | None = None
     door: Door = OPEN
     checkpoint_every_s: float | None = None
-    keep_snapshots: int = DEFAULT_KEPT_SNAPSHOTS
+    keep_snapshots: int | None = None
+    most_workers: int | None = None
     engine: str = "threads"
     vertices_by: VertexPlacement = "auto"
     spark_master: str | None = None
@@ -206,6 +209,7 @@ class Deployment:
             session_on(
                 store,
                 placement.workers,
+                most_workers=placement.most_workers,
                 engine=placement.engine,
                 placement=placement.vertices_by,
                 spark_master=placement.spark_master,
@@ -219,7 +223,7 @@ class Deployment:
             placement.delay_bound,
             ids="string" if placement.string_ids else "int",
             checkpoint_every_s=period_s,
-            keep_snapshots=placement.keep_snapshots,
+            keep_snapshots=placement.keep_snapshots or (None if period_s else DEFAULT_KEPT_SNAPSHOTS),
             on_checkpoint_failure=self._on_checkpoint_failure,
             undirected=placement.undirected,
             check_times=placement.check_times,

@@ -2,6 +2,8 @@
 
 A line has the same form as everything else there: text for people, or with `--json` one document with time, level, logger, the
 name of the request in which it happened, and the fields that whoever logged it gave (`extra={"fields": …}`).
+
+Whoever logs does not wait until a line is written (`line_writer.py`); at the end of the `with` all of them are.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import click
 from ..query.http_audit import AUDIT_LOGGER
 from ..query.http_request_ids import ACCESS_LOGGER
 from ..query.http_request_ids import current as current_request
-from .presentation import say_event
+from .line_writer import LineWriter
+from .presentation import event_line
 
 
 @contextlib.contextmanager
@@ -36,27 +39,36 @@ def log_lines(*, as_json: bool, with_requests: bool) -> Iterator[None]:
         requests.setLevel(logging.NOTSET)
         audit.setLevel(logging.NOTSET)
         root.removeHandler(handler)
+        handler.close()
 
 
 class _Lines(logging.Handler):
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
         self._as_json = as_json
+        self._writer = LineWriter(_write, say_left_out=self._left_out)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """See `logging.Handler`: what libraries tell below a warning is for those who work on them."""
         return record.levelno >= logging.WARNING or record.name in {ACCESS_LOGGER, AUDIT_LOGGER}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """See `logging.Handler`."""
+        """See `logging.Handler`: the line is made where the request is known, and written elsewhere."""
+        self._writer.take(self._line(record))
+
+    def close(self) -> None:
+        """Write what waits."""
+        self._writer.close()
+        super().close()
+
+    def _line(self, record: logging.LogRecord) -> str:
         level, request = record.levelname.lower(), current_request()
         is_audit = record.name == AUDIT_LOGGER
         text = f"{'audit' if is_audit else level}: {self.format(record)}"
         if not self._as_json:
-            click.echo(text if request is None else f"{text} [{request}]", err=True)
-            return
+            return text if request is None else f"{text} [{request}]"
         named = {} if request is None else {"request": request}
-        say_event(
+        return event_line(
             "audit" if is_audit else "log",
             message=text,
             level=level,
@@ -65,3 +77,11 @@ class _Lines(logging.Handler):
             **named,
             **getattr(record, "fields", {}),
         )
+
+    def _left_out(self, count: int) -> str:
+        text = f"warning: {count} lines were left out, because nobody read them as fast as they came"
+        return event_line("lines-left-out", message=text, lines=count) if self._as_json else text
+
+
+def _write(line: str) -> None:
+    click.echo(line, err=True)

@@ -99,7 +99,12 @@ def present_failures(run: Callable[[], int], arguments: Sequence[str] | None = N
 
 def say_event(event: str, **fields: object) -> None:
     """Write one JSON line to standard error; `event` is its first field."""
-    click.echo(json.dumps({"event": event, **fields}, ensure_ascii=False, default=str), err=True)
+    click.echo(event_line(event, **fields), err=True)
+
+
+def event_line(event: str, **fields: object) -> str:
+    """Return the JSON line of an event; `event` is its first field."""
+    return json.dumps({"event": event, **fields}, ensure_ascii=False, default=str)
 
 
 def say_note(text: str, *, as_json: bool, event: str = "note", **fields: object) -> None:

@@ -13,6 +13,7 @@ from .output import OUTPUT_FORMATS
 from .parameters import (
     OTHERS_KEY,
     PROGRAM_KEY,
+    NumberOrAuto,
     OtherProgram,
     ProgramCommand,
     delay_bound_option,
@@ -159,7 +160,12 @@ class RunCommand(ProgramCommand):
     show_default=True,
     help="What a vertex id is.",
 )
-@click.option("--workers", type=click.IntRange(min=1, max=64), help="Default: the cores of this machine.")
+@click.option(
+    "--workers",
+    type=NumberOrAuto(1, 64),
+    metavar="N|auto",
+    help="Default: the cores of this machine. auto begins with one, and goes on with more where they help.",
+)
 @click.option(
     "--placement",
     type=click.Choice(["auto", "hash"]),
@@ -201,9 +207,8 @@ class RunCommand(ProgramCommand):
 @click.option(
     "--keep-snapshots",
     type=click.IntRange(min=1),
-    default=DEFAULT_KEPT_SNAPSHOTS,
-    show_default=True,
-    help="How many snapshots stay in the store; one that a query names is kept meanwhile.",
+    help="How many snapshots stay in the store; one that a query names is kept meanwhile. "
+    f"Default: {DEFAULT_KEPT_SNAPSHOTS}, or fewer where older ones would take much room.",
 )
 @click.option(
     "--results",

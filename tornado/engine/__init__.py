@@ -1,7 +1,7 @@
 """Where workers run: as threads, as processes, or in one thread under a seed that chooses every interleaving."""
 
 from .cluster import ClusterEngine, Launcher, error_of
-from .engine_contract import Engine, Host
+from .engine_contract import Engine, Host, WorkerUse
 from .member import Member, MemberConfig, Membership, described
 from .processes import ProcessLauncher
 from .simulated_cluster import SimulatedCluster
@@ -28,6 +28,7 @@ __all__ = [
     "ThreadEngine",
     "Wire",
     "WireType",
+    "WorkerUse",
     "described",
     "error_of",
 ]

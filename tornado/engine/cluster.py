@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import InternalError, TornadoError, WorkerLost
+from .engine_contract import WorkerUse
 from .member import MemberConfig
 from .transport import LOOK_S, SILENT_S, Link, SocketTransport, Transport
 from .wire import FENCE_BYTES, Wire, WrongFence
@@ -119,6 +120,7 @@ class ClusterEngine:
         self._wire = Wire(bytes(FENCE_BYTES))
         self._hellos: dict[int, tuple[str, str, str, int]] = {}
         self._stepped: dict[int, tuple[int, float]] = {}
+        self._use: dict[int, WorkerUse] = {}
         self._broken: dict[int, float] = {}  # when workers said that connections of theirs were
         self._restored_at = math.inf
         self._lost_in_a_row = 0  # without having lived
@@ -220,6 +222,10 @@ class ClusterEngine:
         """See `Launcher.prepare`."""
         self._launcher.prepare(*arguments)
 
+    def use(self) -> list[WorkerUse]:
+        """See `Engine.use`."""
+        return [use for _, use in sorted(self._use.copy().items())]
+
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
         """Block until the condition holds."""
         return self._waiting.wait_for(condition, timeout_s)
@@ -281,6 +287,7 @@ class ClusterEngine:
             link.send("peers", [peers for _, _, peers, _ in hellos])
         now = self.clock.monotonic()
         self._stepped = dict.fromkeys(range(self.workers), (-1, now))
+        self._use = {}
         self._is_watched = True
 
     def _end_workers(self) -> None:
@@ -304,8 +311,9 @@ class ClusterEngine:
         except WrongFence:
             return
         if kind == "beat":
-            (steps,) = body
+            steps, busy_s, sent_bytes = body
             now = self.clock.monotonic()
+            self._use[index] = WorkerUse(busy_s, sent_bytes)
             if steps != self._stepped.get(index, (-1, now))[0]:
                 self._stepped[index] = steps, now
         elif kind == "broken":

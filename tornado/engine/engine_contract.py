@@ -7,7 +7,7 @@ once, again and again while it returns True, and again after a `wake`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..clock import Clock
 from ..timely import Fabric
@@ -35,6 +35,13 @@ class Host(Protocol):
     def close(self) -> None:
         """Free what the worker holds; from the thread that steps."""
         ...
+
+
+class WorkerUse(NamedTuple):
+    """What a worker has cost since it began: seconds of a core, and bytes that it has sent to others (None where they share memory)."""
+
+    busy_s: float
+    sent_bytes: int | None
 
 
 class Engine(Protocol):
@@ -69,6 +76,10 @@ class Engine(Protocol):
     @property
     def fabric(self) -> Fabric | None:
         """How the workers reach each other, where they are in this process."""
+        ...
+
+    def use(self) -> list[WorkerUse]:
+        """What each worker has cost so far, as far as it is known; a second old at most where they are elsewhere."""
         ...
 
     def start(self, hosts: Sequence[Any], on_failure: Callable[[int, BaseException], None]) -> None:

@@ -28,6 +28,7 @@ from .authenticator import Authenticator
 from .engine_contract import Host
 from .peers import PeerFabric
 from .sockets import Breaks, Context, Socket, connected, listening, receive, send
+from .thread_time import busy_s_of
 from .wire import Wire, WireType, WrongFence
 
 DRIVER_SILENT_S = 10.0
@@ -150,9 +151,10 @@ class Member:
         """Join the others and serve until the driver says stop, or is gone."""
         self._served = served
         self._say(self._beats, "hello", *self._addresses, os.getpid())
+        worker = threading.current_thread()
         threads = [
-            threading.Thread(target=work, name=name, daemon=True)
-            for name, work in (("listener", self._listen), ("counter", self._count))
+            threading.Thread(target=self._listen, name="listener", daemon=True),
+            threading.Thread(target=self._count, args=(worker,), name="counter", daemon=True),
         ]
         joined = self._receive_peers()
         if joined:
@@ -228,11 +230,11 @@ class Member:
             elif self._driver in self._breaks.taken():
                 os._exit(3)
 
-    def _count(self) -> None:
+    def _count(self, worker: threading.Thread) -> None:
         while not self._stop.wait(_COUNT_S):
             if self.fabric.is_broken() or self._reports_breaks.taken():
                 self._say(self._beats, "broken")
-            self._say(self._beats, "beat", self._steps)
+            self._say(self._beats, "beat", self._steps, busy_s_of(worker), self.fabric.sent_bytes)
 
     def _obey(self) -> None:
         """Take in all commands that are there."""

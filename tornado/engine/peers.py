@@ -36,6 +36,8 @@ class PeerFabric:
         Where this worker listens.
     dropped
         Messages of other sets of workers.
+    sent_bytes
+        To the others, so far.
     """
 
     loops_back = False
@@ -43,6 +45,7 @@ class PeerFabric:
     def __init__(self, index: int, peers: int, wire: Wire, context: Context, interface: str) -> None:
         self.peers = peers
         self.dropped = 0
+        self.sent_bytes = 0
         self._index = index
         self._wire = wire
         self._context = context
@@ -70,7 +73,9 @@ class PeerFabric:
         del sender
         outlet = self._outlets[receiver]
         assert outlet is not None
-        send(outlet, self._wire.write(message))
+        frames = self._wire.write(message)
+        self.sent_bytes += sum(map(len, frames))
+        send(outlet, frames)
 
     def receive(self, receiver: int) -> list[Message]:
         """See `Fabric.receive`."""

@@ -12,7 +12,7 @@ from random import Random
 from ..clock import ManualClock, after
 from ..errors import ProtocolViolation
 from ..timely import SimulatedFabric
-from .engine_contract import Host
+from .engine_contract import Host, WorkerUse
 
 _PATIENCE = 20_000
 _STEP_S = 1e-5
@@ -84,6 +84,10 @@ class SimulationEngine:
     def await_workers(self) -> int:
         """Return at once: hosts in this thread are never lost by themselves."""
         return self.losses
+
+    def use(self) -> list[WorkerUse]:
+        """Return nothing: nobody counts."""
+        return []
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
         """Step until the condition holds, or so much simulated time has passed.

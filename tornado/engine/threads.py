@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import WorkerLost
 from ..timely import ThreadFabric
-from .engine_contract import Host
+from .engine_contract import Host, WorkerUse
+from .thread_time import busy_s_of
 from .waiting import Waiting
 
 _WAIT_S = 0.5
@@ -88,6 +89,15 @@ class ThreadEngine:
     def await_workers(self) -> int:
         """Return at once: threads are never lost by themselves."""
         return self.losses
+
+    def use(self) -> list[WorkerUse]:
+        """See `Engine.use`."""
+        if not self._replacing.acquire(blocking=False):
+            return []  # their threads may end in this moment, and nobody may ask for the time of one that has
+        try:
+            return [WorkerUse(busy_s_of(thread), None) for thread in self._threads]
+        finally:
+            self._replacing.release()
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
         """Block until the condition holds; hosts call `notify` after what may change it."""

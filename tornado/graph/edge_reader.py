@@ -43,9 +43,7 @@ class EdgeReader:
         self._room = _ROOM
         self._count = 0
         most = graph.most_edges()  # none that is visible then can come later
-        self._columns: EdgeRows = (
-            np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most), np.empty(most, np.int64)
-        )  # fmt: skip
+        self._columns = edge_rows(most)
 
     def step(self) -> bool:
         """Read a stretch, on the worker's thread; whether that was the last one."""
@@ -63,8 +61,17 @@ class EdgeReader:
         self._count += count
         return self._following == self.rows
 
+    def let_go(self) -> None:
+        """Give the memory of the columns back; whoever has got them may keep them."""
+        self._columns, self._count = edge_rows(0), 0
+
     def columns(self) -> EdgeRows:
         """Rows of producers and consumers, weights and births of what was read, in the order of producers."""
         count = self._count
         producers, consumers, weights, born = self._columns
         return producers[:count], consumers[:count], weights[:count], born[:count]
+
+
+def edge_rows(count: int) -> EdgeRows:
+    """Columns for so many edges, of which nothing is set."""
+    return np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count), np.empty(count, np.int64)

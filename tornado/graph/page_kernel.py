@@ -1,4 +1,7 @@
-"""Putting the vertices and edges of a snapshot by page: a counting sort, which keeps the order of entries that share a page."""
+"""Putting the vertices and edges of a snapshot by page: a counting sort, which keeps the order of entries that share a page.
+
+Edges are moved and not only numbered: a page is then read in one stretch, where numbers would have each page look at all columns.
+"""
 
 import numba as nb
 
@@ -41,3 +44,63 @@ def order_by_page(page_of_row, rows, first, following, order):
         page = page_of_row[rows[i]]
         order[following[page]] = first + i
         following[page] += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def move_by_page(
+    page_of_row,
+    producers,
+    consumers,
+    weights,
+    born,
+    following,
+    to_producers,
+    to_consumers,
+    to_weights,
+    to_born,
+):
+    """Copy edges to the places that the pages of their consumers have for them.
+
+    Parameters
+    ----------
+    page_of_row : uint16[rows of the graph]
+        Only read.
+    producers, consumers : int32[n]
+        Only read, as `weights` and `born`.
+    weights : float64[n]
+    born : int64[n]
+    following : int64[pages]
+        The next place of each page; moves on.
+    to_producers, to_consumers, to_weights, to_born
+        Columns of all edges, of the same types; written.
+    """
+    for i in range(consumers.size):
+        page = page_of_row[consumers[i]]
+        place = following[page]
+        following[page] = place + 1
+        to_producers[place] = producers[i]
+        to_consumers[place] = consumers[i]
+        to_weights[place] = weights[i]
+        to_born[place] = born[i]
+
+
+@nb.njit(cache=True, nogil=True)
+def name_edges(ids, order, producers, consumers, weights, sources, targets, of_edges):
+    """Write edges in an order, with the ids of their ends.
+
+    Parameters
+    ----------
+    ids : int64[rows of the graph]
+        Only read.
+    order : int64[n]
+        Only read, as are the edges that it numbers: `producers`, `consumers`, `weights`.
+    sources, targets : int64[n]
+        Written.
+    of_edges : float64[n]
+        The weights; written.
+    """
+    for i in range(order.size):
+        edge = order[i]
+        sources[i] = ids[producers[edge]]
+        targets[i] = ids[consumers[edge]]
+        of_edges[i] = weights[edge]

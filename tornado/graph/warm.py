@@ -39,6 +39,10 @@ def warm_graph() -> None:
     pages, rows, counts = np.zeros(2, np.uint16), np.zeros(1, np.int32), np.zeros(1, np.int64)
     kernel.count_by_page(pages, rows, counts)
     kernel.order_by_page(pages, rows, 0, np.zeros(1, np.int64), counts)
+    columns = (rows, rows, np.zeros(1), np.zeros(1, np.int64))
+    moved = (rows.copy(), rows.copy(), np.zeros(1), np.zeros(1, np.int64))
+    kernel.move_by_page(pages, *columns, np.zeros(2, np.int64), *moved)
+    kernel.name_edges(graph.columns.ids, counts * 0, *moved[:3], ids[:1], ids[1:], np.zeros(1))
     kernel.fill_table(graph.columns.ids, np.zeros_like(graph.columns.table), 0)
     for free in (kernel.free_out_entries, kernel.free_in_entries):
         free(graph.addresses, 0, 0)

@@ -12,7 +12,7 @@ within bounds (`arrow_bounds.py`), and so are the columns that a dictionary make
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -73,7 +73,7 @@ def parse_table(
     times: bool = False,
     bounds: Bounds = BODY,
 ) -> ParsedBatch:
-    """Parse a table that was read already; see `parse_arrow`.
+    """Parse a table that `read_table` has taken; see `parse_arrow`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def parse_table(
     Raises
     ------
     InvalidArgument
-        It lacks a column, has one twice or one of a wrong type, or its lengths and offsets contradict each other.
+        It lacks a column, or has one twice or one of a wrong type.
     BodyTooLarge
         Its columns take more than `bounds` without their dictionaries, or its rejected records are too many or take too
         much.
@@ -239,29 +239,43 @@ def described(
 
 
 def read_table(body: bytes | memoryview, *, bounds: Bounds = BODY) -> pa.Table:
-    """Read an Arrow IPC stream without copying columns that are not compressed; what they hold is unchecked.
+    """Read an Arrow IPC stream without copying columns that are not compressed.
 
     Raises
     ------
     BodyTooLarge
         It would take more than `bounds`; nothing of it was unpacked.
     InvalidArgument
-        The body is no Arrow stream, or ends too early.
+        The body is no Arrow stream, ends too early, or has lengths and offsets that contradict each other.
     """
     check_bounds(body, bounds)
     try:
-        return pa.ipc.open_stream(body).read_all()
+        table = pa.ipc.open_stream(body).read_all()
+        _read_names(table.schema)
+        # Before anything else looks at a column. Offsets and lengths come from outside: a forged one reads memory that is not the
+        # body's, and one that Arrow takes for a mistake of its own ends the process.
+        table.validate(full=True)
     except (pa.ArrowException, ValueError, OSError) as error:
         raise no_stream(error) from error
+    return table
+
+
+def _read_names(fields: Iterable[pa.Field]) -> None:
+    """Read the names of columns, and of those inside structs: Arrow takes any bytes for one, and fails where it is asked for.
+
+    Raises
+    ------
+    UnicodeDecodeError
+        One is no UTF-8.
+    """
+    for field in fields:
+        _ = field.name
+        if pa.types.is_struct(field.type):
+            _read_names(field.type)
 
 
 def check_table(table: pa.Table, columns: Sequence[str], key: str | None) -> None:
-    """Refuse a table whose lengths and offsets contradict each other, or that has one of some columns twice."""
-    try:
-        # Offsets and lengths come from outside: unchecked, a forged one reads memory that is not the body's.
-        table.validate(full=True)
-    except (pa.ArrowException, ValueError) as error:
-        raise no_stream(error) from error
+    """Refuse a table that has one of some columns twice."""
     for name in (*columns, key):
         if table.column_names.count(name) > 1:
             raise InvalidArgument(

@@ -311,6 +311,7 @@ def _arrow_parts(file: Any, *, is_file: bool) -> Iterator[_Part]:
     batches = map(opened.get_batch, range(opened.num_record_batches)) if is_file else opened
     begin = 0
     for batch in batches:
+        batch.validate(full=True)  # a forged offset would read memory that is not the file's
         yield _Part(begin, pa.Table.from_batches([batch]))
         begin += len(batch)
     yield _Part(begin, opened.schema.empty_table())

@@ -21,6 +21,7 @@ from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from ..clock import Clock, wait_until
+from ..config import DEFAULT_KEPT_SNAPSHOTS
 from ..errors import Busy, InvalidArgument, NotSupported, StoreError
 from ..loops.checkpointed import its_turn
 from .stream_intake import StreamIntake
@@ -67,7 +68,7 @@ class Checkpoints:
     version : int, optional
         Of the snapshot that the stream began with.
     keep : int, optional
-        How many snapshots are left in the store, see `check_kept`; None forgets none.
+        How many snapshots are left in the store, see `check_kept`; None forgets none, until `start`.
     in_use : callable, optional
         Returns the versions that queries under way name: these are not forgotten.
     on_failure : callable, optional
@@ -90,6 +91,7 @@ class Checkpoints:
         self._stream = intake.stream
         self._intake = intake
         self._keep = keep
+        self._is_sparing = False
         self._in_use = in_use
         self._on_failure = on_failure or self._say
         self._clock = clock
@@ -176,8 +178,13 @@ class Checkpoints:
             self._book(self._stream.counts()[0], self._clock.monotonic(), written=False)
 
     def start(self, every_s: float) -> None:
-        """Take one every so many seconds from now on, on a thread; one that takes longer delays the next."""
+        """Take one every so many seconds from now on, on a thread; one that takes longer delays the next.
+
+        Where nobody has said how many are left, a few are from now on, and only those that take little room beside the newest one.
+        """
         if self._thread is None:
+            if self._keep is None:
+                self._keep, self._is_sparing = DEFAULT_KEPT_SNAPSHOTS, True
             name = f"checkpoints {self._intake.name}"
             due_s = self._clock.monotonic() + every_s
             self._thread = Thread(target=self._run, args=(every_s, due_s), name=name, daemon=True)
@@ -238,7 +245,7 @@ class Checkpoints:
 
     def _forget_older(self) -> None:
         keep = sys.maxsize if self._keep is None else self._keep
-        self._stream.trim_snapshots(keep=keep, in_use=self._in_use())
+        self._stream.trim_snapshots(keep=keep, in_use=self._in_use(), sparing=self._is_sparing)
 
     def _report(self, error: Exception) -> None:
         reason = repr(error)

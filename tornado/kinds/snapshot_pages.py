@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError
 from ..graph import EdgeReader, EvolvingGraph, pages_of
-from ..graph.edge_reader import EdgeRows
+from ..graph.edge_reader import EdgeRows, edge_rows
 from ..graph.graph_module import graph_module
 
 _STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
@@ -66,15 +66,16 @@ class SnapshotPages:
         self._ids = graph.columns.ids
         self._columns_of = columns_of
         self._vertices = graph.known_rows(vertices).astype(np.int32)
-        self._edges = None if reader is None else reader.columns()
+        self._reader = reader
         self._rows = max(rows, 0 if reader is None else reader.rows)
         self._arranging: Iterator[None] | None = None
         self._vertices_by_page: _ByPage
-        self._edges_by_page: _ByPage
+        self._arranged_edges: EdgeRows | None = None
+        self._edge_bounds: NDArray[np.int64]
 
     def sizes(self) -> tuple[int, int]:
         """How many vertices and edges there are."""
-        return len(self._vertices), 0 if self._edges is None else len(self._edges[1])
+        return len(self._vertices), 0 if self._reader is None else len(self._read()[1])
 
     def arrange(self, pages: int) -> bool:
         """Put some of the entries into their pages; return whether that was all. Pages can be asked for then."""
@@ -89,22 +90,23 @@ class SnapshotPages:
 
     def page_edges(self, page: int) -> Edges:
         """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
-        producers, consumers, weights, born = self._read()
-        chosen = self._edges_by_page.of(page)
-        chosen = chosen[np.argsort(born[chosen])]
-        ids = self._ids
-        return ids[producers[chosen]], ids[consumers[chosen]], weights[chosen]
+        page_of = slice(self._edge_bounds[page], self._edge_bounds[page + 1])
+        producers, consumers, weights, born = (column[page_of] for column in self._read())
+        count = len(born)
+        found = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
+        self._kernel.name_edges(self._ids, np.argsort(born), producers, consumers, weights, *found)
+        return found
 
     def some_edges(self, first: int, stop: int) -> Edges:
-        """Source ids, target ids and weights of a stretch of the edges, in the order in which they were read."""
+        """Source ids, target ids and weights of a stretch of the edges, in any order."""
         producers, consumers, weights, _ = self._read()
         stretch = slice(first, stop)
         return self._ids[producers[stretch]], self._ids[consumers[stretch]], weights[stretch]
 
     def _read(self) -> EdgeRows:
-        if self._edges is None:
+        if self._reader is None:
             raise InternalError("the branch was forked without its edges, so none of them were read")
-        return self._edges
+        return self._arranged_edges or self._reader.columns()
 
     def _arranged(self, pages: int) -> Iterator[None]:
         page_of_row = np.empty(self._rows, np.uint16)
@@ -112,17 +114,40 @@ class SnapshotPages:
             page_of_row[stretch] = pages_of(np.ascontiguousarray(self._ids[stretch]), pages)
             yield
         self._vertices_by_page = yield from self._by_page(page_of_row, self._vertices, pages)
-        if self._edges is not None:
-            self._edges_by_page = yield from self._by_page(page_of_row, self._edges[1], pages)
+        if self._reader is not None:
+            yield from self._arrange_edges(page_of_row, self._reader, pages)
 
-    def _by_page(
+    def _arrange_edges(
+        self, page_of_row: NDArray[np.uint16], reader: EdgeReader, pages: int
+    ) -> Iterator[None]:
+        read = reader.columns()
+        bounds = yield from self._bounds(page_of_row, read[1], pages)
+        arranged = edge_rows(len(read[1]))
+        following = bounds[:-1].copy()
+        for stretch in _stretches(len(read[1])):
+            self._kernel.move_by_page(
+                page_of_row, *(column[stretch] for column in read), following, *arranged
+            )
+            yield
+        self._edge_bounds, self._arranged_edges = bounds, arranged
+        reader.let_go()
+
+    def _bounds(
         self, page_of_row: NDArray[np.uint16], rows: NDArray[np.int32], pages: int
-    ) -> Generator[None, None, _ByPage]:
-        bounds, order = np.zeros(pages + 1, np.int64), np.empty(len(rows), np.int64)
+    ) -> Generator[None, None, NDArray[np.int64]]:
+        """Where the entries of each page begin, and in the end how many there are."""
+        bounds = np.zeros(pages + 1, np.int64)
         for stretch in _stretches(len(rows)):
             self._kernel.count_by_page(page_of_row, rows[stretch], bounds[1:])
             yield
         np.cumsum(bounds, out=bounds)
+        return bounds
+
+    def _by_page(
+        self, page_of_row: NDArray[np.uint16], rows: NDArray[np.int32], pages: int
+    ) -> Generator[None, None, _ByPage]:
+        bounds = yield from self._bounds(page_of_row, rows, pages)
+        order = np.empty(len(rows), np.int64)
         following = bounds[:-1].copy()
         for stretch in _stretches(len(rows)):
             self._kernel.order_by_page(page_of_row, rows[stretch], stretch.start, following, order)

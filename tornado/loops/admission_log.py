@@ -19,10 +19,13 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 from ..errors import InvalidArgument, StoreCorrupt
 from ..records.edge_batch import EdgeBatch
+from ..records.growth import gained_with
+from ..records.narrow_edges import LAYOUTS, NarrowEdges, decode_narrow, encode_narrow
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
@@ -33,6 +36,10 @@ _KEY = b"group"
 _MOST_RECORDS = 1 << 16  # of a stretch; what a stream has room for at once
 _LONG_LOG_RECORDS = 1 << 24  # some seconds to go through again, without a base
 _LONG_LOG_GROUPS = 1 << 16  # likewise
+# Of what a base of now would take: with the next base beside it the store stays below 2.5 times that.
+_SHARE_OF_BASE = 0.25
+_SHORT_LOG_BYTES = 1 << 24  # however small the base is
+_EDGE_BYTES = 24  # in a base
 _TIMED = "times"  # in the place of a layout
 _SIZE = 5  # where in an entry it stands
 
@@ -71,6 +78,32 @@ class LogEntry:
         return {self.source: self.offset} | ({} if self.left is None else {WINDOW: self.left})
 
 
+class LogSize(NamedTuple):
+    """What a group has.
+
+    Attributes
+    ----------
+    records, size_bytes
+        How many records, and what they take.
+    gained
+        By how many edges or points the stream grows with it, at most; it may shrink.
+    """
+
+    records: int = 0
+    size_bytes: int = 0
+    gained: int = 0
+
+    def with_(self, other: LogSize) -> LogSize:
+        """Both together."""
+        return LogSize(
+            self.records + other.records, self.size_bytes + other.size_bytes, self.gained + other.gained
+        )
+
+    def without(self, other: LogSize) -> LogSize:
+        """What is left of this one without another."""
+        return self.with_(LogSize(-other.records, -other.size_bytes, -other.gained))
+
+
 class LoggedStretch(NamedTuple):
     """Entries that stand one behind the other, as one batch, with what their sources have reached and the last version."""
 
@@ -98,13 +131,17 @@ class AdmissionLog:
         self._newest = -1
         self._offsets: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
-        self._sizes: dict[int, tuple[int, int]] = {}
+        self._sizes: dict[int, LogSize] = {}
+        self._size = LogSize()
+        self._left: int | None = None  # with the newest group
         self._window: dict[str, Any] | None = None
         for version in store.versions(self._line):
             metadata = self._metadata(version)
             self._window = metadata.get("window")
             self._newest, self._sizes[version] = version, _size_of(metadata)
+            self._size = self._size.with_(self._sizes[version])
             self._offsets, self._numbers = metadata["offsets"], metadata["numbers"]
+            self._left = metadata.get("left", self._left)
 
     @property
     def offsets(self) -> Mapping[str, int]:
@@ -136,11 +173,25 @@ class AdmissionLog:
         with self._lock:
             return sum(group > version for group in self._sizes)
 
-    def is_long(self, version: int, base_records: int) -> bool:
-        """Whether so much stands behind a base of a version, and of so many records, that another one is worth its while."""
-        records = self.sizes_after(version)[0]
+    def is_long(self, version: int, base_records: int, base_bytes: int) -> bool:
+        """Whether so much stands behind a base that another one is worth its while.
+
+        A start goes through all of it, and it takes room: what the log has must stay a share of what a base of now would take.
+
+        Parameters
+        ----------
+        version
+            Of the base; 0 where there is none.
+        base_records, base_bytes
+            How many edges and points it has, and what these take.
+        """
+        behind = self.size_after(version)
+        record_bytes = base_bytes / base_records if base_records else _EDGE_BYTES
+        now_bytes = max(0, base_records + behind.gained) * record_bytes
+        room_bytes = max(_SHORT_LOG_BYTES, (1 + _SHARE_OF_BASE) * now_bytes - base_bytes)
         return (
-            records > max(_LONG_LOG_RECORDS - base_records // 2, base_records // 4)
+            behind.records > max(_LONG_LOG_RECORDS - base_records // 2, base_records // 4)
+            or behind.size_bytes > room_bytes
             or self.groups_after(version) > _LONG_LOG_GROUPS
         )
 
@@ -163,29 +214,44 @@ class AdmissionLog:
         numbers = self._numbers | {
             entry.source: entry.number for entry in entries if entry.number is not None
         }
-        pages = [entry.batch.encode() for entry in entries]
-        page = pages[0] if len(pages) == 1 else b"".join(pages)
+        written = [_encoded(entry.batch) for entry in entries]
+        page = written[0][1] if len(written) == 1 else b"".join(own for _, own in written)
+        left = next((entry.left for entry in reversed(entries) if entry.left is not None), self._left)
         records = sum(len(entry.batch) for entry in entries)
+        gained = sum(gained_with(entry.batch) for entry in entries) - ((left or 0) - (self._left or 0))
         metadata = {
             "stream": self._stream,
-            "entries": [_written(entry, len(own)) for entry, own in zip(entries, pages, strict=True)],
+            "entries": [
+                _written(entry, layout, len(own))
+                for entry, (layout, own) in zip(entries, written, strict=True)
+            ],
             "checksum": zlib.crc32(page),
             "before": self._newest,
             "records": records,
+            "gained": gained,
             "offsets": offsets,
             "numbers": numbers,
-        } | ({} if window is None else {"window": window})
+        }
+        metadata |= ({} if window is None else {"window": window}) | ({} if left is None else {"left": left})
         version = entries[-1].version
         self._store.write(self._line, version, {_KEY: page}, metadata=json.dumps(metadata).encode())
         with self._lock:
-            self._sizes[version] = (records, len(page))
+            self._sizes[version] = LogSize(records, len(page), gained)
+            self._size = self._size.with_(self._sizes[version])
+            self._left = left
             self._newest, self._offsets, self._numbers, self._window = version, offsets, numbers, window
 
-    def sizes_after(self, version: int) -> tuple[int, int]:
-        """How many records stand behind a version, and what they take in bytes; of a group in the middle of which it is, all."""
+    @property
+    def size(self) -> LogSize:
+        """What all of it has."""
+        return self._size
+
+    def size_after(self, version: int) -> LogSize:
+        """What stands behind a version; of a group in the middle of which it is, all."""
         with self._lock:
-            sizes = [size for group, size in self._sizes.items() if group > version]
-        return sum(records for records, _ in sizes), sum(size_bytes for _, size_bytes in sizes)
+            return reduce(
+                LogSize.with_, (size for group, size in self._sizes.items() if group > version), LogSize()
+            )
 
     def replay(self, *, after: int, points: Points | None) -> Iterator[LogEntry]:
         """Iterate over what made the versions behind one, in order; nothing of that may be forgotten meanwhile.
@@ -238,7 +304,7 @@ class AdmissionLog:
             self._store.delete_before(self._line, min(kept))
             with self._lock:
                 for one in needless:
-                    del self._sizes[one]
+                    self._size = self._size.without(self._sizes.pop(one))
 
     def _entries(self, version: int, metadata: dict[str, Any], points: Points | None) -> Iterator[LogEntry]:
         page = self._store.read(self._line, _KEY, version)
@@ -247,8 +313,13 @@ class AdmissionLog:
         start = 0
         for own, source, offset, number, layout, size_bytes, *left in metadata["entries"]:
             kind = _kind_of(layout, points, source, self._stream)
+            own_page = page[start : start + size_bytes]
             try:
-                batch = kind.decode(page[start : start + size_bytes])
+                batch = (
+                    decode_narrow(NarrowEdges(layout, own_page))
+                    if layout in LAYOUTS
+                    else kind.decode(own_page)
+                )
             except ValueError as error:
                 raise self._corrupt(version, f"has no batch of {kind.schema.kind}: {error}") from error
             start += size_bytes
@@ -302,16 +373,25 @@ def _joined(parts: Sequence[LogEntry]) -> LoggedStretch:
     return LoggedStretch(batch, offsets, parts[-1].version)
 
 
-def _size_of(metadata: Mapping[str, Any]) -> tuple[int, int]:
-    return int(metadata["records"]), sum(entry[_SIZE] for entry in metadata["entries"])
+def _size_of(metadata: Mapping[str, Any]) -> LogSize:
+    records = int(metadata["records"])
+    size_bytes = sum(entry[_SIZE] for entry in metadata["entries"])
+    # What was written before that was counted is taken to have grown.
+    return LogSize(records, size_bytes, int(metadata.get("gained", records)))
 
 
-def _written(entry: LogEntry, size_bytes: int) -> list[Any]:
-    layout: list[Any] | str | None = None
-    if isinstance(entry.batch, PointBatch):
-        layout = _layout_of(entry.batch.points)
-    elif isinstance(entry.batch, TimedEdges):
-        layout = _TIMED
+def _encoded(batch: RecordBatch) -> tuple[list[Any] | str | None, bytes]:
+    """How a batch is written, and the page."""
+    if isinstance(batch, PointBatch):
+        return _layout_of(batch.points), batch.encode()
+    if isinstance(batch, TimedEdges):
+        return _TIMED, batch.encode()
+    assert isinstance(batch, EdgeBatch)
+    narrow = encode_narrow(batch)
+    return narrow.layout, narrow.page
+
+
+def _written(entry: LogEntry, layout: list[Any] | str | None, size_bytes: int) -> list[Any]:
     left = [] if entry.left is None else [entry.left]
     return [entry.version, entry.source, entry.offset, entry.number, layout, size_bytes, *left]
 
@@ -325,8 +405,10 @@ def _kind_of(
     layout: list[Any] | str | None, points: Points | None, source: str, stream: str
 ) -> type[RecordBatch]:
     """The class of batches that are written so: of points, or of edges where there is no layout."""
-    if layout is None or layout == _TIMED:
-        return EdgeBatch if layout is None else TimedEdges
+    if layout == _TIMED:
+        return TimedEdges
+    if layout is None or layout in LAYOUTS:  # without one as logs had them before
+        return EdgeBatch
     if points is None or _layout_of(points) != layout:
         try:
             logged: Any = Points(*layout)

@@ -74,7 +74,8 @@ class Journal:
             self._forks -= isinstance(entry, Fork)
         self._base = version
         if self._log is not None:
-            self.records, self.size_bytes = self._log.sizes_after(version)
+            behind = self._log.size_after(version)
+            self.records, self.size_bytes = behind.records, behind.size_bytes
 
     def share_again(
         self, shares_of: Callable[[RecordBatch], list[Share]], partition: PartitionMap, *, all_of_them: bool

@@ -66,7 +66,8 @@ def put_back(
         with stream.stored.reading(version):
             restoration = Restoration(stored, stream, loops, hosts=hosts, engine=engine)
             restoration.load()
-        stream.forget_replayed(version)
+        assert stream.journal is not None
+        stream.journal.forget(version)  # whoever wrote it may not have come to that
         refused |= {
             loop: restoration.refused[loop.number] for loop in loops if loop.number in restoration.refused
         }

@@ -137,7 +137,8 @@ class Contents:
     points
         What the points are declared to be; None where there are none.
     counts
-        Of vertices, edges and points, and the bytes of edges and points; only those that whoever wrote it has counted.
+        Of vertices, edges and points, the bytes of edges and points, and those of pages that were not so before; only what whoever
+        wrote it has counted.
     """
 
     snapshot: Snapshot

@@ -25,6 +25,27 @@ class BranchState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class StoredSizes:
+    """What a stream takes in its store.
+
+    Attributes
+    ----------
+    base_version
+        Of the newest snapshot; None without one.
+    base_records, base_bytes
+        Its edges and points, and what these take.
+    log_records, log_bytes
+        Of the log, as it is now.
+    """
+
+    base_version: int | None
+    base_records: int
+    base_bytes: int
+    log_records: int
+    log_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far a loop is.
 

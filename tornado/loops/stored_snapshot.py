@@ -24,6 +24,7 @@ from ..errors import InternalError, InvalidArgument, StoreCorrupt
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..storage import VersionedStore
+from .admission_log import AdmissionLog, LogSize
 from .kind import kind_of_program
 from .part import PagesView
 from .point_pages import PointPagesView
@@ -44,12 +45,15 @@ from .snapshot_format import (
     page_of,
     point_key,
 )
+from .statistics import StoredSizes
 from .vertex_program import VertexProgram
 
 PAGE_VERTICES = 1 << 14
 PAGE_EDGES = 1 << 19
 _MOST_PAGES = 1 << 16
 _SHOWN_VERSIONS = 20
+_SPARED_SHARE = 1 / 8  # of the newest snapshot may go to older ones that nobody has asked for
+_SPARED_BYTES = 1 << 24  # however small it is
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,6 +289,7 @@ class StoredSnapshots:
         self._loop = loop
         self._lock = threading.Lock()  # held while versions are forgotten: nobody begins to read one of them
         self._read: Counter[int] = Counter()
+        self._base = (0, 0, 0)  # what was read of the newest
 
     @property
     def is_durable(self) -> bool:
@@ -300,10 +305,20 @@ class StoredSnapshots:
         found = (self._contents(version) for version in self._store.versions(self._loop))
         return [_snapshot_of(contents, loop) for contents in found if contents is not None]
 
-    def newest_sizes(self) -> tuple[int, int]:
-        """How many edges and points the newest snapshot has, and what these take in it, in bytes; 0 without one."""
-        newest = self.newest()
-        return (0, 0) if newest is None else (newest.records, newest.size_bytes)
+    def sizes(self, log: LogSize) -> StoredSizes:
+        """What a stream takes with a log of this size."""
+        version, records, size_bytes = self.newest_base()
+        return StoredSizes(version or None, records, size_bytes, log.records, log.size_bytes)
+
+    def newest_base(self) -> tuple[int, int, int]:
+        """The version of the newest snapshot, how many edges and points it has, and their bytes; 0 without one."""
+        version = self.newest_version()
+        if version is None:
+            return 0, 0, 0
+        if version != self._base[0]:
+            base = self.find(version)
+            self._base = version, base.records, base.size_bytes
+        return self._base
 
     def find(self, version: int) -> StoredSnapshot:
         """The snapshot of a version.
@@ -345,7 +360,9 @@ class StoredSnapshots:
             with self._lock:
                 self._read[version] -= 1
 
-    def forget(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
+    def forget(
+        self, *, keep: int, in_use: Collection[int] = (), beside: AdmissionLog | None = None
+    ) -> Snapshot | None:
         """Keep the newest snapshots and forget those before them, atomically; the oldest one left, or None.
 
         Parameters
@@ -354,17 +371,38 @@ class StoredSnapshots:
             How many, at least 1.
         in_use
             Versions that are kept as well, and with them those after them; likewise what is being read.
+        beside
+            The log of the stream, where only as many are kept as take little room, with what the log has behind the oldest of
+            them; None: so many, whatever they take.
         """
         with self._lock:
             stored = self._store.versions(self._loop)
             if not stored:
                 return None
+            if beside is not None:
+                keep = min(keep, self._that_take_little(stored[-keep:], beside))
             wanted = {*in_use, *(+self._read)}
             oldest = min([stored[-keep:][0], *(version for version in stored if version in wanted)])
             if oldest != stored[0]:
                 self._store.delete_before(self._loop, oldest)
         contents = self._contents(oldest)
         return None if contents is None else contents.snapshot
+
+    def _that_take_little(self, versions: Sequence[int], log: AdmissionLog) -> int:
+        """How many of the newest versions take little room beside the newest: pages that it has otherwise, and the log until then."""
+        later = self._contents(versions[-1])
+        if later is None:
+            return 1
+        room_bytes = max(_SPARED_BYTES, later.counts.get("bytes", 0) * _SPARED_SHARE)
+        kept, superseded_bytes = 1, 0
+        for version in reversed(versions[:-1]):
+            superseded_bytes += 0 if later is None else later.counts.get("written", 0)
+            logged_bytes = log.size_after(version).size_bytes - log.size_after(versions[-1]).size_bytes
+            if superseded_bytes + logged_bytes > room_bytes:
+                break
+            later = self._contents(version)
+            kept += 1
+        return kept
 
     def write(self, loops: Sequence[LoopToStore], points: Points | None = None, *, logged: int = -1) -> None:
         """Write a snapshot, atomically; pages that are as they were in the newest one are not written again.
@@ -410,7 +448,10 @@ class StoredSnapshots:
             if before.get(name) != digests[name]:
                 changed[key] = page
             record_bytes += page.nbytes if key.startswith((EDGES, POINTS)) else 0
-        counts["bytes"] = record_bytes
+        counts |= {
+            "bytes": record_bytes,
+            "written": sum(memoryview(page).nbytes for page in changed.values()),
+        }
         changed[DIGESTS] = json.dumps(digests).encode()
         entries = [
             loop_entry(

@@ -35,6 +35,7 @@ from .reading_loop import ReadingLoop, have_failed
 from .refusal import check_by, refuse_by
 from .share import Share
 from .snapshot import Snapshot
+from .statistics import StoredSizes
 from .stored_snapshot import StoredSnapshots
 from .stream_workers import StreamWorkers
 from .version_numbers import VersionNumbers
@@ -460,9 +461,8 @@ class RecordStream:
         if self.log is None:
             return True
         stored = () if self.checkpointed is None else self.checkpointed.loops
-        if self._version and any(loop.number not in stored for loop in self.running):
-            return True
-        return self.log.is_long(self.stored.newest_version() or 0, self.stored.newest_sizes()[0])
+        has_begun = bool(self._version) and any(loop.number not in stored for loop in self.running)
+        return has_begun or self.log.is_long(*self.stored.newest_base())
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
@@ -519,9 +519,11 @@ class RecordStream:
         """Write a snapshot of now, through whichever loops run; see `checkpoint.store_checkpoint`."""
         return self._store_checkpoint(self, **how)
 
-    def trim_snapshots(self, *, keep: int, in_use: Collection[int] = ()) -> Snapshot | None:
+    def trim_snapshots(
+        self, *, keep: int, in_use: Collection[int] = (), sparing: bool = False
+    ) -> Snapshot | None:
         """Keep the newest stored snapshots and forget those before them; see `StoredSnapshots.forget`."""
-        oldest = self.stored.forget(keep=keep, in_use=in_use)
+        oldest = self.stored.forget(keep=keep, in_use=in_use, beside=self.log if sparing else None)
         if oldest is not None and self.log is not None:
             needless = oldest.version if self.window is None else min(oldest.version, self.window.floor)
             self.log.forget(needless)
@@ -554,7 +556,11 @@ class RecordStream:
         self.on_full_journal(within_s=within_s)
         if not self.stored.is_durable:
             self.stored.forget(keep=1, in_use=self.versions_in_use())
-        return self.stored.newest_sizes()
+        return self.stored.newest_base()[1:]
+
+    def stored_sizes(self) -> StoredSizes | None:
+        """What it takes in its store; None where nothing of it is durable."""
+        return None if self.log is None else self.stored.sizes(self.log.size)
 
     def shares(self, batch: RecordBatch) -> list[Share]:
         """What each worker gets of a batch.
@@ -592,8 +598,3 @@ class RecordStream:
             elif len(entry):
                 self.workers.post_shares(entry if isinstance(entry, list) else self.shares(entry), version)
                 yield None
-
-    def forget_replayed(self, version: int) -> None:
-        """Forget, in the journal, what led to a version that was loaded; under the order."""
-        assert self.journal is not None
-        self.journal.forget(version)  # whoever wrote it may not have come to that

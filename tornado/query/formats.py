@@ -237,9 +237,14 @@ def vertices_of(texts: Iterable[str], kind: str) -> tuple[Vertex, ...]:
     Raises
     ------
     ValueError
-        For the first that is no whole number, where ids are numbers.
+        For the first that is no whole number, where ids are numbers; for a text with the end of a line outside of double quotes.
     """
-    names = [name for text in texts for line in csv.reader([text]) for name in line]
+    names: list[str] = []
+    for text in texts:
+        try:
+            names += (name for line in csv.reader([text]) for name in line)
+        except csv.Error:
+            raise ValueError(text) from None
     return tuple(names) if kind == "string" else tuple(vertex_of(name, kind) for name in names)
 
 

@@ -95,12 +95,11 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     "/v1/streams/{name}/vertices": {"POST": _WRITE_STREAM},
     # All streams have the same workers.
     "/v1/streams/{name}/rescale": {"POST": _WRITE_ALL_STREAMS},
-    # What is observed is told to all who listen in the same bytes, so it is for those who may see all of it.
-    "/v1/observations": {"GET": _ALL},
-    "/v1/observations/lines/{of}": {"GET": _ALL},
-    "/v1/observations/questions": {"GET": _ALL},
-    "/v1/observations/report": {"GET": _ALL},
-    "/v1/observations/events": {"GET": _ALL},
+    "/v1/observations": {"GET": _READ},
+    "/v1/observations/lines/{of}": {"GET": _READ},
+    "/v1/observations/questions": {"GET": _READ},
+    "/v1/observations/report": {"GET": _READ},
+    "/v1/observations/events": {"GET": _READ},
     "/v1/queries": {"GET": _READ, "POST": _READ},
     # Who only reads may end what it has asked itself, which the route looks at.
     "/v1/queries/{id}": {"GET": _QUERY, "DELETE": _QUERY},
@@ -248,7 +247,7 @@ class Access:
         caller.require(query.stream, f"query {name!r}")
 
     def _while_let_in(self, token: BearerToken, send: Send) -> Send:
-        """Return what sends an answer while the token holds: events end when it no longer does."""
+        """Return what sends an answer while the token holds: events end when it no longer does, or is for something else."""
         tokens = self._tokens
         assert tokens is not None
         follows = False
@@ -261,9 +260,11 @@ class Access:
             if message["type"] == "http.response.start":
                 kind = Headers(raw=message["headers"]).get("content-type", "")
                 follows = kind.startswith("text/event-stream")
-            elif follows and tokens.table.find(token.digest) is None:
+            elif follows and tokens.table.find(token.digest) != token:
                 ended = True
-                said = of_error(Unauthorized("the token that began this stream of events holds no more"))
+                said = of_error(
+                    Unauthorized("the token that began this stream of events holds no more as it did")
+                )
                 last = {"type": "http.response.body", "body": event("error", said.content())}
                 # With that the server tells whoever writes the events that nobody listens any more.
                 await send(last | {"more_body": False})

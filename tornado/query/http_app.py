@@ -106,7 +106,7 @@ def create_app(
     app.include_router(operator_routes(service, metrics, bulkheads))
     app.include_router(ticket_routes(tickets))
     page = page_files()
-    app.include_router(observation_routes(service, observer, limits, stopping, bulkheads, page=page))
+    app.include_router(observation_routes(observer, limits, stopping, bulkheads, page=page))
     app.include_router(page_routes(page))
     _add_docs(app)
     app.add_exception_handler(TornadoError, _error)

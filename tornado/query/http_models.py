@@ -352,6 +352,9 @@ class LoopBody(BaseModel):
     cut_edges: int | None = Field(
         description="Edges between vertices of different workers: the less, the more workers help."
     )
+    workers_said: str | None = Field(
+        None, description="With `--workers auto`: whether more of them helped, once that was tried."
+    )
     restarts: int | None
     backlog_records: int | None
     memory_bytes: int | None

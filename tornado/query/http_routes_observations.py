@@ -1,6 +1,6 @@
 """`/v1/observations`: how the whole service stands, now, over time, and as server-sent events; and what was asked.
 
-One observer looks for all clients, so another client costs what its bytes cost. The event loop asks nobody. A client that reads slowly
+One observer looks for all clients, so another client costs what its bytes cost. Who may see some streams is shown these alone. The event loop asks nobody. A client that reads slowly
 misses observations, never the newest.
 """
 
@@ -22,14 +22,15 @@ from ..errors import QueueFull
 from . import problems
 from .events import KEEP_ALIVE_S, event
 from .formats import JSON
+from .http_access import caller_of
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS
 from .http_requests import HttpLimits, JsonResponse, refuse_unknown_parameters
 from .http_routes_page import PageFiles
 from .http_routes_queries import EVENT_STREAM, Stopping
+from .observation import seen_of
 from .observer import Observer
 from .report import POLICY, report
-from .service import QueryService
 
 REPORTED_QUESTIONS = 500
 
@@ -50,6 +51,9 @@ class ObservationBody(BaseModel):
     branches: list[dict[str, Any]] = Field(description="How far questions are that have a branch.")
     queries: dict[str, Any]
     process: dict[str, Any]
+    workers: list[dict[str, Any]] = Field(
+        description="Of each what it has cost so far: `busy_s`, seconds of a core, and `sent_bytes` to others (null where they share memory)."
+    )
     questions: int = Field(description="The number of the newest line of `GET /v1/observations/questions`.")
 
 
@@ -71,7 +75,6 @@ class QuestionsBody(BaseModel):
 
 
 def observation_routes(
-    service: QueryService,
     observer: Observer,
     limits: HttpLimits,
     stopping: Stopping,
@@ -85,6 +88,7 @@ def observation_routes(
         "loops": observer.loops,
         "streams": observer.streams,
         "workers": observer.workers,
+        "use": observer.use,
         "branches": observer.branches,
     }
 
@@ -92,7 +96,8 @@ def observation_routes(
     async def newest(request: Request) -> Response:
         """Look at everything at once: streams, loops, workers, running branches."""
         refuse_unknown_parameters(request, [])
-        return JsonResponse(await bulkheads.looks.run(observer.newest))
+        streams = caller_of(request).streams
+        return JsonResponse(await bulkheads.looks.run(lambda: seen_of(streams, observer.newest())))
 
     @router.get("/lines/{of}", response_model=LinesBody)
     async def over_time(
@@ -102,7 +107,7 @@ def observation_routes(
             list[str] | None, Parameter(description="Only of these; may be given several times.")
         ] = None,
     ) -> Response:
-        """Look back: the numbers of `loops`, `streams`, `workers` or `branches` as they were, also of those that are gone."""
+        """Look back: the numbers of `loops`, `streams`, `workers`, `use` (what workers cost) or `branches` as they were, also of those that are gone."""
         refuse_unknown_parameters(request, ["names"])
         line = lines.get(of)
         if line is None:
@@ -110,7 +115,8 @@ def observation_routes(
                 f"there are no lines of {of[:100]!r}", hint=f"There are: {', '.join(lines)}."
             )
         wanted = None if names is None else set(names)
-        return JsonResponse(await bulkheads.listings.run(lambda: line.between(wanted)))
+        streams = caller_of(request).streams
+        return JsonResponse(await bulkheads.listings.run(lambda: line.between(wanted, streams)))
 
     @router.get("/questions", response_model=QuestionsBody)
     async def questions(
@@ -122,8 +128,11 @@ def observation_routes(
     ) -> Response:
         """List the questions that ended, newest first: the last ten thousand, also where their answers are forgotten."""
         refuse_unknown_parameters(request, ["before", "limit", "loop", "state"])
+        streams = caller_of(request).streams
         found = await bulkheads.listings.run(
-            lambda: observer.questions.page(before=before, limit=limit, loop=loop, state=state)
+            lambda: observer.questions.page(
+                before=before, limit=limit, loop=loop, state=state, streams=streams
+            )
         )
         return Response(found, media_type=JSON)
 
@@ -131,14 +140,14 @@ def observation_routes(
     async def one_file(request: Request) -> Response:
         """Keep everything as one HTML file that shows it without a service: as it is now, over time, and the newest questions."""
         refuse_unknown_parameters(request, [])
+        streams = caller_of(request).streams
 
         def made() -> bytes:
-            now = observer.newest()
-            asked = observer.questions.page(before=None, limit=REPORTED_QUESTIONS, loop=None, state=None)
+            asked = observer.questions.page(limit=REPORTED_QUESTIONS, streams=streams)
             content = {
                 "url": f"{request.url.scheme}://{request.url.netloc}",
-                "now": now,
-                "lines": {name: line.between(None) for name, line in lines.items()},
+                "now": seen_of(streams, observer.newest()),
+                "lines": {name: line.between(None, streams) for name, line in lines.items()},
                 "questions": orjson.loads(asked)["questions"],
             }
             return report(page.plain, page.build, content)
@@ -163,7 +172,7 @@ def observation_routes(
                 hint="Ask again later, or GET /v1/observations now and then.",
                 retry_after_s=5.0,
             )
-        return WatchingResponse(observer, stopping, service, {"build": page.build})
+        return WatchingResponse(observer, stopping, {"build": page.build}, caller_of(request).streams)
 
     return router
 
@@ -171,7 +180,8 @@ def observation_routes(
 class _Watcher:
     """What one client has still to be told: the newest event of each name."""
 
-    def __init__(self) -> None:
+    def __init__(self, streams: frozenset[str] | None) -> None:
+        self.streams = streams
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Event = asyncio.Event()
         self._events: dict[str, bytes] = {}
@@ -207,13 +217,16 @@ class WatchingResponse(StreamingResponse):
     """Observations as a stream of events, until the client leaves or the server stops."""
 
     def __init__(
-        self, observer: Observer, stopping: Stopping, service: QueryService, hello: dict[str, Any]
+        self,
+        observer: Observer,
+        stopping: Stopping,
+        hello: dict[str, Any],
+        streams: frozenset[str] | None,
     ) -> None:
         self._observer = observer
         self._stopping = stopping
-        self._service = service
         self._hello = hello
-        self._watcher = _Watcher()
+        self._watcher = _Watcher(streams)
         super().__init__(
             self._events(),
             media_type=EVENT_STREAM,

@@ -529,9 +529,10 @@ def _vertices(texts: list[str] | None, kind: str, longest: int) -> tuple[Vertex,
     try:
         vertices = vertices_of(texts, kind)
     except ValueError as error:
+        wanted = "list of ids" if kind == "string" else "64-bit integer"
         raise problems.invalid(
-            f"vertices has {shown(str(error))}, which is no 64-bit integer",
-            hint="Separate ids with commas: 4,5.",
+            f"vertices has {shown(str(error))}, which is no {wanted}",
+            hint="Separate ids with commas: 4,5. What is no plain word stands in double quotes.",
         ) from None
     if not 1 <= len(vertices) <= longest:
         raise problems.invalid(f"vertices has {len(vertices)} ids but must have 1 to {longest}")

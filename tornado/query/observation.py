@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 from ..errors import ConnectionLost, TornadoError, UnknownLoop
@@ -59,7 +60,28 @@ def observe(service: QueryService, within_s: float) -> dict[str, Any]:
             "states": counts.states,
         },
         "process": {"memory_bytes": resident_bytes()},
+        "workers": [use._asdict() for use in service.master.engine.use()],
     }
+
+
+def seen_of(streams: frozenset[str] | None, content: dict[str, Any]) -> dict[str, Any]:
+    """Return what an observation says of these streams (None: of all), and nothing of what all of them have together.
+
+    Parameters
+    ----------
+    content : dict
+        An observation, or the part of it that has the branches; not changed.
+    """
+    if streams is None:
+        return content
+    seen = content | {"branches": [one for one in content["branches"] if one["stream"] in streams]}
+    if "streams" in content:
+        seen["streams"] = [one for one in content["streams"] if one["name"] in streams]
+        seen["loops"] = [one for one in content["loops"] if one["stream"] in streams]
+        seen["queries"] = dict.fromkeys(content["queries"])
+        seen["process"] = dict.fromkeys(content["process"])
+        seen["workers"] = []
+    return seen
 
 
 def loop_observed(loop: MainLoopView, standing: Standing[Any]) -> dict[str, Any]:
@@ -94,6 +116,7 @@ def branch_observed(query: Query) -> dict[str, Any]:
     return {
         "id": query.id,
         "loop": query.request.loop,
+        "stream": query.stream,
         "mode": status.mode.value,
         "state": status.state.value,
         "elapsed_s": round(status.elapsed_s, 3),
@@ -134,6 +157,7 @@ def _stream(
     checkpoints = None if served.checkpoints is None else served.checkpoints.statistics()
     window = loops[0].stream.window
     not_logged = loops[0].stream.not_logged
+    sizes = loops[0].stream.stored_sizes()
     return {
         "name": name,
         "loops": [loop.name for loop in loops],
@@ -149,6 +173,7 @@ def _stream(
         "window": None if window is None else window.described(),
         "applied": workers.applied(),
         "waiting": workers.waiting(),
+        "stored": None if sizes is None else asdict(sizes),
         "checkpoints": None
         if checkpoints is None
         else {

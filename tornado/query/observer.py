@@ -3,7 +3,7 @@
 Two threads look: one at streams, loops and workers, at most once a second; one at the branches that run, somewhat more often, since they
 may be through within a second. Guarantees: nobody waits for a listener, who misses what comes while it is busy but for the newest; a loop
 or a branch that hangs keeps nothing else from being seen; a look takes at most a hundredth of the time until the next. Without listeners
-it goes on slowly, so that who comes later sees what was before.
+it goes on slowly, so that who comes later sees what was before. Who may see some streams hears of these alone.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..clock import wait_until
 from ..errors import TornadoError
 from .events import event
 from .last_known import RUNNING
-from .observation import branch_observed, observe
+from .observation import branch_observed, observe, seen_of
 from .question_log import QuestionLog
 from .service import QueryService
-from .time_line import TimeLine
+from .time_line import Observed, TimeLine
 
 NOW_EVERY_S = 1.0
 UNWATCHED_EVERY_S = 5.0
@@ -36,11 +36,17 @@ NOW, BRANCHES = EVENTS = "now", "branches"
 STREAM_COLUMNS = ("admitted", "not_read", "not_propagated")
 LOOP_COLUMNS = ("residual", "pending", "iteration", "updates", "prepares", "memory_bytes", "waves")
 WORKER_COLUMNS = ("applied", "waiting")
+USE_COLUMNS = ("busy_s", "sent_bytes")
 BRANCH_COLUMNS = ("residual", "iteration", "updates")
 
 
 class Listener(Protocol):
     """Who is told of observations."""
+
+    @property
+    def streams(self) -> frozenset[str] | None:
+        """Of which streams it may hear; None is all."""
+        ...
 
     def heard(self, name: str, content: bytes) -> None:
         """Take an event as it goes over the line; from any thread, quick."""
@@ -61,8 +67,9 @@ class Observer:
     ----------
     questions : QuestionLog
         What was asked since the observer was made.
-    loops, streams, workers, branches : TimeLine
-        What was observed, by name; a worker is STREAM/NUMBER/LOSSES: those that took the place of others have names of their own.
+    loops, streams, workers, use, branches : TimeLine
+        What was observed, by name. A worker is STREAM/NUMBER/LOSSES: those that took the place of others have names of their own. What
+        workers cost is of no stream, and has names NUMBER/LOSSES.
     """
 
     def __init__(self, service: QueryService, *, within_s: float) -> None:
@@ -70,13 +77,14 @@ class Observer:
         self.loops = TimeLine(LOOP_COLUMNS, most=ROWS)
         self.streams = TimeLine(STREAM_COLUMNS, most=ROWS)
         self.workers = TimeLine(WORKER_COLUMNS, most=ROWS)
+        self.use = TimeLine(USE_COLUMNS, most=ROWS)
         self.branches = TimeLine(BRANCH_COLUMNS, most=BRANCH_ROWS)
         self._service = service
         self._within_s = within_s
         self._clock = service.clock
         self._changed = Condition()
         self._listeners: list[Listener] = []
-        self._newest: dict[str, bytes] = {}
+        self._newest: dict[str, dict[str, Any]] = {}
         self._number = 0
         self._runs = False
         self._threads: list[Thread] = []
@@ -103,7 +111,7 @@ class Observer:
         with self._changed:
             self._listeners.append(listener)
             for name, content in self._newest.items():
-                listener.heard(name, content)
+                listener.heard(name, event(name, seen_of(listener.streams, content)))
             self._changed.notify_all()
 
     def remove(self, listener: Listener) -> None:
@@ -146,7 +154,12 @@ class Observer:
             if found:
                 self.branches.add(
                     self._clock.now().timestamp(),
-                    {f"{one['loop']}/{one['id']}": [one[key] for key in BRANCH_COLUMNS] for one in found},
+                    {
+                        Observed(f"{one['loop']}/{one['id']}", one["stream"]): [
+                            one[key] for key in BRANCH_COLUMNS
+                        ]
+                        for one in found
+                    },
                 )
             if found or had_some:
                 self._publish(BRANCHES, {"branches": found})
@@ -173,15 +186,38 @@ class Observer:
     def _noted(self, found: dict[str, Any]) -> dict[str, Any]:
         """Put an observation on the time lines."""
         at = found["time"]
-        self.streams.add(at, {one["name"]: [one[key] for key in STREAM_COLUMNS] for one in found["streams"]})
-        self.loops.add(at, {one["name"]: [one[key] for key in LOOP_COLUMNS] for one in found["loops"]})
+        self.streams.add(
+            at,
+            {
+                Observed(one["name"], one["name"]): [one[key] for key in STREAM_COLUMNS]
+                for one in found["streams"]
+            },
+        )
+        self.loops.add(
+            at,
+            {
+                Observed(one["name"], one["stream"]): [one[key] for key in LOOP_COLUMNS]
+                for one in found["loops"]
+            },
+        )
         restarts = {one["stream"]: one["restarts"] or 0 for one in found["loops"]}
         self.workers.add(
             at,
             {
-                f"{one['name']}/{worker}/{restarts.get(one['name'], 0)}": [applied, waiting]
+                Observed(f"{one['name']}/{worker}/{restarts.get(one['name'], 0)}", one["name"]): [
+                    applied,
+                    waiting,
+                ]
                 for one in found["streams"]
                 for worker, (applied, waiting) in enumerate(zip(one["applied"], one["waiting"], strict=False))
+            },
+        )
+        losses = max(restarts.values(), default=0)
+        self.use.add(
+            at,
+            {
+                Observed(f"{worker}/{losses}", ""): [use[key] for key in USE_COLUMNS]
+                for worker, use in enumerate(found["workers"])
             },
         )
         return found
@@ -189,7 +225,10 @@ class Observer:
     def _publish(self, name: str, content: dict[str, Any]) -> None:
         with self._changed:
             self._number += 1
-            told = self._newest[name] = event(name, content | {"number": self._number})
+            self._newest[name] = numbered = content | {"number": self._number}
             listeners = list(self._listeners)
+        told: dict[frozenset[str] | None, bytes] = {}  # the same bytes for all who may see the same
         for listener in listeners:
-            listener.heard(name, told)
+            if listener.streams not in told:
+                told[listener.streams] = event(name, seen_of(listener.streams, numbered))
+            listener.heard(name, told[listener.streams])

@@ -7,7 +7,7 @@ a question. Left out on purpose: the answers, and lists that a caller made long.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
@@ -27,6 +27,7 @@ SHOWN_CHARACTERS = 200
 class _Line:
     number: int
     loop: str
+    stream: str
     state: str
     content: bytes
 
@@ -59,9 +60,17 @@ class QuestionLog:
         with self._lock:
             self._number += 1
             line = json_bytes(content | {"number": self._number})
-            self._lines.append(_Line(self._number, content["loop"], content["state"], line))
+            self._lines.append(_Line(self._number, content["loop"], query.stream, content["state"], line))
 
-    def page(self, *, before: int | None, limit: int, loop: str | None, state: str | None) -> bytes:
+    def page(
+        self,
+        *,
+        before: int | None = None,
+        limit: int,
+        loop: str | None = None,
+        state: str | None = None,
+        streams: Collection[str] | None = None,
+    ) -> bytes:
         """Return `{"questions": […], "kept": …, "newest": …}`, newest first.
 
         Parameters
@@ -70,11 +79,15 @@ class QuestionLog:
             Only those with a smaller number.
         limit : int
             At most so many.
-        loop, state : str or None
+        loop, state : str, optional
             Only of this loop, or that ended so.
+        streams : collection of str, optional
+            Only of these streams: the others are not counted either.
         """
         with self._lock:
             lines, newest = list(self._lines), self._number
+        if streams is not None:
+            lines = [line for line in lines if line.stream in streams]
 
         def chosen() -> Iterator[bytes]:
             for line in reversed(lines):

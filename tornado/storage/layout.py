@@ -125,6 +125,16 @@ def chunk_key(at: bytes, place: int) -> bytes:
     return at + _CHUNK.pack(place)
 
 
+def chunk_entry(key: bytes) -> bytes:
+    """Return the entry of a `chunk_key`."""
+    return key[: -_CHUNK.size]
+
+
+def loop_of(key: bytes) -> bytes:
+    """Return the `loop_prefix` of an entry or a `version_key`."""
+    return key[: _LOOP.size]
+
+
 def chunks(page: memoryview) -> Iterator[memoryview]:
     """Yield the chunks of a page, without copying."""
     for start in range(0, page.nbytes, CHUNK_SIZE_BYTES):

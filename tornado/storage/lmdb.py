@@ -96,6 +96,16 @@ class Transaction:
                 yield key, bytes(cursor.value())
                 found = cursor.next()
 
+    def keys(self, table: Table, prefix: bytes) -> list[bytes]:
+        """Return the keys that begin with a prefix, ascending; their values are not read."""
+        found: list[bytes] = []
+        with self._inner.cursor(self._tables[table]) as cursor:
+            more = cursor.set_range(prefix)
+            while more and (key := bytes(cursor.key())).startswith(prefix):
+                found.append(key)
+                more = cursor.next()
+        return found
+
     def at_or_after(self, table: Table, key: bytes) -> tuple[bytes, bytes] | None:
         """Return the first pair not below a key, or None."""
         with self._inner.cursor(self._tables[table]) as cursor:
@@ -135,6 +145,7 @@ class LmdbFolder:
         self.path = folder.absolute()
         self._gate = Gate()
         self._writing = Lock()
+        self._next = Lock()
         self._owner = FolderOwner(self.path)
         self._environment: lmdb.Environment | None = None
         try:
@@ -163,7 +174,7 @@ class LmdbFolder:
 
         It runs once more from the start where the map was too small, which `size_bytes`, about what it will write, avoids.
         """
-        with self._writing:
+        with self._turn():
             if size_bytes > self._free_map_size_bytes():
                 self._grow_map(size_bytes, doing)
             while True:
@@ -187,11 +198,21 @@ class LmdbFolder:
 
     def close(self) -> None:
         """Let the folder go, after the transactions under way."""
-        with self._writing, self._gate.alone():
+        with self._turn(), self._gate.alone():
             if self._environment is not None:
                 self._environment.close()
                 self._environment = None
                 self._owner.release()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Be the one who writes. Whoever has just written waits behind who waits already: a lock alone would let it go on."""
+        with self._next:
+            self._writing.acquire()
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     def _open(self) -> lmdb.Environment:
         if self._environment is None:

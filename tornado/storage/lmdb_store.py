@@ -1,7 +1,9 @@
-"""The store on disk, in LMDB: one version is one transaction.
+"""The store on disk, in LMDB: one version shows with one transaction.
 
 The laws of `versioned_store` are kept by the layout (`layout`) and by LMDB's transactions (`lmdb`, the doorway): a version shows
-when its transaction ends, which `kill -9` cannot do by halves. A page that is not what was written (length, CRC-32) is
+when its transaction ends, which `kill -9` cannot do by halves. Chunks of a large version are written before, in transactions of their
+own, because LMDB has one writer: whoever logs what is admitted must not wait until all of a snapshot is on the disk. Nobody sees chunks
+to which no entry leads, and what is left of them where that fails goes at the next start, or with the next large version. A page that is not what was written (length, CRC-32) is
 `StoreCorrupt`, not an answer.
 """
 
@@ -9,16 +11,19 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ..errors import StoreCorrupt
+from ..errors import StoreCorrupt, StoreError
 from . import layout, versioned_store
 from .layout import Header, LoopRecord
 from .lmdb import INITIAL_MAP_SIZE_BYTES, LmdbFolder, Table, Transaction
-from .versioned_store import SCAN_BATCH_KEYS, SCAN_BATCH_SIZE_BYTES, StoreStatistics
+from .versioned_store import SCAN_BATCH_KEYS, SCAN_BATCH_SIZE_BYTES, Changes, StoreStatistics
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 _FORMAT_KEY = b"format"
 _FORMAT = b"tornado-loops 1"
 _NEXT_LOOP_KEY = b"next loop"
+_UNFINISHED_KEY = b"unfinished"  # the line and the version of which chunks may have been written
+_ONE_TRANSACTION_SIZE_BYTES = 8 << 20  # some ten milliseconds, in which nobody else writes
 # What an entry takes beside its page, at most: two keys, and the rest of a started page.
 _OVERHEAD_SIZE_BYTES = 2048
 
@@ -56,8 +63,11 @@ class LmdbStore:
 
     def __init__(self, folder: Path, *, initial_map_size_bytes: int = INITIAL_MAP_SIZE_BYTES) -> None:
         self._folder = LmdbFolder(folder, initial_map_size_bytes=initial_map_size_bytes)
+        self._large = Lock()  # whoever writes a version in parts, or drops a loop
         try:
             self._check_format()
+            with suppress(StoreError):  # as on a full disk: nobody sees them, and they go later
+                self._clear_unfinished()
         except BaseException:
             self._folder.close()
             raise
@@ -81,11 +91,10 @@ class LmdbStore:
         versioned_store.checked_version(version)
         changes = versioned_store.checked_changes(items, deletes)
         metadata = bytes(metadata)
-        size_bytes = len(metadata) + sum(
-            _OVERHEAD_SIZE_BYTES + (page.nbytes if page else 0) for page in changes.values()
-        )
+        size_bytes = len(metadata) + sum(_size_bytes(page) for page in changes.values())
+        doing = f"write version {version} of loop {loop!r}"
 
-        def put_version(transaction: Transaction) -> None:
+        def put_version(transaction: Transaction, *, has_chunks: bool = False) -> None:
             record = make_record(transaction, name)
             newest = _newest(transaction, record.number)
             versioned_store.check_order(loop, version, newest)
@@ -93,10 +102,68 @@ class LmdbStore:
                 at = layout.entry(record.number, key, version)
                 if version == newest:
                     _erase(transaction, at)
-                put_entry(transaction, at, page)
+                if has_chunks:
+                    transaction.put(Table.ENTRIES, at, layout.header(page))
+                else:
+                    put_entry(transaction, at, page)
             transaction.put(Table.VERSIONS, layout.version_key(record.number, version), metadata)
+            if has_chunks:
+                transaction.delete(Table.FACTS, _UNFINISHED_KEY)
 
-        self._folder.change(put_version, f"write version {version} of loop {loop!r}", size_bytes=size_bytes)
+        if size_bytes <= _ONE_TRANSACTION_SIZE_BYTES or version in self.versions(loop)[-1:]:
+            self._folder.change(put_version, doing, size_bytes=size_bytes)
+            return
+        with self._large:
+            try:
+                self._put_chunks(name, loop, version, changes, doing)
+                self._folder.change(partial(put_version, has_chunks=True), doing)
+            except BaseException:
+                with suppress(StoreError):
+                    self._clear_unfinished()
+                raise
+
+    def _put_chunks(self, name: bytes, loop: str, version: int, changes: Changes, doing: str) -> None:
+        """Write the chunks of a version, to which no entry leads yet, a few at a time."""
+        self._clear_unfinished()
+
+        def begin(transaction: Transaction) -> int:
+            record = make_record(transaction, name)
+            versioned_store.check_order(loop, version, _newest(transaction, record.number))
+            transaction.put(Table.FACTS, _UNFINISHED_KEY, layout.version_key(record.number, version))
+            return record.number
+
+        number = self._folder.change(begin, doing)
+        chunks = (
+            (layout.chunk_key(layout.entry(number, key, version), place), chunk)
+            for key, page in changes.items()
+            for place, chunk in enumerate(layout.chunks(page) if page else ())
+        )
+        for some in _portions(chunks):
+
+            def put(transaction: Transaction, some: list[tuple[bytes, memoryview]] = some) -> None:
+                for key, chunk in some:
+                    transaction.put(Table.CHUNKS, key, chunk)
+
+            self._folder.change(put, doing, size_bytes=sum(_size_bytes(chunk) for _, chunk in some))
+
+    def _clear_unfinished(self) -> None:
+        """Let go of chunks of a version that was not written to its end."""
+        with self._folder.reading("look for an unfinished version") as transaction:
+            if transaction.get(Table.FACTS, _UNFINISHED_KEY) is None:
+                return
+
+        def clear(transaction: Transaction) -> None:
+            unfinished = bytes(transaction.get(Table.FACTS, _UNFINISHED_KEY) or b"")
+            if not unfinished:
+                return
+            version = layout.version_of(unfinished)
+            for key in transaction.keys(Table.CHUNKS, layout.loop_of(unfinished)):
+                at = layout.chunk_entry(key)
+                if layout.entry_version(at) == version and transaction.get(Table.ENTRIES, at) is None:
+                    transaction.delete(Table.CHUNKS, key)
+            transaction.delete(Table.FACTS, _UNFINISHED_KEY)
+
+        self._folder.change(clear, "clear away an unfinished version")
 
     def read(self, loop: str, key: bytes, version: int) -> bytes | None:
         """See `VersionedStore.read`."""
@@ -177,7 +244,8 @@ class LmdbStore:
                     transaction.delete_prefix(table, layout.loop_prefix(record.number))
                 transaction.delete(Table.LOOPS, name)
 
-        self._folder.change(forget, f"drop loop {loop!r}")
+        with self._large:
+            self._folder.change(forget, f"drop loop {loop!r}")
 
     def statistics(self) -> StoreStatistics:
         """See `VersionedStore.statistics`. Room that was freed still counts, as it is used again but not given back."""
@@ -279,6 +347,24 @@ def put_entry(transaction: Transaction, at: bytes, page: memoryview | None) -> N
     transaction.put(Table.ENTRIES, at, layout.header(page))
     for place, chunk in enumerate(layout.chunks(page) if page else ()):
         transaction.put(Table.CHUNKS, layout.chunk_key(at, place), chunk)
+
+
+def _size_bytes(page: memoryview | None) -> int:
+    return _OVERHEAD_SIZE_BYTES + (page.nbytes if page else 0)
+
+
+def _portions(chunks: Iterable[tuple[bytes, memoryview]]) -> Iterator[list[tuple[bytes, memoryview]]]:
+    """Put chunks together for one transaction each."""
+    some: list[tuple[bytes, memoryview]] = []
+    size_bytes = 0
+    for key, chunk in chunks:
+        if size_bytes + chunk.nbytes > _ONE_TRANSACTION_SIZE_BYTES:
+            yield some
+            some, size_bytes = [], 0
+        some.append((key, chunk))
+        size_bytes += chunk.nbytes
+    if some:
+        yield some
 
 
 def make_record(transaction: Transaction, name: bytes) -> LoopRecord:

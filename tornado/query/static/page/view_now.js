@@ -124,7 +124,7 @@ function Iterations({loop}) {
 function Branches({branches, queries}) {
   const cancel = (id) => ask(`v1/queries/${id}`, {method: "DELETE"}).catch(() => {});
   return html`
-    <${Panel} title="Branches that run" note="${plural(queries.states.converged || 0, "question")} converged so far" wide>
+    <${Panel} title="Branches that run" note=${queries.states ? `${plural(queries.states.converged || 0, "question")} converged so far` : ""} wide>
       <${Table} label="Branches that run" keyOf=${(one) => one.id} rows=${branches} empty="None at the moment. A question forks one." columns=${[
         {title: "Question", of: (one) => html`<code>${one.id}</code>`},
         {title: "Loop", of: (one) => one.loop},

@@ -5,24 +5,25 @@ import {state, useStore} from "./store.js";
 import {ask} from "./service.js";
 import {growthOf} from "./lines.js";
 import {Badge, Empty, Figure, Panel, Table} from "./parts.js";
-import {count, plural, rate, seconds, time} from "./words.js";
+import {bytes, count, isNumber, plural, rate, seconds, time} from "./words.js";
 
 const FETCHED_EVERY_MS = 4000;
 const WIDTH = 1000;
 const LANE = 34;
+const NOTHING = {times: [], series: {}};
 
 export function Workers() {
   const {now} = useStore();
   const [, redraw] = useReducer((times) => times + 1, 0);
-  const lines = useRef({times: [], series: {}});
+  const lines = useRef({workers: NOTHING, use: NOTHING});
   useEffect(() => {
     if (state.fixed) {
-      lines.current = state.fixed.lines.workers;
+      lines.current = state.fixed.lines;
       redraw();
       return undefined;
     }
-    const look = () => ask("v1/observations/lines/workers").then((found) => {
-      lines.current = found;
+    const look = () => Promise.all(["workers", "use"].map((kind) => ask(`v1/observations/lines/${kind}`))).then(([workers, use]) => {
+      lines.current = {workers, use};
       redraw();
     }).catch(() => {});
     look();
@@ -38,24 +39,46 @@ export function Workers() {
       <${Figure} label="Replaced" value=${count(restarts)} note=${restarts ? "times, since some were lost or moved" : "never lost"} kind=${restarts ? "bad" : ""} />
       <${Figure} label="To apply" value=${count(now.streams.reduce((sum, one) => sum + one.waiting.reduce((a, b) => a + b, 0), 0))} note="records that wait for a worker" />
     </dl>
-    ${now.streams.map((stream) => html`<${OfStream} key=${stream.name} stream=${stream} lines=${lines.current} now=${now} />`)}`;
+    ${now.workers.length ? html`<${Use} now=${now} lines=${lines.current.use} />` : null}
+    ${now.streams.map((stream) => html`<${OfStream} key=${stream.name} stream=${stream} lines=${lines.current.workers} now=${now} />`)}`;
 }
 
-// Names are STREAM/WORKER/LOSSES; a stream may have a slash.
-function lanesOf(stream, lines) {
+// What each worker costs: the share of a core that it has, and what it sends to the others.
+function Use({now, lines}) {
+  const lanes = lanesOf(lines, "", (columns) => ({speeds: growthOf(lines.times, columns.busy_s), sent: growthOf(lines.times, columns.sent_bytes)}));
+  const newest = Math.max(0, ...lanes.map((lane) => lane.set));
+  const lastOf = (worker, column) => lanes.find((lane) => lane.worker === worker && lane.set === newest)?.[column].filter((one) => one !== null).pop() ?? null;
+  const share = (value) => isNumber(value) ? `${Math.round(100 * value)} %` : "–";
+  const rows = now.workers.map((use, worker) => ({...use, worker, busy: lastOf(worker, "speeds"), sent: lastOf(worker, "sent")}));
+  return html`
+    <${Panel} title="Busy and idle" note="share of a core">
+      ${lanes.length && lines.times.length > 1 ? html`<${TimeLine} lanes=${lanes} times=${lines.times} newest=${newest} what="share of a core" speak=${share} />` : html`<${Empty}>The time line begins with the next observations.<//>`}
+      <${Table} label="What workers cost" keyOf=${(row) => row.worker} rows=${rows} columns=${[
+        {title: "Worker", of: (row) => row.worker},
+        {title: "Busy", number: true, of: (row) => share(row.busy)},
+        {title: "Time of a core", number: true, of: (row) => seconds(row.busy_s)},
+        {title: "Sent to others/s", number: true, of: (row) => bytes(row.sent)},
+        {title: "Sent in all", number: true, of: (row) => row.sent_bytes === null ? "shares memory" : bytes(row.sent_bytes)},
+      ]} />
+    <//>`;
+}
+
+// Names are STREAM/WORKER/LOSSES, of what is of no stream WORKER/LOSSES; a stream may have a slash.
+function lanesOf(lines, stream, columnsOf) {
   const found = [];
   for (const [name, columns] of Object.entries(lines.series)) {
     const cut = name.split("/");
     const [worker, set] = cut.splice(-2).map(Number);
-    if (cut.join("/") !== stream.name) continue;
-    const seen = columns.applied.map((value, place) => value === null ? -1 : place).filter((place) => place >= 0);
-    found.push({worker, set, first: seen[0], last: seen[seen.length - 1], speeds: growthOf(lines.times, columns.applied), waiting: columns.waiting});
+    if (cut.join("/") !== stream) continue;
+    const [values] = Object.values(columns);
+    const seen = values.map((value, place) => value === null ? -1 : place).filter((place) => place >= 0);
+    found.push({worker, set, first: seen[0], last: seen[seen.length - 1], ...columnsOf(columns)});
   }
   return found.sort((one, other) => one.worker - other.worker || one.set - other.set);
 }
 
 function OfStream({stream, lines, now}) {
-  const lanes = lanesOf(stream, lines);
+  const lanes = lanesOf(lines, stream.name, (columns) => ({speeds: growthOf(lines.times, columns.applied)}));
   const newest = Math.max(0, ...lanes.map((lane) => lane.set));
   const loops = now.loops.filter((loop) => loop.stream === stream.name);
   const rows = stream.applied.map((applied, worker) => ({
@@ -67,7 +90,7 @@ function OfStream({stream, lines, now}) {
   const total = rows.reduce((sum, row) => sum + row.applied, 0);
   return html`
     <${Panel} title=${stream.name} note="stream · ${plural(rows.length, "worker")}">
-      ${lanes.length && lines.times.length > 1 ? html`<${TimeLine} lanes=${lanes} times=${lines.times} newest=${newest} />` : html`<${Empty}>The time line begins with the next observations.<//>`}
+      ${lanes.length && lines.times.length > 1 ? html`<${TimeLine} lanes=${lanes} times=${lines.times} newest=${newest} what="records applied a second" speak=${rate} />` : html`<${Empty}>The time line begins with the next observations.<//>`}
       <${Table} label="Workers of ${stream.name}" keyOf=${(row) => row.worker} rows=${rows} columns=${[
         {title: "Worker", of: (row) => row.worker},
         {title: "State", of: (row) => row.waiting || row.pending ? html`<${Badge} kind="work">busy<//>` : html`<${Badge} kind="good">idle<//>`},
@@ -81,18 +104,18 @@ function OfStream({stream, lines, now}) {
     <//>`;
 }
 
-function TimeLine({lanes, times, newest}) {
+function TimeLine({lanes, times, newest, what, least = 1, speak}) {
   const workers = [...new Set(lanes.map((lane) => lane.worker))];
   const begin = times[0];
   const length = Math.max(1e-9, times[times.length - 1] - begin);
   const x = (place) => (times[place] - begin) / length * WIDTH;
-  const top = Math.max(1, ...lanes.flatMap((lane) => lane.speeds.filter((one) => one !== null)));
+  const top = Math.max(least, ...lanes.flatMap((lane) => lane.speeds.filter((one) => one !== null)));
   const gone = lanes.filter((lane) => lane.set < newest);
   const said = workers.map((worker) => `worker ${worker}: ${plural(lanes.filter((lane) => lane.worker === worker).length, "process", "processes")} so far`).join(", ");
   return html`
     <div class="lanes">
       <ul aria-hidden="true">${workers.map((worker) => html`<li>${worker}</li>`)}</ul>
-      <svg viewBox="0 0 ${WIDTH} ${workers.length * LANE}" preserveAspectRatio="none" role="img" aria-label="Records applied a second over time; ${said}">
+      <svg viewBox="0 0 ${WIDTH} ${workers.length * LANE}" preserveAspectRatio="none" role="img" aria-label="${what} over time; ${said}">
         ${lanes.map((lane) => {
           const base = (workers.indexOf(lane.worker) + 1) * LANE - 4;
           const points = lane.speeds.map((speed, place) => speed === null ? null : `${x(place).toFixed(1)},${(base - speed / top * (LANE - 10)).toFixed(1)}`).filter(Boolean);
@@ -104,7 +127,7 @@ function TimeLine({lanes, times, newest}) {
           </g>`;
         })}
       </svg>
-      <div class="ends"><span>${time(begin)}</span><span>records applied a second, up to ${rate(top)}</span><span>${time(times[times.length - 1])}</span></div>
+      <div class="ends"><span>${time(begin)}</span><span>${what}, up to ${speak(top)}</span><span>${time(times[times.length - 1])}</span></div>
     </div>
     ${gone.length ? html`<p class="note">Gone: ${gone.map((lane) => `worker ${lane.worker} (${lane.set + 1}. set), last seen ${time(times[lane.last])}, after ${seconds(times[lane.last] - times[lane.first])}`).join("; ")}</p>` : null}`;
 }
