@@ -18,7 +18,6 @@ from ..config import (
     DEFAULT_HTTP_HOST,
     DEFAULT_HTTP_PORT,
     DelayBound,
-    VertexPlacement,
     data_dir,
     default_workers,
 )
@@ -177,7 +176,7 @@ class RunPlan:
     ids: Literal["int", "string"]
     workers: int
     engine: str
-    placement: VertexPlacement
+    placement: str
     spark_master: str | None
     delay_bound: DelayBound
     store: str | None
