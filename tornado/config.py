@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import platformdirs
+
+from .errors import InvalidArgument
 
 APPLICATION_NAME = "tornado-loops"
 
@@ -26,6 +29,9 @@ CACHE_DIR_VARIABLE = "TORNADO_LOOPS_CACHE_DIR"
 DEFAULT_CHECKPOINT_EVERY_S = 60.0
 DEFAULT_DELAY_BOUND = 64
 AUTO_DELAY_BOUND: Final = "auto"
+AUTO_WORKERS: Final = "auto"
+Workers = int | Literal["auto"] | None
+"""How many, as it is asked for: left out, all cores; "auto" begins with one, and goes on with more where they help."""
 """In place of a delay bound that nobody named: none, and nobody is asked, where the answers of the program do not depend on it; else the
 one above, as far as the program allows it (`VertexProgram.chosen_bound`)."""
 DelayBound = int | Literal["auto"] | None
@@ -96,6 +102,26 @@ def cache_dir() -> Path:
     """Return the folder for what can be made again (compiled programs); it may not exist yet."""
     chosen = os.environ.get(CACHE_DIR_VARIABLE)
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir(APPLICATION_NAME))
+
+
+def worker_counts(asked: Any) -> tuple[int, int | None]:
+    """How many workers there are at first and, where more are tried, at most.
+
+    Raises
+    ------
+    InvalidArgument
+        When that is no whole number from 1.
+    """
+    if asked is None:
+        return default_workers(), None
+    if isinstance(asked, str) and asked == AUTO_WORKERS:
+        return 1, default_workers()
+    if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
+        raise InvalidArgument(
+            f"workers is {asked!r} but must be a whole number from 1, or 'auto'",
+            hint="Leave it out to use all cores.",
+        )
+    return int(asked), None
 
 
 def default_workers() -> int:

@@ -91,7 +91,8 @@ def test_blocks_can_be_had_whatever_the_edges_are():
     with tornado.open(workers=2, placement="blocks") as session:
         loop = session.start(ShortestPaths(source=0), "roads")
         loop.insert(skewed.src, skewed.dst, skewed.weight)
-        ids, values = loop.query().result().to_numpy()
+        table = loop.query().result().to_numpy()
+        ids, values = table["vertex"], table["value"]
         assert np.array_equal(values, exact_distances(skewed, 0).lookup(ids))
 
 

@@ -92,7 +92,8 @@ def test_answers_are_exact_and_cut_edges_those_of_the_placement_also_on_other_wo
         for workers in (2, 3):
             if workers == 3:
                 session.rescale("roads", 3)
-            ids, values = loop.query().result().to_numpy()
+            table = loop.query().result().to_numpy()
+            ids, values = table["vertex"], table["value"]
             assert np.array_equal(values, expected.lookup(ids))
             main = session.service.loop("ways")
             assert main.statistics().cut_edges == crossing(main) < len(ROADS) / 20
@@ -113,8 +114,8 @@ def test_a_placement_that_lacks_vertices_places_these_by_their_hash_and_says_how
             loop.insert(ROADS.src, ROADS.dst, ROADS.weight)
             loop.remove(ROADS.src[:50], ROADS.dst[:50])
             answers.append(loop.query().result().to_numpy())
-        assert np.array_equal(answers[0][0], answers[1][0])
-        assert np.allclose(answers[0][1], answers[1][1], rtol=1e-6, equal_nan=True)
+        assert np.array_equal(answers[0]["vertex"], answers[1]["vertex"])
+        assert np.allclose(answers[0]["value"], answers[1]["value"], rtol=1e-6)
         assert session.service.loop("ways").statistics().unplaced_vertices == ROADS.vertices - 500
 
 
@@ -126,7 +127,8 @@ def test_a_restart_has_the_map_that_was_there_and_another_that_is_named_takes_it
             loop = session.start(ShortestPaths(source=0), name="roads")
             if not loop.offsets():
                 loop.insert(ROADS.src, ROADS.dst, ROADS.weight)
-            ids, values = loop.query().result().to_numpy()
+            table = loop.query().result().to_numpy()
+            ids, values = table["vertex"], table["value"]
             assert np.array_equal(values, exact_distances(ROADS, 0).lookup(ids))
             main = session.service.loop("roads")
             assert bool(main.partition.placed) == (expected == "placed")

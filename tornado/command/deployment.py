@@ -56,6 +56,8 @@ class Placement:
         What it reads, where that has another name.
     workers : int
         How many.
+    most_workers : int or None
+        How many there may be where more of them help; None: always as many.
     delay_bound : int or None
         B of the paper; None is unbounded.
     engine : str
@@ -102,6 +104,7 @@ class Placement:
     door: Door = OPEN
     checkpoint_every_s: float | None = None
     keep_snapshots: int | None = None
+    most_workers: int | None = None
     engine: str = "threads"
     vertices_by: str = "auto"
     spark_master: str | None = None
@@ -206,6 +209,7 @@ class Deployment:
             session_on(
                 store,
                 placement.workers,
+                most_workers=placement.most_workers,
                 engine=placement.engine,
                 placement=placement.vertices_by,
                 spark_master=placement.spark_master,

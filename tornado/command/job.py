@@ -88,6 +88,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         loop=plan.loop,
         stream=plan.stream,
         workers=plan.workers,
+        most_workers=plan.most_workers,
         delay_bound=plan.delay_bound,
         store=plan.store,
         string_ids=plan.ids == "string",

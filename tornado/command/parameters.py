@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from ..config import AUTO_DELAY_BOUND
+from ..config import AUTO_DELAY_BOUND, AUTO_WORKERS
 from ..errors import InvalidArgument, NotSupported
 from ..query.parameters import is_vertex
 from ..query.programs import ProgramEntry, load_program
@@ -48,6 +48,16 @@ predict_option = click.option(
     metavar="PATH",
     help="A file of points, as of --points: --output has what the exact answer predicts of them, in place of a table.",
 )
+
+
+class NumberOrAuto(click.IntRange):
+    """A whole number of a range, or ``auto``."""
+
+    name = "number or auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See `click.ParamType`."""
+        return value if value == AUTO_WORKERS else super().convert(value, param, ctx)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ..config import (
     DEFAULT_HTTP_PORT,
     DelayBound,
     data_dir,
-    default_workers,
+    worker_counts,
 )
 from ..errors import InvalidArgument
 from ..ingest.kafka.settings import (
@@ -117,6 +117,8 @@ class RunPlan:
         The topic that is read after the files.
     until_end : bool
         Whether the topic is read to the end it has now; otherwise for ever.
+    workers, most_workers : int
+        How many workers; where more may be tried, how many at most, else None.
     placement : str
         Which vertex belongs to which worker.
     engine : str
@@ -175,6 +177,7 @@ class RunPlan:
     until_end: bool
     ids: Literal["int", "string"]
     workers: int
+    most_workers: int | None
     engine: str
     placement: str
     spark_master: str | None
@@ -253,6 +256,7 @@ class RunPlan:
                 "--output is written when the input ends, and a topic does not end",
                 hint="With --until-end the topic is read to the end that it has when reading begins.",
             )
+        workers, most_workers = worker_counts(options["workers"])
         if not files and kafka is None and output is not None:
             raise InvalidArgument(
                 "--output is written when the input ends, and there is no input",
@@ -300,7 +304,8 @@ class RunPlan:
             kafka=kafka,
             until_end=options["until_end"],
             ids=options["ids"],
-            workers=default_workers() if options["workers"] is None else options["workers"],
+            workers=workers,
+            most_workers=most_workers,
             engine=options["engine"],
             placement=options["placement"],
             spark_master=_checked_master(options["master"], options["engine"]),
@@ -514,7 +519,7 @@ def _kafka(options: Mapping[str, Any], *, learns: bool) -> KafkaSettings | None:
         dedup_window=options["dedup_window"] or usual_window,
         times=options["check_times"],
         group=options["group"],
-        ingesters=options["ingesters"] or options["workers"] or default_workers(),
+        ingesters=options["ingesters"] or worker_counts(options["workers"])[0],
         client={} if options["kafka_config"] is None else read_client_settings(options["kafka_config"]),
     )
 

@@ -13,6 +13,7 @@ from .output import OUTPUT_FORMATS
 from .parameters import (
     OTHERS_KEY,
     PROGRAM_KEY,
+    NumberOrAuto,
     OtherProgram,
     ProgramCommand,
     delay_bound_option,
@@ -159,7 +160,12 @@ class RunCommand(ProgramCommand):
     show_default=True,
     help="What a vertex id is.",
 )
-@click.option("--workers", type=click.IntRange(min=1, max=64), help="Default: the cores of this machine.")
+@click.option(
+    "--workers",
+    type=NumberOrAuto(1, 64),
+    metavar="N|auto",
+    help="Default: the cores of this machine. auto begins with one, and goes on with more where they help.",
+)
 @click.option(
     "--placement",
     metavar="auto|blocks|hash|FILE",

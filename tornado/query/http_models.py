@@ -355,6 +355,9 @@ class LoopBody(BaseModel):
     unplaced_vertices: int | None = Field(
         description="Vertices that a placement file lacks: the hash of their ids says whose they are."
     )
+    workers_said: str | None = Field(
+        None, description="With `--workers auto`: whether more of them helped, once that was tried."
+    )
     restarts: int | None
     backlog_records: int | None
     memory_bytes: int | None

@@ -177,6 +177,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
         "statistics_age_s": None if known is None else number(round(known.age_s, 3)),
         "offsets": dict(sorted((loop.offsets() if known is None else known.record.sources).items())),
         "sources": {one.source: source_dict(one) for one in service.sources(name)},
+        "workers_said": service.workers_said(),
         "results": None if kept is None else dataclasses.asdict(kept()),
         "ids": service.codec_of_values(name).kind,
         "rank": service.rank(name),

@@ -101,6 +101,7 @@ class QueryService:
         self._refused = 0
         self._closed = False
         self.worker_loads: Callable[[], Sequence[int]] = tuple  # as somebody looks at them anyway
+        self.workers_said: Callable[[], str | None] = lambda: None  # where their number is chosen
         self._adoptions = Adoptions(self.loop)
         self._dispatcher = Dispatcher(
             self.limits,

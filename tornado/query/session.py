@@ -23,15 +23,14 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
-
 from ..config import (
     AUTO_DELAY_BOUND,
     DEFAULT_HTTP_HOST,
     DelayBound,
     Settings,
     VertexPlacement,
-    default_workers,
+    Workers,
+    worker_counts,
 )
 from ..errors import CallerError, ConnectionLost, InvalidArgument, NameTaken, UnknownLoop
 from ..ingest.quarantine import Quarantine
@@ -402,13 +401,18 @@ class Session:
         rescaled: Rescaled = self.master.rescale(stream, workers)
         return rescaled
 
-    def keep_balanced(self) -> None:
-        """Have buckets of vertices moved where one worker has far more to do than the others for a while, until it closes."""
+    def keep_balanced(self, most_workers: int | None = None) -> None:
+        """Have buckets of vertices moved where one worker has far more to do for a while, and more workers tried, until it closes."""
         from ..loops.balance import Balance
+        from ..loops.worker_count import WorkerCount
 
         self._closing.callback((balance := Balance(self.master)).close)
         self.service.worker_loads = balance.seen
         balance.start()
+        if most_workers is not None:
+            self._closing.callback((count := WorkerCount(self.master, most=most_workers)).close)
+            self.service.workers_said = lambda: count.said
+            count.start()
 
     def serve(
         self,
@@ -468,7 +472,7 @@ class Session:
 
 def open(
     url: str = "memory:",
-    workers: int | None = None,
+    workers: Workers = None,
     *,
     engine: str = "threads",
     spark_master: str | None = None,
@@ -482,8 +486,8 @@ def open(
     ----------
     url : str
         Where snapshots are kept: `memory:`, `lmdb:///DIRECTORY` or `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`.
-    workers : int, optional
-        How many workers; left out, one for every core this process may use.
+    workers : int or "auto", optional
+        How many workers; left out, all cores of this process. "auto" begins with one, and goes on with more where these help.
     engine : str
         Where workers run: `threads`, `processes` or `spark`.
     spark_master : str, optional
@@ -509,10 +513,11 @@ def open(
     """
     from ..storage import open_store
 
-    count = default_workers() if workers is None else _checked_workers(workers)
+    count, most_workers = worker_counts(workers)
     return session_on(
         open_store(url),
         count,
+        most_workers=most_workers,
         engine=engine,
         spark_master=spark_master,
         placement=placement,
@@ -525,6 +530,7 @@ def session_on(
     store: VersionedStore,
     workers: int,
     *,
+    most_workers: int | None = None,
     engine: str = "threads",
     spark_master: str | None = None,
     placement: VertexPlacement | str | Path = "auto",
@@ -540,6 +546,8 @@ def session_on(
         Where snapshots are kept and, where it is durable, what is pushed.
     workers : int
         How many workers, from 1.
+    most_workers : int, optional
+        How many there may be where more help; left out, there are always as many.
     engine, spark_master, placement, settings, limits
         As of `open`.
     quarantine : Quarantine, optional
@@ -565,7 +573,7 @@ def session_on(
             clock=master.clock,
         )
         session = Session(master, limits=limits or ServiceLimits.of(settings), pusher=pusher, store=store)
-        session.keep_balanced()
+        session.keep_balanced(most_workers)
         opened.pop_all()
     return session
 
@@ -580,11 +588,3 @@ def _say_not_started(stream: str, started: StartedLoop, error: CallerError) -> N
         "loop %s (%s) of stream %s is not there again, and the others go on: %s",
         *(started.name, started.app, stream, error),
     )
-
-
-def _checked_workers(workers: Any) -> int:
-    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise InvalidArgument(
-            f"workers is {workers!r} but must be a whole number from 1", hint="Leave it out to use all cores."
-        )
-    return int(workers)
