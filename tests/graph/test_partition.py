@@ -97,11 +97,11 @@ def test_blocks_can_be_had_whatever_the_edges_are():
 
 
 def test_a_stream_that_began_on_one_worker_is_placed_by_the_same_choice_when_there_are_more_and_all_of_them_get_blocks():
-    roads = road_network(60, 60)
+    roads = road_network(120, 120)
     with Master(workers=1) as master:
         loop = master.start(ShortestPaths(source=0), "roads")
         loop.admit(roads.records(), "roads", len(roads))
-        for workers in (2, 8):
+        for workers in (2, 8, 2, 8):
             master.rescale("roads", workers)
             assert cut_share(loop.partition, roads) < 0.35
             counts = np.bincount(loop.partition.owners_of(np.arange(roads.vertices)), minlength=workers)

@@ -135,7 +135,7 @@ def test_a_restart_has_the_map_that_was_there_and_another_that_is_named_takes_it
             assert bool(main.partition.block_bits) == (expected == "blocks")
             return main.partition.owners_of(IDS)
 
-    begun = started("blocks", workers=2)
+    begun = started("blocks", workers=2, placement="blocks")
     assert np.array_equal(started("blocks", workers=2), begun)
     assert np.array_equal(started("placed", workers=2, placement=placement), HALVES)
     placement.unlink()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from urllib.parse import quote, unquote
 
 from ..config import (
@@ -18,6 +18,7 @@ from ..config import (
     DEFAULT_HTTP_HOST,
     DEFAULT_HTTP_PORT,
     DelayBound,
+    VertexPlacement,
     data_dir,
     worker_counts,
 )
@@ -257,6 +258,11 @@ class RunPlan:
                 hint="With --until-end the topic is read to the end that it has when reading begins.",
             )
         workers, most_workers = worker_counts(options["workers"])
+        if options["ids"] == "string" and options["placement"] not in get_args(VertexPlacement):
+            raise InvalidArgument(
+                f"--placement {options['placement']} is a file, which names vertices by whole numbers, and --ids is string",
+                hint="Leave it out, or choose hash.",
+            )
         if not files and kafka is None and output is not None:
             raise InvalidArgument(
                 "--output is written when the input ends, and there is no input",

@@ -46,6 +46,8 @@ class PartitionMap:
         Whether the first edges decide by which of both, see `settled`.
     always_blocks
         Whether they decide only how large blocks are.
+    blocks_for
+        How many workers blocks are small enough for.
     placed
         Vertices that were shared out beforehand; None: none were.
     """
@@ -55,6 +57,7 @@ class PartitionMap:
     block_bits: int = 0
     is_open: bool = False
     always_blocks: bool = False
+    blocks_for: int = _LEAST_WORKERS
     placed: PlacedVertices | None = None
 
     @classmethod
@@ -104,9 +107,14 @@ class PartitionMap:
 
     def on(self, other: PartitionMap) -> PartitionMap:
         """The same for other workers: with the buckets of theirs, and smaller blocks where they are more, so that each has some."""
-        more = (other.workers - 1) // self.workers
-        bits = max(1, self.block_bits - more.bit_length()) if self.block_bits else 0
-        return replace(self, workers=other.workers, buckets=other.buckets, block_bits=bits)
+        more = (other.workers - 1) // self.blocks_for
+        return replace(
+            self,
+            workers=other.workers,
+            buckets=other.buckets,
+            block_bits=max(1, self.block_bits - more.bit_length()) if self.block_bits else 0,
+            blocks_for=max(self.blocks_for, other.workers),
+        )
 
     def settled(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> PartitionMap:
         """Return a map that is not open, by the first edges: in blocks where most of them join ids that lie near each other.
@@ -116,13 +124,13 @@ class PartitionMap:
         sources, targets : int64[n]
             Ends of the edges; only read.
         """
-        settled = replace(self, is_open=False)
+        settled = replace(self, is_open=False, blocks_for=max(_LEAST_WORKERS, self.workers))
         if len(sources) < _EDGES_THAT_SHOW and not self.always_blocks:
             return settled
         span = int(max(sources.max(), targets.max())) - int(min(sources.min(), targets.min()))
         if span >= _WIDEST:
             return settled
-        bits = max(1, (span // (_BLOCKS_EACH * max(_LEAST_WORKERS, self.workers))).bit_length() - 1)
+        bits = max(1, (span // (_BLOCKS_EACH * settled.blocks_for)).bit_length() - 1)
         if self.always_blocks:
             return replace(settled, block_bits=bits)
         near = np.abs(sources - targets) <= max(1, (1 << bits) // _NEAR)

@@ -55,7 +55,9 @@ def _remembered(store: VersionedStore, line: str, wanted: PartitionMap) -> Parti
         return None
     try:
         said = json.loads(store.metadata(line, versions[-1]) or b"")
-        before = replace(PartitionMap.even(int(said["workers"])), block_bits=int(said["block_bits"]))
+        before = replace(
+            wanted, is_open=False, block_bits=int(said["block_bits"]), blocks_for=int(said["blocks_for"])
+        )
         ids, parts = (store.read(line, key, versions[-1]) for key in (_IDS, _PARTS))
         if ids is not None and parts is not None:
             found = np.frombuffer(ids, "<i8").astype(np.int64), np.frombuffer(parts, "<u2").astype(np.int64)
@@ -66,7 +68,7 @@ def _remembered(store: VersionedStore, line: str, wanted: PartitionMap) -> Parti
 
 
 def _remember(store: VersionedStore, line: str, settled: PartitionMap) -> None:
-    metadata = json.dumps({"workers": settled.workers, "block_bits": settled.block_bits}).encode()
+    metadata = json.dumps({"block_bits": settled.block_bits, "blocks_for": settled.blocks_for}).encode()
     entries: dict[bytes, bytes | None] = {_IDS: None, _PARTS: None}
     if settled.placed is not None:
         entries = {
