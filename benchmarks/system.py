@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -139,6 +140,9 @@ class LiveSystem:
         ]
 
     def __enter__(self) -> Self:
+        # As a service does, which has a collection of all that Numba brought along go by in the middle of no answer.
+        gc.collect()
+        gc.freeze()
         return self
 
     def __exit__(
@@ -146,6 +150,7 @@ class LiveSystem:
     ) -> None:
         self._master.close()
         self._store.close()
+        gc.unfreeze()
 
     def admit(self, batch: EdgeBatch) -> None:
         """See `System`."""
