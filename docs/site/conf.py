@@ -2,7 +2,7 @@
 
 The source is the repository itself, so links between documents mean the same here and there, and what a document links to that is no
 document (a program, a result of a benchmark) is put beside the pages as it is. The references of HTTP, command line and Python are
-made from the code at each build.
+made from the code at each build, and tutorials from the notebooks that the tests run.
 """
 
 import sys
@@ -15,6 +15,7 @@ sys.path[:0] = [str(ROOT), str(HERE)]
 from http_reference import write_http_reference  # noqa: E402  the path comes first
 from pygments.lexers.special import TextLexer  # noqa: E402  the path comes first
 from sphinx.application import Sphinx  # noqa: E402  the path comes first
+from tutorials import write_tutorials  # noqa: E402  the path comes first
 
 import tornado  # noqa: E402
 
@@ -62,3 +63,4 @@ def setup(app: Sphinx) -> None:
     """Write what is made from the code, before Sphinx reads it; diagrams are shown as they are written, since what draws them is elsewhere."""
     app.add_lexer("mermaid", TextLexer)
     app.connect("config-inited", lambda _app, _config: write_http_reference(HERE / "http-reference.md"))
+    app.connect("config-inited", lambda _app, _config: write_tutorials(HERE))

@@ -209,8 +209,11 @@ def test_points_come_in_every_form_and_are_predicted(service, running):
     model = service.loop("model")
     features, labels = blobs()
     own = running.session.loop("model").query().result()
-    assert model.query().to_arrow().equals(own.table("coefficients"))
-    assert model.query(table="values").values == own.values
+    # Each answer is as near to the optimum as its gap says, and two questions may end at different places there.
+    found, expected = model.query().to_arrow(), own.table("coefficients")
+    assert found["feature"].equals(expected["feature"])
+    assert found["value"].to_pylist() == pytest.approx(expected["value"].to_pylist(), abs=0.05)
+    assert model.query(table="values").values == pytest.approx(own.values, abs=0.05)
     predicted = model.predict(features[:20], mode="exact")
     assert [one["label"] for one in predicted] == own.predict(features[:20]).tolist()
     assert model.predict([features[0].tolist(), {"1": 0.5}])[1]["label"] in (0.0, 1.0)

@@ -125,7 +125,12 @@ class Service:
     def _read(self):
         for line in self._process.stderr:
             if line.endswith("\n"):  # else it was killed in the middle of it
-                self._events.put(json.loads(line))
+                try:
+                    self._events.put(json.loads(line))
+                except (
+                    ValueError
+                ):  # of Python itself: what starts a worker says so when its service is killed
+                    self._events.put({"event": "no event", "text": line})
         self._events.put(None)
 
     def wait_for(self, name, timeout_s=120):

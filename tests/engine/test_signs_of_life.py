@@ -72,7 +72,8 @@ def test_a_worker_that_lives_and_finishes_no_step_for_a_minute_is_lost_and_the_o
         assert clock.monotonic() - began_s > cluster._STUCK_S
         holding.join(30)
         assert len(told) == 1
-        assert re.search(r"worker 1 has not finished a step for \d\d s; the workers are started", caplog.text)
+        said = r"worker 1 has not finished a step for \d\d s; the workers are started"
+        eventually(lambda: re.search(said, caplog.text))
         streamed.check_branch(streamed.loop.fork())
         assert engine.losses == 1
 

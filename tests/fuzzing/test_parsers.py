@@ -94,7 +94,7 @@ def test_any_bytes_are_read_or_refused(name, data):
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(LONG_S + 120)
+@pytest.mark.timeout(2 * LONG_S)
 @pytest.mark.parametrize("name", PARSERS)
 def test_for_ten_minutes_each_in_bounded_memory(name, tmp_path):
     """By atheris, which changes bytes by what they cover, where it is installed; else by chance alone."""

@@ -1,6 +1,7 @@
 """The site has every document and every analysis; its reference of HTTP says what a service says; it builds without a warning."""
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -12,12 +13,16 @@ ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
 
 
-@pytest.fixture(scope="module")
-def http_reference():
-    spec = importlib.util.spec_from_file_location("http_reference", SITE / "http_reference.py")
+def part_of_the_site(name):
+    spec = importlib.util.spec_from_file_location(name, SITE / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def http_reference():
+    return part_of_the_site("http_reference")
 
 
 def test_every_document_is_in_the_menu():
@@ -25,6 +30,19 @@ def test_every_document_is_in_the_menu():
     documents = {path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob("docs/*.md")}
     assert documents <= menu
     assert {"README", "ARCHITECTURE", "CHANGELOG", "analyses"} <= menu
+
+
+def test_every_notebook_is_a_tutorial_with_all_of_its_cells(tmp_path):
+    menu = set(re.findall(r"^tutorial-(\w+)$", (SITE / "index.md").read_text(), re.MULTILINE))
+    notebooks = sorted(ROOT.glob("docs/notebooks/*.ipynb"))
+    assert {path.stem for path in notebooks} == menu
+    part_of_the_site("tutorials").write_tutorials(tmp_path)
+    for notebook in notebooks:
+        page = (tmp_path / f"tutorial-{notebook.stem}.md").read_text()
+        assert page.startswith("# ")
+        cells = json.loads(notebook.read_text())["cells"]
+        assert page.count("```python\n") == sum(cell["cell_type"] == "code" for cell in cells)
+        assert all("".join(cell["source"]) in page for cell in cells if cell["cell_type"] == "code")
 
 
 def test_every_app_is_in_the_table_of_analyses():

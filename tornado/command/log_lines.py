@@ -3,7 +3,8 @@
 A line has the same form as everything else there: text for people, or with `--json` one document with time, level, logger, the
 name of the request in which it happened, and the fields that whoever logged it gave (`extra={"fields": …}`).
 
-Whoever logs does not wait until a line is written (`line_writer.py`); at the end of the `with` all of them are.
+Whoever logs does not wait until a line is written (`line_writer.py`); at the end of the `with` all of them are. A line of the audit is
+written when it is logged, and never left out: it has a thread of its own, which whoever changes something waits for (`query/http_audit.py`).
 """
 
 from __future__ import annotations
@@ -53,8 +54,11 @@ class _Lines(logging.Handler):
         return record.levelno >= logging.WARNING or record.name in {ACCESS_LOGGER, AUDIT_LOGGER}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """See `logging.Handler`: the line is made where the request is known, and written elsewhere."""
-        self._writer.take(self._line(record))
+        """See `logging.Handler`: the line is made where the request is known, and written elsewhere but for the audit's."""
+        if record.name == AUDIT_LOGGER:
+            _write(self._line(record))
+        else:
+            self._writer.take(self._line(record))
 
     def close(self) -> None:
         """Write what waits."""

@@ -470,6 +470,7 @@ class MainLoop:
             waves=max(part.waves for part in parts),
             overtaken=sum(part.overtaken for part in parts),
             cut_edges=sum(part.cut_edges for part in parts),
+            unplaced_vertices=sum(part.unplaced for part in parts),
             backlog_records=self.stream.workers.backlog(),
             branches=len(self._branches),
             memory_bytes=sum(part.size_bytes for part in parts),

@@ -322,9 +322,7 @@ class RemoteHost:
             case StartLoop(loop, stream, plan, partition):
                 self._starts[loop] = command
                 self._applied[stream] = command.on_applied
-                self.send(
-                    ("start", loop, stream, plan.kind, plan.fields(), partition.buckets, partition.block_bits)
-                )
+                self.send(("start", loop, stream, plan.kind, plan.fields(), *partition.fields()))
             case UseBlocks(stream, block_bits):
                 self.send(("blocks", stream, block_bits))
             case Place(ids, columns, awaited_edges):

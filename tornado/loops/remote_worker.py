@@ -113,13 +113,13 @@ class RemoteWorker:
                     part.free()
             case ("blocks", stream, block_bits):
                 post(UseBlocks(stream, block_bits))
-            case ("start", loop, stream, kind, fields, buckets, block_bits):
+            case ("start", loop, stream, kind, fields, *partition):
                 post(
                     StartLoop(
                         loop,
                         stream,
                         self._reader(kind).plan(fields),
-                        PartitionMap(self._worker_host.workers, np.array(buckets), block_bits),
+                        PartitionMap.of_fields(self._worker_host.workers, *partition),
                         on_installed=lambda _: report("installed", loop),
                         on_refused=lambda _, error: report("refused", loop, described(self._told(error))),
                         on_applied=lambda _, records: report("applied", stream, records),

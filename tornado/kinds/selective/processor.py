@@ -104,7 +104,7 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
             first = arrived.following
             self._set_floor(arrived.iteration)
             # Vertices whose first record has not been applied here yet: a full table would be searched for ever.
-            self.graph.make_room(len(messages.kinds) - first)
+            self.graph.make_room_for(messages.ids[first:])
             arrived.following = self.kernel.receive(
                 self.graph.addresses, *self.state.addresses, self.arguments, sender, *messages, first, FUEL
             )
