@@ -275,6 +275,7 @@ class QueryService:
             further_tables=getattr(program, "tables", ()),
             values_are_of=getattr(program, "values_are_of", "vertex"),
             finds_ways=getattr(program, "finds_ways", False),
+            has_seconds=getattr(program, "beside", None) is not None,
         )
 
     def submit(self, request: QueryRequest) -> Query:
@@ -534,7 +535,7 @@ class QueryService:
     def _found(self, request: QueryRequest, values: ValuesView) -> Findings | None:
         """What a loop has found beside values; None of a program that tells nothing."""
         loop = self.loop(request.loop)
-        if not getattr(loop.program, "tells", ()):
+        if not getattr(loop.program, "tells", ()) and not getattr(loop.program, "tables", ()):
             return None
         given = parameters_inside(loop.program, request.parameters, self.codec_of(loop.stream_name))
         told = {name: array for name, array in values.found().items() if name in loop.program.tells}
