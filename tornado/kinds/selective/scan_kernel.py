@@ -85,6 +85,7 @@ from .vertex_kernel import (
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
 _EDGES_AHEAD = 8  # edges that memory is asked for before their turn
+_GATHERS_AHEAD = 4  # and vertices whose offers are gathered, and as many of the offers of each
 
 
 @nb.njit(cache=True)
@@ -292,6 +293,30 @@ def scan_in_list(graph, loop, fuel):
         grave = grave_at(graph, graph.grave_next_in[grave], version)
     loop.counters[CURSOR_POSITION] = -1
     return max(fuel, np.int64(1))
+
+
+@nb.njit(cache=True)
+def fetch_rechecks(graph, loop, place):
+    """Have memory fetched for the gathers after that of a place of their stack, each step of what they read some gathers ahead."""
+    if place < _GATHERS_AHEAD:
+        return
+    row = np.int64(loop.recheck_row[place - _GATHERS_AHEAD])
+    prefetch(graph.in_start, row)
+    prefetch(loop.flags, row)
+    first = graph.in_start[np.int64(loop.recheck_row[place - 3])]
+    prefetch(graph.in_producer, first)
+    prefetch(graph.in_position, first)
+    row = np.int64(loop.recheck_row[place - 2])
+    first = graph.in_start[row]
+    for back_slot in range(first, first + min(np.int64(graph.in_length[row]), _GATHERS_AHEAD)):
+        producer = np.int64(graph.in_producer[back_slot])
+        prefetch(graph.out_start, producer)
+        prefetch(loop.flags, producer)
+    row = np.int64(loop.recheck_row[place - 1])
+    first = graph.in_start[row]
+    for back_slot in range(first, first + min(np.int64(graph.in_length[row]), _GATHERS_AHEAD)):
+        slot = graph.out_start[np.int64(graph.in_producer[back_slot])] + graph.in_position[back_slot]
+        prefetch(graph.edge_weight, slot)
 
 
 @nb.njit(cache=True)
@@ -561,6 +586,7 @@ def drain(graph, session, loop, parameters, fuel):
         elif loop.counters[RECHECKS] > 0:
             loop.counters[RECHECKS] -= 1
             place = loop.counters[RECHECKS]
+            fetch_rechecks(graph, loop, place)
             begin_gather(graph, loop, np.int64(loop.recheck_row[place]), loop.recheck_wave[place], parameters)
         elif loop.counters[MARKS] > 0 and loop.counters[SOLO]:
             settle(loop, loop.counters[NEXT_WAVE])
