@@ -260,8 +260,7 @@ class QueryService:
 
     def rank(self, loop: str) -> str:
         """Return what the loop's program ranks by: "nearest" or "highest"."""
-        rank = getattr(self.loop(loop).program, "rank", "nearest")
-        return str(getattr(rank, "value", rank))
+        return str(getattr(self.loop(loop).program, "rank", "nearest"))
 
     def form(self, loop: str) -> AnswerForm:
         """Return how the values of a loop are ranked, read and written."""
