@@ -22,7 +22,9 @@ from .loop_state import LoopState
 from .waves import WaveProgress
 
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
-_LEAST_TURN = 1 << 10  # edges, between two exchanges with other workers
+_LEAST_TURN = (
+    1 << 13
+)  # edges, between two exchanges with other workers: fewer cost more to exchange than they save
 _TOO_MANY = 8  # one in so many commits corrects another: who goes ahead works in vain
 
 
@@ -51,7 +53,7 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         self.arguments = compiled_arguments(arguments)
         self.waves = WaveProgress(workers) if workers > 1 else None
         self._turn = max(
-            1, FUEL // 8
+            1, FUEL // 4
         )  # edges that are visited before others are heard, where nobody is asked
         self._unfinished_waves: list[
             int
