@@ -178,7 +178,9 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
     def pending_least(self) -> int:
         """The least iteration at which a dirty vertex here can commit, or NEVER."""
         if not self._pending():
-            return NEVER  # and no kernel, behind which this thread would have to wait for the interpreter lock
+            return (
+                NEVER  # and no kernel, behind which this thread would have to wait for the interpreter lock
+            )
         return int(self.kernel.pending_least(self.state.addresses[1]))
 
     def is_drained(self) -> bool:
