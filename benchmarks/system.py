@@ -138,6 +138,9 @@ class LiveSystem:
             self._master.start(other, type(other).__name__, delay_bound=delay_bound, stream=LOOP_NAME)
             for other in others
         ]
+        # As a service does: else a collection goes over all that the compiler has left, and everybody waits for 60 ms.
+        gc.collect()
+        gc.freeze()
 
     def __enter__(self) -> Self:
         # As a service does, which has a collection of all that Numba brought along go by in the middle of no answer.

@@ -82,6 +82,17 @@ def test_a_placement_file_shares_vertices_out_and_what_it_lacks_is_said_as_is_wh
     assert done.code == 2 and "names vertices by whole numbers, and --ids is string" in done.err
 
 
+def test_the_facility_is_written_beside_the_distance_where_that_table_is_named(tornado, edges):
+    wanted = ["run", "nearest_facility", "--facilities", "4,2", "--workers", "1", "--store", "memory:"]
+    done = tornado(*wanted, "--edges", "edges.csv", "--output", "-", "--table", "facilities")
+    assert (done.code, done.out) == (
+        0,
+        "vertex,value,facility\n1,2.5,2\n2,0.0,2\n3,2.5,2\n4,0.0,4\n5,1.0,4\n",
+    )
+    done = tornado(*wanted, "--edges", "edges.csv", "--output", "-")
+    assert done.out.startswith("vertex,value\n1,2.5\n")
+
+
 def test_a_set_of_sources_is_given_separated_by_commas(tornado, edges):
     done = tornado(
         *["run", "reachability", "--sources", "4,2", "--workers", "2", "--store", "memory:"],

@@ -52,6 +52,11 @@ class RemoteValues:
         values, known = self.ask("lookup", np.ascontiguousarray(ids, np.int64))
         return values, known
 
+    def seconds(self, ids: Ids) -> tuple[ValueArray, Mask]:
+        """See `PartValues`."""
+        values, known = self.ask("seconds", np.ascontiguousarray(ids, np.int64))
+        return values, known
+
     def count(self) -> int:
         """See `PartValues`."""
         return int(self.ask("count"))

@@ -146,7 +146,7 @@ class RemoteWorker:
                 return part.history().ravel()
             case "traffic":
                 return tuple(part.traffic())
-            case "lookup" | "count" | "best" | "arrays" | "found":
+            case "lookup" | "seconds" | "count" | "best" | "arrays" | "found":
                 return getattr(part.held_values(), method)(*arguments)
             case "steps_back" | "all_steps":
                 return tuple(getattr(part, method)(*arguments))
