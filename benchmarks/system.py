@@ -143,6 +143,9 @@ class LiveSystem:
         gc.freeze()
 
     def __enter__(self) -> Self:
+        # As a service does, which has a collection of all that Numba brought along go by in the middle of no answer.
+        gc.collect()
+        gc.freeze()
         return self
 
     def __exit__(
@@ -150,6 +153,7 @@ class LiveSystem:
     ) -> None:
         self._master.close()
         self._store.close()
+        gc.unfreeze()
 
     def admit(self, batch: EdgeBatch) -> None:
         """See `System`."""

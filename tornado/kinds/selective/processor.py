@@ -140,7 +140,8 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
     def _advance(self, fuel: int = FUEL) -> bool:
         """Let the kernel work off what is pending; return whether it has come to an end of what it may do now."""
         others = horizon = NEVER
-        if self.workers > 1:
+        is_free = self.workers > 1 and self.state.is_free
+        if self.workers > 1 and not is_free:
             held = self._held_least()
             others = min(self.operator.sending(), held)
             horizon = min(self.operator.arriving(), held)
@@ -150,7 +151,6 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
             int(self.state.counters[names.UPDATES]),
             int(self.state.counters[names.CORRECTIONS]),
         )
-        is_free = self.workers > 1 and not self.state.counters[names.ASKS]
         left = self.kernel.advance(
             self.graph.addresses,
             *self.state.addresses,
@@ -177,6 +177,10 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
 
     def pending_least(self) -> int:
         """The least iteration at which a dirty vertex here can commit, or NEVER."""
+        if not self._pending():
+            return (
+                NEVER  # and no kernel, behind which this thread would have to wait for the interpreter lock
+            )
         return int(self.kernel.pending_least(self.state.addresses[1]))
 
     def is_drained(self) -> bool:
