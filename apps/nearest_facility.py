@@ -7,37 +7,34 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tornado import EdgeBatch, PathsCheck, SelectiveProgram
+from tornado import EdgeBatch, InvalidArgument, PathsCheck, SelectiveProgram
 
 
 @dataclass(frozen=True)
 class NearestFacility(SelectiveProgram):
     """The length of the shortest path to every vertex from the nearest of the `facilities`; weights are at least 0.
 
-    A value is a pair: the length, which is shown, and how many facilities have lesser ids than the one that the path begins at. So of
-    several that are as near it is always the one with the least id, whatever came first. Which one that is says the way: ask with
-    `paths`, whose vertices begin with it.
+    A value is a pair: the length, and the facility that the path begins at. Of several that are as near it is always the one with the
+    least id, whatever came first. Answers show the length; their table `facilities` has both, `vertex,value,facility`.
 
     Parameters
     ----------
     facilities
-        The vertices that paths begin at. Each costs a comparison for each vertex, so they are few.
+        The vertices that paths begin at, from -2^53 to 2^53. Each costs a comparison for each vertex, so they are few.
     """
 
     facilities: tuple[int, ...] = field(metadata={"vertex": True})
     rank: ClassVar[Literal["nearest", "highest"]] = "nearest"
     worst: ClassVar[tuple[float, float]] = (math.inf, math.inf)
+    beside: ClassVar[tuple[str, str]] = ("facilities", "facility")
 
     @staticmethod
     def initial(vertex: int, facilities: NDArray[np.int64]) -> tuple[float, float]:
         """A facility is at distance 0 from itself."""
-        is_one, lesser = False, 0.0
         for facility in facilities:
             if facility == vertex:
-                is_one = True
-            elif facility < vertex:
-                lesser += 1.0
-        return (0.0, lesser) if is_one else (math.inf, math.inf)
+                return 0.0, float(vertex)
+        return math.inf, math.inf
 
     @staticmethod
     def offer(value: tuple[float, float], weight: float) -> tuple[float, float]:
@@ -53,6 +50,16 @@ class NearestFacility(SelectiveProgram):
     def priority(value: tuple[float, float]) -> float:
         """The nearest first."""
         return value[0]
+
+    def check_parameters(self) -> None:
+        """Refuse what `SelectiveProgram` does, and a facility whose id is no float."""
+        super().check_parameters()
+        for facility in self.facilities:
+            if abs(facility) > 1 << 53:
+                raise InvalidArgument(
+                    f"NearestFacility.facilities has {facility}, but ids of facilities are from -2^53 to 2^53",
+                    hint="Give that vertex a smaller id; with ids of strings any name will do.",
+                )
 
     def check(self, batch: EdgeBatch) -> tuple[NDArray[np.bool_], str]:
         """Refuse negative weights: a cycle of them would have no shortest path."""

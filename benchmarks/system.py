@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -137,8 +138,14 @@ class LiveSystem:
             self._master.start(other, type(other).__name__, delay_bound=delay_bound, stream=LOOP_NAME)
             for other in others
         ]
+        # As a service does: else a collection goes over all that the compiler has left, and everybody waits for 60 ms.
+        gc.collect()
+        gc.freeze()
 
     def __enter__(self) -> Self:
+        # As a service does, which has a collection of all that Numba brought along go by in the middle of no answer.
+        gc.collect()
+        gc.freeze()
         return self
 
     def __exit__(
@@ -146,6 +153,7 @@ class LiveSystem:
     ) -> None:
         self._master.close()
         self._store.close()
+        gc.unfreeze()
 
     def admit(self, batch: EdgeBatch) -> None:
         """See `System`."""

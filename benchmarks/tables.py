@@ -25,6 +25,10 @@ def changes() -> str:
             name = f"{rival} over that, {size} until exact, 1 worker"
             cells.append("" if size.startswith("a change") else _cell("changes-20", name))
         rows.append([size, *cells])
+    loading = [f"as a multiple of heap Dijkstra, loading 90 %, {workers}" for workers in _WORKERS]
+    faster = _cell("changes-20", "loading on 1 worker over that on 2")
+    rows.append(["loading 90 %, over heap Dijkstra", *(_cell("changes-20", one) for one in loading), "", ""])
+    rows.append(["loading, 1 worker over 2", "", faster, "", ""])
     head = [
         *["scale 20", "1 worker: p50 (p99), ms", "2 workers: p50 (p99), ms"],
         *["heap takes, of 1 worker", "bucket queue takes, of 1 worker"],

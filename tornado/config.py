@@ -35,8 +35,8 @@ Workers = int | Literal["auto"] | None
 """In place of a delay bound that nobody named: none, and nobody is asked, where the answers of the program do not depend on it; else the
 one above, as far as the program allows it (`VertexProgram.chosen_bound`)."""
 DelayBound = int | Literal["auto"] | None
-VertexPlacement = Literal["auto", "hash"]
-"""Which vertex belongs to which worker: by the hash of its id, or in blocks of ids where the first edges join ids that are near."""
+VertexPlacement = Literal["auto", "blocks", "hash"]
+"""Which vertex belongs to which worker: by the hash of its id, in blocks of ids, or in blocks where the first edges join ids that are near."""
 DEFAULT_HTTP_HOST = "127.0.0.1"
 DEFAULT_HTTP_PORT = 8080
 DEFAULT_KEPT_SNAPSHOTS = 3

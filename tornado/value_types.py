@@ -52,6 +52,11 @@ def shown(values: NDArray[np.float64 | np.int64]) -> ValueArray:
     return values if values.ndim == 1 else np.ascontiguousarray(values[:, 0])
 
 
+def seconds_of(values: NDArray[np.float64 | np.int64]) -> ValueArray:
+    """Return what is not shown of pairs as a loop has them, numbers[n, 2]: the second ones."""
+    return np.ascontiguousarray(values[:, 1])
+
+
 def unknown_values(count: int, worst: Worst) -> ValueArray:
     """Return what stands in place of the values of vertices that were never seen: as of `worst`, or 0 where they are whole numbers."""
     if dtype_of(worst) == INT64:

@@ -1,11 +1,13 @@
 """The nearest of some facilities against networkx: how far it is, and which, while edges come and go."""
 
+import httpx
 import networkx as nx
 import pytest
 
 import tornado
 from apps.nearest_facility import NearestFacility
 from tests.apps.test_selective_apps import graph_of
+from tornado.errors import InvalidArgument
 from tornado.loops import Master
 from tornado.testing import EdgeHistory, mixed, random_multigraph
 
@@ -54,3 +56,80 @@ def test_another_set_of_facilities_is_another_question_and_ids_may_be_strings():
         assert (way["value"], way["vertices"]) == (3.0, ["Oslo", "Bern", "Nice"])
         (other,) = towns.query(paths=["Nice"], facilities=("Rome",), check=True).paths
         assert (other["value"], other["vertices"][0]) == (4.0, "Rome")
+
+
+def rows_of(table):
+    return {row["vertex"]: (row["value"], row["facility"]) for row in table.to_pylist()}
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_a_table_has_the_facility_beside_the_distance_of_all_of_some_and_of_the_best_at_every_prefix(engine):
+    records = mixed(random_multigraph(60, 220, seed=33, max_weight=4, integral=True), seed=34)
+    history, step = EdgeHistory.of(records), len(records) // 3
+    with tornado.open("memory:", workers=2, engine=engine) as session:
+        loop = session.start(NearestFacility(facilities=FACILITIES), name="nearest")
+        for first in range(0, 3 * step, step):
+            batch = records.slice(first, first + step)
+            session.service.loop("nearest").admit(batch, "stream", first + step)
+            graph = graph_of(history.at(first + step))
+            so_far = records.slice(0, first + step)
+            graph.add_nodes_from([*so_far.src.tolist(), *so_far.dst.tolist()])
+            expected = dict.fromkeys(graph, (None, None)) | nearest_by_networkx(graph)
+            assert rows_of(loop.query().table("facilities")) == expected
+            some = loop.query(vertices=[3, 31, 999]).table("facilities")
+            assert rows_of(some) == {vertex: expected[vertex] for vertex in (3, 31) if vertex in expected}
+            best = loop.query(top=5).table("facilities")
+            assert len(best) == 5
+            assert rows_of(best) == {vertex: expected[vertex] for vertex in best["vertex"].to_pylist()}
+
+
+def test_over_http_and_with_ids_of_strings_a_facility_is_called_as_it_is():
+    with tornado.open("memory:", workers=1) as session:
+        towns = session.start(NearestFacility(facilities=("Rome", "Oslo")), name="towns", ids="string")
+        towns.insert(["Rome", "Oslo", "Bern"], ["Bern", "Bern", "Nice"], [3.0, 2.0, 1.0])
+        towns.insert(["Wien"], ["Graz"])
+        numbers = session.start(NearestFacility(facilities=(7, -1)), name="numbers")
+        numbers.insert([7, -1], [2, 2], [1.0, 1.0])
+        with httpx.Client(base_url=session.serve(port=0).url) as client:
+            (columns,) = (
+                table["columns"]
+                for table in client.get("/v1/loops/towns").json()["tables"]
+                if table["name"] == "facilities"
+            )
+            assert columns == [
+                {"name": "vertex", "type": "string"},
+                {"name": "value", "type": "float64"},
+                {"name": "facility", "type": "string"},
+            ]
+            asked = client.post("/v1/queries?wait_s=10", json={"loop": "towns"}).json()
+            assert "facility" not in asked["result"]["values"][0]
+            read = f"/v1/queries/{asked['id']}/result"
+            found = client.get(read, params={"table": "facilities"}).json()["values"]
+            assert {row["vertex"]: (row["value"], row["facility"]) for row in found} == {
+                "Rome": (0.0, "Rome"),
+                "Oslo": (0.0, "Oslo"),
+                "Bern": (2.0, "Oslo"),
+                "Nice": (3.0, "Oslo"),
+                "Wien": (None, None),
+                "Graz": (None, None),
+            }
+            text = client.get(read, params={"table": "facilities"}, headers={"accept": "text/csv"}).text
+            assert (
+                text.splitlines()[0] == "vertex,value,facility"
+                and "Nice,3.0,Oslo" in text
+                and "Graz,," in text
+            )
+            asked = client.post("/v1/queries?wait_s=10", json={"loop": "numbers", "vertices": [2]}).json()
+            read = f"/v1/queries/{asked['id']}/result?table=facilities"
+            assert client.get(read).json()["values"] == [{"vertex": 2, "value": 1.0, "facility": -1}]
+            assert client.get(f"{read}&ids=string").json()["values"] == [
+                {"vertex": "2", "value": 1.0, "facility": "-1"}
+            ]
+
+
+def test_a_facility_whose_id_is_no_float_is_refused():
+    with (
+        tornado.open("memory:", workers=1) as session,
+        pytest.raises(InvalidArgument, match="9007199254740993, but ids of"),
+    ):
+        session.start(NearestFacility(facilities=(2**53 + 1,)), name="nearest")

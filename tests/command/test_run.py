@@ -59,6 +59,40 @@ def test_a_dash_writes_csv_to_standard_output_and_all_else_is_json_lines_on_stan
     assert result["certificate"] == {"kind": "exact"}
 
 
+def test_a_placement_file_shares_vertices_out_and_what_it_lacks_is_said_as_is_what_it_cannot_have(
+    tornado, edges, tmp_path
+):
+    (tmp_path / "placement.csv").write_text("vertex,part\n1,0\n2,1\n3,0\n99,7\n")
+    wanted = ["--edges", "edges.csv", "--output", "-", "--json", "--placement"]
+    done = _run(tornado, *wanted, "placement.csv")
+    assert (done.code, _rows(done.out)) == (0, _DISTANCES)
+    events = [json.loads(line) for line in done.err.splitlines()]
+    assert [event["vertices"] for event in events if event["event"] == "unplaced"] == [2]
+    (tmp_path / "placement.csv").write_text("vertex,part\n1,0\n1,1\n")
+    done = _run(tornado, *wanted, "placement.csv")
+    assert (
+        done.code == 2 and "placement.csv: the placement names vertex 1 twice, for parts 0 and 1" in done.err
+    )
+    done = _run(tornado, *wanted, "near.csv")
+    assert (
+        done.code == 2
+        and "the placement is 'near.csv', but it must be one of auto, blocks, hash, or a file" in done.err
+    )
+    done = _run(tornado, *wanted, "placement.csv", "--ids", "string")
+    assert done.code == 2 and "names vertices by whole numbers, and --ids is string" in done.err
+
+
+def test_the_facility_is_written_beside_the_distance_where_that_table_is_named(tornado, edges):
+    wanted = ["run", "nearest_facility", "--facilities", "4,2", "--workers", "1", "--store", "memory:"]
+    done = tornado(*wanted, "--edges", "edges.csv", "--output", "-", "--table", "facilities")
+    assert (done.code, done.out) == (
+        0,
+        "vertex,value,facility\n1,2.5,2\n2,0.0,2\n3,2.5,2\n4,0.0,4\n5,1.0,4\n",
+    )
+    done = tornado(*wanted, "--edges", "edges.csv", "--output", "-")
+    assert done.out.startswith("vertex,value\n1,2.5\n")
+
+
 def test_a_set_of_sources_is_given_separated_by_commas(tornado, edges):
     done = tornado(
         *["run", "reachability", "--sources", "4,2", "--workers", "2", "--store", "memory:"],

@@ -19,7 +19,7 @@ def cut_share(partition, edges):
 
 def settled(edges, workers):
     batch = edges.records()
-    return PartitionMap.even(workers, is_open=True).settled(batch.src, batch.dst)
+    return PartitionMap.by("auto", workers).settled(batch.src, batch.dst)
 
 
 @pytest.mark.parametrize("workers", [2, 3, 8])
@@ -38,7 +38,7 @@ def test_other_ids_are_placed_by_their_hash_and_so_are_those_of_a_few_edges():
     assert settled(skewed, 2).block_bits == 0
     assert settled(chain(500), 2).block_bits == 0
     far = EdgeBatch.of(np.full(2_000, -(1 << 63)), np.full(2_000, (1 << 63) - 1))
-    assert PartitionMap.even(2, is_open=True).settled(far.src, far.dst).block_bits == 0
+    assert PartitionMap.by("auto", 2).settled(far.src, far.dst).block_bits == 0
 
 
 def test_a_graph_asks_the_same_map_as_whoever_shares_records_out():
@@ -72,10 +72,41 @@ def test_loops_on_blocks_are_exact_and_go_on_so_on_another_number_of_workers(eng
 
 
 def test_a_placement_that_there_is_not_is_refused_and_the_hash_can_be_had():
-    with pytest.raises(InvalidArgument, match=r"the placement is 'blocks' but must be one of auto, hash"):
-        tornado.open(workers=2, placement="blocks")
+    with pytest.raises(
+        InvalidArgument,
+        match=r"the placement is 'block', but it must be one of auto, blocks, hash, or a file",
+    ):
+        tornado.open(workers=2, placement="block")
     with tornado.open(workers=2, placement="hash") as session:
         loop = session.start(ShortestPaths(source=0), "roads")
         edges = chain(3_000)
         loop.insert(edges.src, edges.dst, edges.weight)
         assert loop.query(vertices=[2_999]).result().values == {2_999: 2_999.0}
+
+
+def test_blocks_can_be_had_whatever_the_edges_are():
+    skewed = rmat(12)
+    batch = skewed.records()
+    assert PartitionMap.by("blocks", 2).settled(batch.src, batch.dst).block_bits > 0
+    with tornado.open(workers=2, placement="blocks") as session:
+        loop = session.start(ShortestPaths(source=0), "roads")
+        loop.insert(skewed.src, skewed.dst, skewed.weight)
+        table = loop.query().result().to_numpy()
+        ids, values = table["vertex"], table["value"]
+        assert np.array_equal(values, exact_distances(skewed, 0).lookup(ids))
+
+
+def test_a_stream_that_began_on_one_worker_is_placed_by_the_same_choice_when_there_are_more_and_all_of_them_get_blocks():
+    roads = road_network(120, 120)
+    with Master(workers=1) as master:
+        loop = master.start(ShortestPaths(source=0), "roads")
+        loop.admit(roads.records(), "roads", len(roads))
+        for workers in (2, 8, 2, 8):
+            master.rescale("roads", workers)
+            assert cut_share(loop.partition, roads) < 0.35
+            counts = np.bincount(loop.partition.owners_of(np.arange(roads.vertices)), minlength=workers)
+            assert counts.max() < 1.6 * counts.mean()
+        branch = loop.fork()
+        assert branch.wait(60)
+        ids, values = branch.values().arrays()
+        assert np.array_equal(values, exact_distances(roads, 0).lookup(ids))

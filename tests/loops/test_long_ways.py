@@ -6,9 +6,10 @@ import pytest
 from apps.sssp import ShortestPaths
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument
+from tornado.kinds.selective import main_processor, processor
 from tornado.loops import Master
 from tornado.records.operations import REMOVE
-from tornado.testing import chain, exact_distances, road_network
+from tornado.testing import EdgeList, chain, exact_distances, road_network
 
 ROADS = road_network(60, 60, missing_share=0.0)
 ROADS = ROADS[np.random.default_rng(1).permutation(len(ROADS))]
@@ -65,3 +66,27 @@ def test_a_long_chain_ends_on_several_workers():
     edges = edges[np.random.default_rng(1).permutation(len(edges))]
     with Master(workers=2) as master:
         exact(filled(master, edges, batch=20_000).fork(), edges)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_gathers_all_at_once_choose_what_gathers_with_a_cursor_choose(workers, monkeypatch):
+    # Few lengths, so that many a vertex has a choice of parents that are as good; and of what is left to it, one is the best.
+    random = np.random.default_rng(2)
+    even = EdgeList(
+        ROADS.src, ROADS.dst, random.integers(1, 4, len(ROADS)).astype(np.float64), ROADS.vertices
+    )
+    closed = (random.random(len(even)) < 0.3) & (even.src >= 1_800)
+    found = []
+    for fuel in (main_processor.FUEL, 3):
+        monkeypatch.setattr(main_processor, "FUEL", fuel)
+        monkeypatch.setattr(processor, "FUEL", fuel)
+        with Master(workers=workers, engine=SimulationEngine(workers, seed=1)) as master:
+            loop = filled(master, even)
+            assert loop.wait_idle(60)
+            before = loop.statistics().updates
+            loop.admit(even[closed].records(op=REMOVE), "closures", 1)
+            assert loop.wait_idle(60)
+            exact(loop.fork(), even[~closed])
+            found.append(loop.statistics().updates - before)
+    assert min(found) > 300
+    assert workers > 1 or found[0] == found[1]

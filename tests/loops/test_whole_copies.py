@@ -17,14 +17,15 @@ from apps.sssp import ShortestPaths
 from tests.shortened import in_soak
 from tornado import EdgeBatch
 from tornado.kinds.selective import (
-    loop_columns as names,
-)
-from tornado.kinds.selective import (
+    gather_kernel,
     queue_kernel,
     record_kernel,
     scan_kernel,
     step_kernel,
     vertex_kernel,
+)
+from tornado.kinds.selective import (
+    loop_columns as names,
 )
 from tornado.kinds.selective.branch_processor import BranchProcessor
 from tornado.kinds.selective.loop_columns import LAST_EPOCH
@@ -213,7 +214,7 @@ def writes(node):
 
 
 def test_whoever_writes_what_a_fork_copies_says_that_the_row_was_touched():
-    kernels = (queue_kernel, vertex_kernel, scan_kernel, record_kernel, step_kernel)
+    kernels = (queue_kernel, vertex_kernel, gather_kernel, scan_kernel, record_kernel, step_kernel)
     found = [name for kernel in kernels for name in silent(inspect.getsource(kernel))]
     assert sorted(found) == sorted(set(SAID_ELSEWHERE) - {"admit_rows"})  # which calls `mark_dirty` for some
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS, DelayBound, VertexPlacement
+from ..config import DEFAULT_CHECKPOINT_EVERY_S, DEFAULT_KEPT_SNAPSHOTS, DelayBound
 from ..errors import InvalidArgument, StoreLocked
 from ..ingest.interner import Interner
 from ..ingest.known_files import KnownFiles
@@ -106,7 +106,7 @@ class Placement:
     keep_snapshots: int | None = None
     most_workers: int | None = None
     engine: str = "threads"
-    vertices_by: VertexPlacement = "auto"
+    vertices_by: str = "auto"
     spark_master: str | None = None
     undirected: bool = False
     adopts: bool = False

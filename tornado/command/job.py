@@ -196,6 +196,7 @@ class _Job:
                     output = self._plan.output.replace(LOOP_IN_OUTPUT, loop.name)
                     code = max(code, self._write_result(reporter, output, loop))
             self._report_input()
+            self._report_unplaced()
             with reporter:
                 if self._plan.serves or self._plan.is_endless:
                     self._stay(reporter)
@@ -466,6 +467,17 @@ class _Job:
             quarantine=None if where is None else str(where),
             offsets=self._loop.offsets(),
         )
+
+    def _report_unplaced(self) -> None:
+        """Say how many vertices a placement file lacks, where there is one."""
+        unplaced = getattr(self._statistics(), "unplaced_vertices", 0)
+        if unplaced:
+            say_note(
+                f"warning: {self._plan.placement} lacks {unplaced:,} vertices; the hash of its id says which worker each of them is on",
+                as_json=self._as_json,
+                event="unplaced",
+                vertices=unplaced,
+            )
 
     def _settle(self, reporter: Reporter) -> None:
         """Let the main loop converge and keep its snapshot: all that a run without a result leaves behind."""

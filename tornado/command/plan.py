@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from urllib.parse import quote, unquote
 
 from ..config import (
@@ -180,7 +180,7 @@ class RunPlan:
     workers: int
     most_workers: int | None
     engine: str
-    placement: VertexPlacement
+    placement: str
     spark_master: str | None
     delay_bound: DelayBound
     store: str | None
@@ -258,6 +258,11 @@ class RunPlan:
                 hint="With --until-end the topic is read to the end that it has when reading begins.",
             )
         workers, most_workers = worker_counts(options["workers"])
+        if options["ids"] == "string" and options["placement"] not in get_args(VertexPlacement):
+            raise InvalidArgument(
+                f"--placement {options['placement']} is a file, which names vertices by whole numbers, and --ids is string",
+                hint="Leave it out, or choose hash.",
+            )
         if not files and kafka is None and output is not None:
             raise InvalidArgument(
                 "--output is written when the input ends, and there is no input",

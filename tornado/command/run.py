@@ -168,10 +168,11 @@ class RunCommand(ProgramCommand):
 )
 @click.option(
     "--placement",
-    type=click.Choice(["auto", "hash"]),
+    metavar="auto|blocks|hash|FILE",
     default="auto",
     show_default=True,
-    help="Which vertex belongs to which worker: by the hash of its id, or in blocks of ids where the first edges join ids that are near.",
+    help="Which vertex belongs to which worker: by the hash of its id, in blocks of ids, in blocks where the first edges join ids that are "
+    "near, or as the rows vertex,part of a file say.",
 )
 @click.option(
     "--engine",

@@ -208,12 +208,14 @@ def _values(found: ValuesView, form: AnswerForm) -> pa.Table:
 def _columns(found: ValuesView, form: AnswerForm) -> Columns:
     ids, values = found.arrays()
     reached = reached_of(values, found.worst)
+    seconds = found.seconds(ids) if form.has_seconds else None
     if form.codec.kind == "int":
-        return Columns(ids, values, reached)
+        return Columns(ids, values, reached, seconds=seconds)
     names = np.array(form.codec.decode(ids), dtype=object)
     order = np.argsort(names, kind="stable")
     values, reached = values[order], reached[order]
-    return Columns(names[order].tolist(), values, reached, form.names(values, reached))
+    seconds = None if seconds is None else seconds[order]
+    return Columns(names[order].tolist(), values, reached, form.names(values, reached), seconds)
 
 
 def _require_points(path: str, parsed: ParsedPoints) -> PointBatch:

@@ -2,6 +2,7 @@
 
 from .edge_reader import EdgeReader
 from .evolving_graph import EvolvingGraph, GraphStatistics
-from .partition import PartitionMap, is_chosen_by_edges, pages_of
+from .partition import PartitionMap, pages_of
+from .placed_vertices import PlacedVertices
 
-__all__ = ["EdgeReader", "EvolvingGraph", "GraphStatistics", "PartitionMap", "is_chosen_by_edges", "pages_of"]
+__all__ = ["EdgeReader", "EvolvingGraph", "GraphStatistics", "PartitionMap", "PlacedVertices", "pages_of"]

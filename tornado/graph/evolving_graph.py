@@ -65,6 +65,7 @@ class GraphStatistics:
     graves: int
     size_bytes: int
     cut_edges: int = 0
+    unplaced: int = 0
 
 
 class EvolvingGraph:
@@ -121,6 +122,7 @@ class EvolvingGraph:
         self._advised_rows = 0
         self._advised_slots = 0
         self._expected = 0
+        self._unplaced = 0  # vertices of this worker that a placement lacks
 
     @property
     def rows(self) -> int:
@@ -158,6 +160,26 @@ class EvolvingGraph:
         self.make_list_room(records)
         if self._reverse is not None:
             self._reverse.make_list_room(records)
+
+    def make_room_for(self, ids: NDArray[np.int64]) -> None:
+        """Likewise, for what names these vertices, of which some may have no row yet; only read."""
+        self.make_room(len(ids))
+        if self._partition.placed is not None:
+            self._make_placed_rows(ids)
+
+    def _make_placed_rows(self, ids: NDArray[np.int64]) -> None:
+        """Make rows for vertices that have none, and say whose they are: the kernel knows only buckets."""
+        new = ids[self.rows_of(ids) < 0]
+        placed = self._partition.placed
+        if not len(new) or placed is None:
+            return
+        new = _ascending(new)
+        self.make_room(len(new))
+        self._kernel.make_rows(self.addresses, new)
+        owners = self._partition.owners_of(new)
+        self.columns.owner[self.rows_of(new)] = owners
+        own = new[owners == self.columns.counters[names.PART]]
+        self._unplaced += int((placed.parts_of(own) < 0).sum())
 
     def make_list_room(self, records: int) -> None:
         """Keep room for the graves of so many records."""
@@ -207,6 +229,8 @@ class EvolvingGraph:
         The index of the first record that was not applied.
         """
         self.make_room(stop - first)
+        if self._partition.placed is not None:
+            self._make_placed_rows(np.concatenate([sources[first:stop], targets[first:stop]]))
         both_ways = is_both_ways or self._reverse is not None
         self.columns.counters[names.LOADING] = self._growth() if is_load and self._reverse is None else 0
         apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
@@ -227,7 +251,7 @@ class EvolvingGraph:
         """
         new = ids[self.rows_of(ids) < 0]
         if len(new):
-            self.make_room(len(new))
+            self.make_room_for(new)
             self._kernel.make_rows(self.addresses, _ascending(new))
 
     def _growth(self) -> int:
@@ -276,7 +300,7 @@ class EvolvingGraph:
 
     def mention(self, ids: NDArray[np.int64]) -> None:
         """Vertices of this worker that records elsewhere name: from now on they were seen."""
-        self.make_room(len(ids))
+        self.make_room_for(ids)
         self._kernel.apply_mentions(self.addresses, ids)
 
     def rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -487,6 +511,7 @@ class EvolvingGraph:
             graves=int(counters[names.BURIED_NEXT] - counters[names.BURIED_FIRST]),
             size_bytes=size_bytes,
             cut_edges=int(counters[names.CUT]),
+            unplaced=self._unplaced,
         )
 
     def _make_graves(self, records: int) -> None:

@@ -132,6 +132,7 @@ class CompiledPart(Generic[Bundle, State]):
             vertices=graph.vertices,
             edges=graph.edges,
             cut_edges=graph.cut_edges,
+            unplaced=graph.unplaced,
             missing_removals=graph.missing_removals,
             size_bytes=graph.size_bytes + state.size_bytes(),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import EvolvingGraph
-from ..value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of, shown
+from ..value_types import Ids, Mask, ValueArray, Worst, best_of, reached_of, seconds_of, shown
 
 
 class RowValues(Protocol):
@@ -41,13 +41,20 @@ class LocalValues:
 
     def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """See `PartValues`."""
+        return self._looked_up(ids, shown)
+
+    def seconds(self, ids: Ids) -> tuple[ValueArray, Mask]:
+        """See `PartValues`."""
+        return self._looked_up(ids, seconds_of)
+
+    def _looked_up(self, ids: Ids, read: Callable[[NDArray[Any]], ValueArray]) -> tuple[ValueArray, Mask]:
         known = np.zeros(len(ids), np.bool_)
         rows = self.graph.rows_of(ids)
         found = (rows >= 0) & (rows < self._rows_seen())
         rows = rows[found]
         own = self.graph.are_known(rows, self.count())
         places = np.flatnonzero(found)[own]
-        held = self._shown_of(rows[own])
+        held = read(self.held.values_of(rows[own]))
         values = np.zeros(len(ids), held.dtype)
         values[places] = held
         known[places] = True

@@ -59,7 +59,7 @@ def balanced(partition: PartitionMap, loads: Sequence[float]) -> PartitionMap:
     counts = np.bincount(buckets, minlength=partition.workers)
     each = load / np.maximum(counts, 1)  # of a bucket, by whose it was
     mean, moved = load.mean(), np.zeros(len(buckets), np.bool_)
-    if mean <= 0:
+    if mean <= 0 or partition.placed is not None:  # what was shared out beforehand is in no bucket
         return partition
     # Those of the worker that has most go first, to the one that has least.
     while load.max() > _ENOUGH * mean:

@@ -13,7 +13,6 @@ from ..graph import PartitionMap
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
-from ..value_types import shown
 from .adoption import Adoption
 from .branch import Branch
 from .branch_edges import edges_of_branch, edges_of_stored, points_of_branch, points_of_stored
@@ -252,7 +251,7 @@ class MainLoop:
                 return branch
             vertices = stored.vertices(point)
         branch = self._branch(program, stored.snapshot_of(self.name))
-        found = ColumnValues(vertices.ids, shown(vertices.values))
+        found = ColumnValues(vertices.ids, vertices.values)
         if reads_ways:
             branch.read_ways_by(lambda _: StoredWays(self.stream.stored, at, vertices))
         branch.answer(Values([found], rank=program.rank, worst=program.worst), point.findings)
@@ -470,6 +469,7 @@ class MainLoop:
             waves=max(part.waves for part in parts),
             overtaken=sum(part.overtaken for part in parts),
             cut_edges=sum(part.cut_edges for part in parts),
+            unplaced_vertices=sum(part.unplaced for part in parts),
             backlog_records=self.stream.workers.backlog(),
             branches=len(self._branches),
             memory_bytes=sum(part.size_bytes for part in parts),

@@ -20,7 +20,7 @@ from ..errors import (
     UnknownStream,
     WorkerLost,
 )
-from ..graph import PartitionMap, is_chosen_by_edges
+from ..graph import PartitionMap, PlacedVertices
 from ..records.point_schema import Points
 from ..records.window_width import WindowWidth
 from ..storage import MemoryStore, VersionedStore
@@ -46,6 +46,7 @@ from .remote_host import RemoteHost
 from .rescaling import Rescaled, check_workers, ready_to_move
 from .restoration import Restoration
 from .stored_loop import StoredLoop
+from .stored_placement import begin_placed
 from .stored_snapshot import StoredSnapshot
 from .stream import RecordStream
 from .vertex_program import VertexProgram
@@ -67,7 +68,7 @@ class Master:
     clock
         By which everything is decided that is decided by time; an engine that was made already has its own.
     placement
-        Of vertices: by the `hash` of ids, or `auto`, in blocks where the first edges join ids that are near each other.
+        Of vertices: by the `hash` of ids, in `blocks`, `auto`, in blocks where the first edges join ids that are near, or as given.
 
     Attributes
     ----------
@@ -87,7 +88,7 @@ class Master:
         spark_master: str | None = None,
         *,
         clock: Clock = SYSTEM_CLOCK,
-        placement: VertexPlacement = "auto",
+        placement: VertexPlacement | PlacedVertices = "auto",
     ) -> None:
         check_workers(workers)
         if isinstance(engine, str):
@@ -104,8 +105,7 @@ class Master:
         self._is_closed = False
         # By worker, what had failed there when it last raised an error, as `fail_what_raised` says it.
         self._blamed: list[set[tuple[int | None, int | None]]] = []
-        self._even = partial(PartitionMap.even, is_open=is_chosen_by_edges(placement))
-        self._partition = self._planned = self._even(workers)
+        self._partition = self._planned = PartitionMap.by(placement, workers)
         self.before_move: Callable[[], object] = lambda: None
         self._hosts: list[LoopHost] = []
         engine.on_loss, engine.on_restart = self._note_loss, self._restart
@@ -226,13 +226,12 @@ class Master:
         width: WindowWidth | None,
     ) -> list[MainLoop]:
         """Start loops on a stream of their own; the first one, and those of the others that were not refused."""
-        if not kind_of_program(first.program).shares_streams:  # its kind knows no other map
-            stream.workers.begin_again(PartitionMap.even(self.workers))
         if any(other.name == stream.name for other in self._streams):
             raise NameTaken(
                 f"loops read a stream named {stream.name!r} already",
                 hint="Start this one on it, or give it another name.",
             )
+        begin_placed(stream, self.store, is_shared=kind_of_program(first.program).shares_streams)
         stream.is_undirected = stays_undirected(self.store, stream.name, wanted=is_undirected)
         stream.on_full_journal = stream.checkpoint
         stored = stream.stored.newest()
@@ -415,7 +414,7 @@ class Master:
             before, streams = self.workers, self._streams
             if workers == before:
                 return Rescaled(stream, (), before, workers, named.counts()[0], 0.0)
-            pause_s = self._move(self._even(workers), streams)
+            pause_s = self._move(self._partition.on(PartitionMap.even(workers)), streams)
             names = tuple(sorted(one.name for one in streams))
             return Rescaled(stream, names, before, workers, named.counts()[0], pause_s)
 
@@ -523,7 +522,7 @@ class Master:
         if self._planned.workers == engine.workers:
             self._partition = self._planned
         elif self._partition.workers != engine.workers:
-            self._partition = self._even(engine.workers)
+            self._partition = self._partition.on(PartitionMap.even(engine.workers))
         # In place: streams, loops and a cluster's engine have the same list.
         self._blamed = [set() for _ in range(engine.workers)]
         if isinstance(engine, ClusterEngine):

@@ -66,6 +66,7 @@ class PartStatistics:
     predicted: tuple[float, ...] = (0.0,) * 5
     predicted_recently: tuple[float, ...] = (0.0,) * 5
     cut_edges: int = 0
+    unplaced: int = 0
 
 
 class Traffic(NamedTuple):

@@ -54,6 +54,11 @@ class RemoteValues:
         values, known = self.ask("lookup", np.ascontiguousarray(ids, np.int64))
         return values, known
 
+    def seconds(self, ids: Ids) -> tuple[ValueArray, Mask]:
+        """See `PartValues`."""
+        values, known = self.ask("seconds", np.ascontiguousarray(ids, np.int64))
+        return values, known
+
     def count(self) -> int:
         """See `PartValues`."""
         return int(self.ask("count"))
@@ -329,9 +334,7 @@ class RemoteHost:
             case StartLoop(loop, stream, plan, partition):
                 self._starts[loop] = command
                 self._applied[stream] = command.on_applied
-                self.send(
-                    ("start", loop, stream, plan.kind, plan.fields(), partition.buckets, partition.block_bits)
-                )
+                self.send(("start", loop, stream, plan.kind, plan.fields(), *partition.fields()))
             case UseBlocks(stream, block_bits):
                 self.send(("blocks", stream, block_bits))
             case Place(ids, columns, awaited_edges):

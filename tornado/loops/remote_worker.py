@@ -116,13 +116,13 @@ class RemoteWorker:
                     part.free()
             case ("blocks", stream, block_bits):
                 post(UseBlocks(stream, block_bits))
-            case ("start", loop, stream, kind, fields, buckets, block_bits):
+            case ("start", loop, stream, kind, fields, *partition):
                 post(
                     StartLoop(
                         loop,
                         stream,
                         self._reader(kind).plan(fields),
-                        PartitionMap(self._worker_host.workers, np.array(buckets), block_bits),
+                        PartitionMap.of_fields(self._worker_host.workers, *partition),
                         on_installed=lambda _: report("installed", loop),
                         on_refused=lambda _, error: report("refused", loop, described(self._told(error))),
                         on_applied=lambda _, records: report("applied", stream, records),
@@ -149,7 +149,7 @@ class RemoteWorker:
                 return part.history().ravel()
             case "traffic":
                 return tuple(part.traffic())
-            case "lookup" | "count" | "best" | "arrays" | "found":
+            case "lookup" | "seconds" | "count" | "best" | "arrays" | "found":
                 return getattr(part.held_values(), method)(*arguments)
             case "steps_back" | "all_steps":
                 return tuple(getattr(part, method)(*arguments))

@@ -90,6 +90,8 @@ class LoopStatistics:
         Vertices with an update that is not committed.
     cut_edges
         Edges whose ends belong to different workers, which have to tell each other of what changes; the less, the more workers help.
+    unplaced_vertices
+        Vertices that a placement file lacks, where there is one: they belong to whom the hash of their ids says.
     overtaken
         Commits at the last allowed iteration that came to a consumer whose iteration was greater already: how often rule 3
         was relaxed (ARCHITECTURE.md, The session).
@@ -132,6 +134,7 @@ class LoopStatistics:
     sources: dict[str, int]
     validation: Mapping[str, float | None] | None = None
     cut_edges: int = 0
+    unplaced_vertices: int = 0
     by_worker: tuple[PartStatistics, ...] = ()
 
 

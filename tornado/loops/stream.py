@@ -585,7 +585,7 @@ class RecordStream:
     def begin_again(self, partition: PartitionMap) -> None:
         """Begin on workers that have taken the place of others, with a map of theirs; under the order."""
         before = self.workers.partition
-        self.workers.begin_again(partition, keeps_blocks=True)
+        self.workers.begin_again(partition, keeps_placement=True)
         if (partition.buckets != before.buckets).any() and self.journal is not None and self._loops:
             self.journal.share_again(self.shares, before, all_of_them=True)
 

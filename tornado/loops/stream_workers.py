@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 
@@ -26,9 +26,15 @@ class StreamWorkers:
         The workers, in their order; the same sequence when others have taken their place.
     partition
         Which worker a vertex belongs to.
+
+    Attributes
+    ----------
+    on_settled
+        Told of the map when the first edges have decided it.
     """
 
     def __init__(self, stream: int, hosts: Sequence[LoopHost], partition: PartitionMap) -> None:
+        self.on_settled: Callable[[PartitionMap], object] = lambda _: None
         self._stream = stream
         self._hosts = hosts
         self.partition = partition
@@ -72,6 +78,7 @@ class StreamWorkers:
             self.partition = self.partition.settled(batch.src, batch.dst)
             if self.partition.block_bits:
                 self.post(UseBlocks(self._stream, self.partition.block_bits))
+            self.on_settled(self.partition)
 
     def around(self, vertex: int, *, most: int, timeout_s: float) -> Surroundings:
         """Read the edges around a vertex, as they are about now.
@@ -111,12 +118,7 @@ class StreamWorkers:
         """Take records that a worker has applied off the backlog."""
         self._applied[worker] += records
 
-    def begin_again(self, partition: PartitionMap, *, keeps_blocks: bool = False) -> None:
-        """Set the backlog to nothing, for workers that have taken the place of others, with a map of theirs; in the same blocks or not."""
-        before = self.partition
-        self.partition = (
-            replace(partition, block_bits=before.block_bits, is_open=before.is_open)
-            if keeps_blocks
-            else partition
-        )
+    def begin_again(self, partition: PartitionMap, *, keeps_placement: bool = False) -> None:
+        """Set the backlog to nothing, for workers that have taken the place of others, with a map of theirs; placed as before or not."""
+        self.partition = self.partition.on(partition) if keeps_placement else partition
         self._posted, self._applied = [0] * len(self), [0] * len(self)

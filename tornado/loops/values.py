@@ -20,8 +20,10 @@ from ..value_types import (
     Worst,
     best_of,
     dtype_of,
+    entry_of,
     ranked,
     reached_of,
+    seconds_of,
     shown,
     unknown_values,
 )
@@ -55,6 +57,10 @@ class PartValues(Protocol):
         """All vertices held here, in any order."""
         ...
 
+    def seconds(self, ids: Ids) -> tuple[ValueArray, Mask]:
+        """As `lookup`, of values that are pairs: the second of each, which is not shown."""
+        ...
+
     def found(self) -> Mapping[str, NDArray[Any]]:
         """What the program has found beside values, by name; it is held by one worker, others have none of it."""
         ...
@@ -80,7 +86,13 @@ class ColumnValues:
 
     def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """See `PartValues`."""
-        held = shown(self.values)
+        return self._looked_up(ids, shown(self.values))
+
+    def seconds(self, ids: Ids) -> tuple[ValueArray, Mask]:
+        """See `PartValues`."""
+        return self._looked_up(ids, seconds_of(self.values))
+
+    def _looked_up(self, ids: Ids, held: ValueArray) -> tuple[ValueArray, Mask]:
         values, known = np.zeros(len(ids), held.dtype), np.zeros(len(ids), np.bool_)
         if len(self.ids):
             order = np.argsort(self.ids, kind="stable")
@@ -143,6 +155,14 @@ class Values:
             values[own] = found[own]
             known |= own
         return values, known
+
+    def seconds(self, ids: Ids) -> ValueArray:
+        """Of values that are pairs, the second of each vertex; of a vertex that was never seen that of `worst`."""
+        found = np.full(len(ids), entry_of(self.worst)[1])
+        for part in self._parts:
+            seconds, own = part.seconds(ids)
+            found[own] = seconds[own]
+        return found
 
     def reached(self, values: ValueArray) -> Mask:
         """Of values that were read here, which are those of vertices that were reached."""

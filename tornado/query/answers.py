@@ -161,7 +161,7 @@ class SmallAnswer:
         """Return copies of the rows."""
         rows = self.form.named(self._rows)
         ids = _vertex_column(rows.ids, self.form.codec)
-        return Columns(ids, rows.values.copy(), rows.reached.copy(), rows.names)
+        return Columns(ids, rows.values.copy(), rows.reached.copy(), rows.names, rows.seconds)
 
     def drop(self, why: str | None = None) -> None:
         """Holds nothing of the branch."""
@@ -182,8 +182,7 @@ class SmallAnswer:
                     f"vertex {vertex!r} is not in this result, which holds only what the query asked for",
                     hint="Ask a new query that names it, or one without vertices and top, which holds all of them.",
                 )
-        ids, values = [self._rows.ids[place] for place in chosen], self._rows.values[chosen]
-        return Rows(ids, values, self._rows.reached[chosen]), unknown
+        return self._rows.at(chosen), unknown
 
 
 class SharedValues:
@@ -238,6 +237,7 @@ class CopiedValues:
     def __init__(self, values: ValuesView, *, form: AnswerForm) -> None:
         ids, numbers = values.arrays()
         self._ids, self._values = ids.copy(), numbers.copy()
+        self._seconds = values.seconds(self._ids) if form.has_seconds else None
         self._live = values
         self._form = form
 
@@ -254,6 +254,11 @@ class CopiedValues:
             known = self._ids[places] == ids
             values[known] = self._values[places[known]]
         return values, known
+
+    def seconds(self, ids: Ids, /) -> ValueArray:
+        """Return the second of each pair, of vertices that are there."""
+        assert self._seconds is not None
+        return self._seconds[np.searchsorted(self._ids, ids)]
 
     def found(self) -> Mapping[str, NDArray[Any]]:
         """What the loop has found beside values by now."""
@@ -333,10 +338,16 @@ class WholeAnswer:
 
     def columns(self) -> Columns:
         """Copy all rows, ascending by id."""
-        ids, values = self.arrays()
+        shared = self._enter()
+        try:
+            found, numbers = shared.values.arrays()
+            ids, values = found.copy(), numbers.copy()
+            seconds = shared.values.seconds(ids) if self.form.has_seconds else None
+        finally:
+            shared.give_back()
         codec, reached = self.form.codec, reached_of(values, self.form.worst)
         vertices = ids if codec.kind == "int" else list(codec.decode(ids))
-        return Columns(vertices, values, reached, self.form.names(values, reached))
+        return Columns(vertices, values, reached, self.form.names(values, reached), seconds)
 
     def arrays(self) -> tuple[Ids, ValueArray]:
         """Copy all rows as the loop has them, ascending by its own ids."""
@@ -408,16 +419,18 @@ def lookup(values: ValuesView, vertices: Sequence[Vertex], form: AnswerForm) -> 
     ids, encoded = form.codec.encode(names)
     found, seen = values.lookup(ids)
     known = encoded & seen
+    seconds = values.seconds(ids) if form.has_seconds else None
+    rows = replace(form.rows(names, found), seconds=seconds)
     if known.all():
-        return form.rows(names, found), []
-    kept = np.flatnonzero(known).tolist()
+        return rows, []
     unknown = [names[place] for place in np.flatnonzero(~known).tolist()]
-    return form.rows([names[place] for place in kept], found[known]), unknown
+    return rows.at(np.flatnonzero(known).tolist()), unknown
 
 
 def top(values: ValuesView, k: int, form: AnswerForm) -> Rows:
     """Return the best `k` rows, best first."""
-    return form.decoded(*values.top(k))
+    ids, best = values.top(k)
+    return replace(form.decoded(ids, best), seconds=values.seconds(ids) if form.has_seconds else None)
 
 
 def all_unknown(unknown: Sequence[Vertex], of: str = "vertex") -> UnknownVertex:

@@ -70,6 +70,8 @@ class Findings:
         known = {table.name: table for table in self.program.tables_of(self.arrays)}
         if name not in known:
             raise InvalidArgument(f"table is {name!r}, but the tables are: {', '.join([*known, VALUES])}")
+        if form.has_seconds:
+            return _with_seconds(columns(), [column for column, _ in known[name].columns], form)
 
         def values() -> tuple[Any, Any]:
             whole = columns()
@@ -88,6 +90,20 @@ class Findings:
                 for (column, kind), found in described
             }
         )
+
+
+def _with_seconds(whole: Columns, names: Sequence[str], form: AnswerForm) -> pa.Table:
+    """Vertices, their values, and the vertices that the seconds of these are; null where there are none."""
+    assert whole.seconds is not None
+    there = whole.reached & np.isfinite(whole.seconds)
+    decoded = iter(form.codec.decode(whole.seconds[there].astype(np.int64)))
+    ids = pa.string() if form.codec.kind == "string" else pa.int64()
+    columns = (
+        pa.array(whole.vertex, ids),
+        pa.array(whole.value, mask=~whole.reached),
+        pa.array([next(decoded) if is_there else None for is_there in there.tolist()], ids),
+    )
+    return pa.table(dict(zip(names, columns, strict=True)))
 
 
 def type_of(kind: str, form: AnswerForm) -> str:

@@ -352,6 +352,9 @@ class LoopBody(BaseModel):
     cut_edges: int | None = Field(
         description="Edges between vertices of different workers: the less, the more workers help."
     )
+    unplaced_vertices: int | None = Field(
+        description="Vertices that a placement file lacks: the hash of their ids says whose they are."
+    )
     workers_said: str | None = Field(
         None, description="With `--workers auto`: whether more of them helped, once that was tried."
     )

@@ -160,7 +160,7 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
             "pending",
             "residual",
         ),
-        *("vertices", "edges", "admitted", "missing_removals", "overtaken", "cut_edges"),
+        *("vertices", "edges", "admitted", "missing_removals", "overtaken", "cut_edges", "unplaced_vertices"),
         *("backlog_records", "memory_bytes", "restarts", "validation"),
     )
     said = {field: getattr(statistics, field, None) for field in fields}

@@ -39,26 +39,40 @@ class Rows:
         Whether the vertex has a value.
     names : sequence of str or None, optional
         The strings that the values stand for, None where not reached; left out where they stand for themselves.
+    seconds : float64[n], optional
+        Where values are pairs of which a table has both: the second ones.
     """
 
     ids: Sequence[Vertex]
     values: ValueArray
     reached: Mask
     names: Names | None = None
+    seconds: ValueArray | None = None
 
     def first(self, k: int) -> Rows:
         """Return the first `k`; values are not named yet."""
-        return Rows(self.ids[:k], self.values[:k], self.reached[:k])
+        return self.at(range(min(k, len(self.ids))))
+
+    def at(self, places: Sequence[int]) -> Rows:
+        """Return those at some places; values are not named yet."""
+        chosen = np.array(places, np.int64)
+        return Rows(
+            [self.ids[place] for place in places],
+            self.values[chosen],
+            self.reached[chosen],
+            seconds=None if self.seconds is None else self.seconds[chosen],
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """All rows of an answer: int64 ids or strings, values and what they are called as in `Rows`."""
+    """All rows of an answer: int64 ids or strings; values, what they are called and seconds as in `Rows`."""
 
     vertex: Ids | list[Vertex]
     value: ValueArray
     reached: Mask
     names: Names | None = None
+    seconds: ValueArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,8 @@ class AnswerForm:
         What an id names: see `VertexProgram`.
     finds_ways : bool
         Whether an answer can have ways, likewise.
+    has_seconds : bool
+        Whether values are pairs of which a table has both.
     """
 
     rank: str
@@ -103,6 +119,7 @@ class AnswerForm:
     further_tables: tuple[AnswerTable, ...] = ()
     values_are_of: str = "vertex"
     finds_ways: bool = False
+    has_seconds: bool = False
 
     @property
     def value_type(self) -> Literal["float64", "int64", "string"]:
@@ -115,7 +132,7 @@ class AnswerForm:
     def tables(self) -> list[dict[str, Any]]:
         """The tables of an answer with the names and types of their columns, as JSON; the first is what is read unless one is named.
 
-        Of a program that has tables of its own `values` is the last one; where there are ways, `paths` is behind it.
+        Of a program that learns, `values` is the last one; where there are ways, `paths` is behind all.
         """
         vertex = {"name": "vertex", "type": self._type_of_ids}
         values = {"name": VALUES, "columns": [vertex, {"name": "value", "type": self.value_type}]}
@@ -129,12 +146,14 @@ class AnswerForm:
             }
             for table in self.further_tables
         ]
-        return [*others, values, *([self._ways] if self.finds_ways else [])]
+        own = [values, *others] if self.first_table == VALUES else [*others, values]
+        return [*own, *([self._ways] if self.finds_ways else [])]
 
     @property
     def first_table(self) -> str:
         """What all of an answer is read as, unless a table is named."""
-        return self.further_tables[0].name if self.further_tables else VALUES
+        learns = self.further_tables and self.values_are_of != "vertex"
+        return self.further_tables[0].name if learns else VALUES
 
     @property
     def has_groups(self) -> bool:
@@ -178,7 +197,7 @@ class AnswerForm:
     def best(self, rows: Rows, k: int) -> Rows:
         """Return the best `k` of some rows, best first; equal ones keep their order, those not reached are left out."""
         places, values = ranked(np.arange(len(rows.ids)), rows.values, rows.reached, k, self.rank)
-        return Rows([rows.ids[place] for place in places.tolist()], values, rows.reached[places])
+        return replace(rows.at(places.tolist()), values=values)
 
     def named(self, rows: Rows) -> Rows:
         """Return rows with what their values are called, where values are ids and ids are strings."""

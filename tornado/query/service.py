@@ -260,8 +260,7 @@ class QueryService:
 
     def rank(self, loop: str) -> str:
         """Return what the loop's program ranks by: "nearest" or "highest"."""
-        rank = getattr(self.loop(loop).program, "rank", "nearest")
-        return str(getattr(rank, "value", rank))
+        return str(getattr(self.loop(loop).program, "rank", "nearest"))
 
     def form(self, loop: str) -> AnswerForm:
         """Return how the values of a loop are ranked, read and written."""
@@ -275,6 +274,7 @@ class QueryService:
             further_tables=getattr(program, "tables", ()),
             values_are_of=getattr(program, "values_are_of", "vertex"),
             finds_ways=getattr(program, "finds_ways", False),
+            has_seconds=getattr(program, "beside", None) is not None,
         )
 
     def submit(self, request: QueryRequest) -> Query:
@@ -534,7 +534,7 @@ class QueryService:
     def _found(self, request: QueryRequest, values: ValuesView) -> Findings | None:
         """What a loop has found beside values; None of a program that tells nothing."""
         loop = self.loop(request.loop)
-        if not getattr(loop.program, "tells", ()):
+        if not getattr(loop.program, "tells", ()) and not getattr(loop.program, "tables", ()):
             return None
         given = parameters_inside(loop.program, request.parameters, self.codec_of(loop.stream_name))
         told = {name: array for name, array in values.found().items() if name in loop.program.tells}

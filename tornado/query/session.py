@@ -50,6 +50,7 @@ from .served_stream import ServedStream
 from .service import QueryService
 from .started_loops import StartedLoop, StartedLoops
 from .stream_handle import StreamHandle
+from .vertex_placement import placement_of
 
 if TYPE_CHECKING:
     from ..loops.new_loop import NewLoop
@@ -475,7 +476,7 @@ def open(
     *,
     engine: str = "threads",
     spark_master: str | None = None,
-    placement: VertexPlacement = "auto",
+    placement: VertexPlacement | str | Path = "auto",
     settings: Settings | None = None,
     limits: ServiceLimits | None = None,
 ) -> Session:
@@ -492,8 +493,8 @@ def open(
     spark_master : str, optional
         Where Spark is (`local[4]`, `spark://host:7077`); left out, the Spark of this process, or one on this machine.
     placement : str
-        Which vertex belongs to which worker: by the `hash` of its id, or `auto`, in blocks of ids where the first edges join ids that are
-        near each other.
+        Which vertex belongs to which worker: by the `hash` of its id, in `blocks` of ids, `auto`, in blocks where the first edges join
+        ids that are near each other, or as the rows `vertex,part` of a file say.
     settings : Settings, optional
         Limits of the run.
     limits : ServiceLimits, optional
@@ -532,7 +533,7 @@ def session_on(
     most_workers: int | None = None,
     engine: str = "threads",
     spark_master: str | None = None,
-    placement: VertexPlacement = "auto",
+    placement: VertexPlacement | str | Path = "auto",
     settings: Settings | None = None,
     limits: ServiceLimits | None = None,
     quarantine: Quarantine | None = None,
@@ -562,7 +563,8 @@ def session_on(
     settings = settings or Settings()
     with ExitStack() as opened:
         opened.callback(store.close)
-        master = Master(store, workers, engine=engine, spark_master=spark_master, placement=placement)
+        placed = placement_of(placement)
+        master = Master(store, workers, engine=engine, spark_master=spark_master, placement=placed)
         opened.callback(master.close)
         pusher = Pusher(
             quarantine=quarantine,

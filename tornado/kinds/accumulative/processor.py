@@ -81,7 +81,7 @@ class AccumulativeProcessor(CompiledPart[SumBundle, SumState]):
             if len(messages.kinds):
                 self.next_iteration = max(self.next_iteration, arrived.iteration)
                 # Vertices whose first record has not been applied here yet: a full table would be searched for ever.
-                self.graph.make_room(len(messages.kinds) - arrived.following)
+                self.graph.make_room_for(messages.ids[arrived.following :])
                 arrived.following = self.kernel.receive(
                     *self._loop, bundle.sender, *messages, arrived.following, FUEL
                 )

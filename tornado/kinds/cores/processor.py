@@ -89,7 +89,7 @@ class CoreProcessor(CompiledPart[CoreBundle, CoreState]):
             if len(bundle):
                 self.next_iteration = max(self.next_iteration, arrived.iteration)
                 # Vertices whose first record has not been applied here yet: a full table would be searched for ever.
-                self.graph.make_room(len(bundle) - arrived.following)
+                self.graph.make_room_for(bundle.messages.ids[arrived.following :])
                 arrived.following = self.kernel.receive(
                     *self._loop, bundle.sender, *bundle.messages, arrived.following, FUEL
                 )

@@ -61,7 +61,7 @@ class RoundsProcessor(CompiledPart[RoundsBundle, RoundsState]):
             bundle = arrived.bundle
             self._set_floor(arrived.iteration)
             # Vertices whose first record has not been applied here yet: a full table would be searched for ever.
-            self.graph.make_room(len(bundle) - arrived.following)
+            self.graph.make_room_for(bundle.messages.ids[arrived.following :])
             arrived.following = self.kernel.receive(
                 self.graph.addresses, self.state.addresses, self.arguments, bundle.sender, *bundle.messages,
                 arrived.following, FUEL,

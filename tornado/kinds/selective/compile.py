@@ -19,6 +19,7 @@ from ...value_types import Worst, entry_of
 from .. import directions_kernel
 from ..compiled_functions import program_source
 from . import (
+    gather_kernel,
     loop_columns,
     pair_kernel,
     queue_kernel,
@@ -33,7 +34,7 @@ from .value_layout import layout_of
 
 _PARTS = [
     graph_columns, loop_columns, session_kernel, rows_kernel, graves_kernel, directions_kernel, queue_kernel, vertex_kernel,
-    scan_kernel, record_kernel, step_kernel,
+    gather_kernel, scan_kernel, record_kernel, step_kernel,
 ]  # fmt: skip
 _COLUMNS = {
     "graph": GraphColumns, "session": SessionColumns, "loop": LoopColumns, "branch_session": SessionColumns,

@@ -227,6 +227,11 @@ class LoopState:
             counters[names.EPOCH] = 0
         counters[names.EPOCH] += 1
 
+    @property
+    def is_free(self) -> bool:
+        """Whether vertices go by their values alone, so that nobody needs to know how far the others are."""
+        return not (self.counters[names.ASKS] or self.counters[names.ALWAYS_PREPARES])
+
     def always_prepare(self) -> None:
         """Set `always_prepares`, here and in branches that are forked later."""
         self.always_prepares = True

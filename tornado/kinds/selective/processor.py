@@ -22,7 +22,9 @@ from .loop_state import LoopState
 from .waves import WaveProgress
 
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
-_LEAST_TURN = 1 << 10  # edges, between two exchanges with other workers
+_LEAST_TURN = (
+    1 << 13
+)  # edges, between two exchanges with other workers: fewer cost more to exchange than they save
 _TOO_MANY = 8  # one in so many commits corrects another: who goes ahead works in vain
 
 
@@ -51,7 +53,7 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         self.arguments = compiled_arguments(arguments)
         self.waves = WaveProgress(workers) if workers > 1 else None
         self._turn = max(
-            1, FUEL // 8
+            1, FUEL // 4
         )  # edges that are visited before others are heard, where nobody is asked
         self._unfinished_waves: list[
             int
@@ -102,7 +104,7 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
             first = arrived.following
             self._set_floor(arrived.iteration)
             # Vertices whose first record has not been applied here yet: a full table would be searched for ever.
-            self.graph.make_room(len(messages.kinds) - first)
+            self.graph.make_room_for(messages.ids[first:])
             arrived.following = self.kernel.receive(
                 self.graph.addresses, *self.state.addresses, self.arguments, sender, *messages, first, FUEL
             )
@@ -138,7 +140,8 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
     def _advance(self, fuel: int = FUEL) -> bool:
         """Let the kernel work off what is pending; return whether it has come to an end of what it may do now."""
         others = horizon = NEVER
-        if self.workers > 1:
+        is_free = self.workers > 1 and self.state.is_free
+        if self.workers > 1 and not is_free:
             held = self._held_least()
             others = min(self.operator.sending(), held)
             horizon = min(self.operator.arriving(), held)
@@ -148,7 +151,6 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
             int(self.state.counters[names.UPDATES]),
             int(self.state.counters[names.CORRECTIONS]),
         )
-        is_free = self.workers > 1 and not self.state.counters[names.ASKS]
         left = self.kernel.advance(
             self.graph.addresses,
             *self.state.addresses,
@@ -175,6 +177,10 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
 
     def pending_least(self) -> int:
         """The least iteration at which a dirty vertex here can commit, or NEVER."""
+        if not self._pending():
+            return (
+                NEVER  # and no kernel, behind which this thread would have to wait for the interpreter lock
+            )
         return int(self.kernel.pending_least(self.state.addresses[1]))
 
     def is_drained(self) -> bool:

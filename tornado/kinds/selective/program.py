@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from ...certificate import Side, side_of
+from ...loops.answer_tables import AnswerTable
 from ...loops.vertex_program import VertexProgram
 from .compile import load_kernel
 
@@ -25,10 +26,14 @@ class SelectiveProgram(VertexProgram):
         The value of a vertex that no offer has reached. Where it is a pair of floats, or of whole numbers of 64 bits, so is every
         value, and the first of them is what an answer shows. A float that is that of `worst` says that a vertex was not
         reached; of whole numbers each is a value, and every vertex that was seen counts as reached.
+    beside
+        Where the second of each pair is the id of a vertex, or not finite: the name of a table that has it beside the values, and that of
+        its column.
     """
 
     program_kind: ClassVar[str] = "selective"
     needs_no_bound: ClassVar[bool] = True
+    beside: ClassVar[tuple[str, str] | None] = None
 
     @staticmethod
     def initial(vertex: int, *parameters: Any) -> Any:
@@ -56,6 +61,14 @@ class SelectiveProgram(VertexProgram):
         if isinstance(self.worst, tuple):
             return side_of(lambda value, other: self.better((value, 0), (other, 0)))
         return side_of(self.better)
+
+    @property
+    def tables(self) -> tuple[AnswerTable, ...]:
+        """The one of `beside`, if there is one."""
+        if self.beside is None:
+            return ()
+        table, column = self.beside
+        return (AnswerTable(table, (("vertex", "id"), ("value", "float64"), (column, "id"))),)
 
     @property
     def finds_ways(self) -> bool:

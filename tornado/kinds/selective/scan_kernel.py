@@ -8,7 +8,7 @@ import numba as nb
 import numpy as np
 
 from ...columns import prefetch
-from ...graph.graph_columns import ANY_VERSION, SEQUENCE
+from ...graph.graph_columns import SEQUENCE
 from ...graph.graves_kernel import grave_at
 from ...graph.rows_kernel import reverse_of
 from ...protocol.session_kernel import (
@@ -21,7 +21,16 @@ from ...protocol.session_kernel import (
     pop_pending,
     push_if_ready,
 )
-from ..directions_kernel import hears_back
+from ..directions_kernel import consumers_here, hears_back
+from .gather_kernel import (
+    begin_gather,
+    fetch_rechecks,
+    finish_gather,
+    gather_at_once,
+    producers_here,
+    scan_in_list,
+    spread_at_once,
+)
 from .loop_columns import (
     ACKNOWLEDGE,
     ASKS,
@@ -30,24 +39,19 @@ from .loop_columns import (
     CURSOR_BACK,
     CURSOR_KIND,
     CURSOR_NUMBER,
-    CURSOR_PARENT,
     CURSOR_POSITION,
     CURSOR_ROW,
     CURSOR_SUPPORTED,
     DELAY_BOUND,
     DIRTY,
     EDGES_VISITED,
-    HEAP,
     HELD,
     IDLE,
-    INVALIDATE,
-    INVALIDATIONS,
     ITERATION,
     LIMIT,
     MARKED,
     MARKS,
     NEXT_WAVE,
-    NO_PARENT,
     OVERTAKEN,
     OWN,
     PREPARE,
@@ -59,7 +63,6 @@ from .loop_columns import (
     SCAN_PREPARE,
     SCAN_READ,
     SCAN_SPREAD,
-    SELF_PARENT,
     SOLO,
     SPREADS,
     SUBSCRIBED_REPLY,
@@ -69,14 +72,12 @@ from .loop_columns import (
     WAVES,
 )
 from .queue_kernel import note_history, outbox_is_full, push_heap, send, send_all
-from .stand_in import WORST, better, initial, offer, priority
+from .stand_in import WORST, better, offer
 from .value_kernel import change, put_row_value, put_value, row_value_at, size_of, value_at
 from .vertex_kernel import (
     consider,
     consider_input,
-    feasible_below,
     mark_clean,
-    mark_dirty,
     raise_reached,
     recheck,
     set_cursor,
@@ -129,22 +130,6 @@ def visit_commit(session, loop, producer, entry, iteration, consumer, weight, bo
     if better(candidate, row_value_at(loop.candidate, consumer)):
         raise_reached(loop, consumer, iteration)
         consider(session, loop, consumer, producer, candidate, producer_value)
-
-
-@nb.njit(cache=True)
-def visit_gather(loop, row, producer, weight):
-    """An offer is weighed in a gather."""
-    if producer == row:
-        return
-    producer_value = row_value_at(loop.value, producer)
-    if not better(producer_value, WORST):
-        return
-    candidate = offer(producer_value, weight)
-    if producer == loop.parent[row] and better(candidate, value_at(loop.best, 1)):
-        put_value(loop.best, 1, candidate)
-    if better(candidate, value_at(loop.best, 0)) and better(producer_value, feasible_below(loop, row)):
-        put_value(loop.best, 0, candidate)
-        loop.counters[CURSOR_PARENT] = producer
 
 
 @nb.njit(cache=True)
@@ -263,105 +248,6 @@ def scan_out_list(graph, session, loop, fuel):
         grave = grave_at(graph, graph.grave_next_out[grave], version)
     loop.counters[CURSOR_POSITION] = -1  # finished
     return max(fuel, np.int64(1))
-
-
-@nb.njit(cache=True)
-def scan_in_list(graph, loop, fuel):
-    """Go on with the cursor's gather; returns the fuel left, 0 when it is not finished."""
-    row = loop.counters[CURSOR_ROW]
-    version = loop.counters[VERSION]
-    first = graph.in_start[row]
-    position = loop.counters[CURSOR_POSITION]
-    length = np.int64(graph.in_length[row])
-    stop = min(length, position + fuel)
-    for back_slot in range(first + position, first + stop):
-        producer = np.int64(graph.in_producer[back_slot])
-        slot = graph.out_start[producer] + graph.in_position[back_slot]
-        if version == ANY_VERSION or graph.edge_born[slot] <= version:
-            visit_gather(loop, row, producer, graph.edge_weight[slot])
-    loop.counters[EDGES_VISITED] += stop - position
-    fuel -= stop - position
-    loop.counters[CURSOR_POSITION] = stop
-    if stop < length:
-        return np.int64(0)
-    grave = grave_at(graph, graph.buried_in[row], version)
-    while grave >= 0:
-        if graph.grave_born[grave] <= version:
-            visit_gather(loop, row, np.int64(graph.grave_producer[grave]), graph.grave_weight[grave])
-        fuel -= 1
-        grave = grave_at(graph, graph.grave_next_in[grave], version)
-    loop.counters[CURSOR_POSITION] = -1
-    return max(fuel, np.int64(1))
-
-
-@nb.njit(cache=True)
-def begin_gather(graph, loop, row, wave, parameters):
-    """Begin to choose anew among all offers; the vertex's own initial value is one of them."""
-    set_cursor(loop, SCAN_GATHER, row, wave)
-    value = initial(graph.ids[row], *parameters)
-    put_value(loop.best, 0, WORST)
-    put_value(loop.best, 1, WORST)
-    put_value(loop.best, 2, WORST)
-    loop.counters[CURSOR_PARENT] = NO_PARENT
-    if better(value, WORST):
-        put_value(loop.best, 2, value)
-        put_value(loop.best, 0, value)
-        loop.counters[CURSOR_PARENT] = SELF_PARENT
-        if loop.parent[row] == SELF_PARENT:
-            put_value(loop.best, 1, value)
-
-
-@nb.njit(cache=True)
-def finish_gather(graph, session, loop):
-    """Take the choice over: better and pending, worse and announced by the wave, or as it was."""
-    row = loop.counters[CURSOR_ROW]
-    wave = loop.counters[CURSOR_NUMBER]
-    loop.counters[CURSOR_KIND] = IDLE
-    current = row_value_at(loop.candidate, row)
-    chosen = value_at(loop.best, 0)
-    parent = loop.counters[CURSOR_PARENT]
-    supported = value_at(loop.best, 1)
-    if better(supported, WORST) and not better(current, supported) and not better(chosen, supported):
-        chosen = supported
-        parent = np.int64(loop.parent[row])
-    if better(row_value_at(loop.value, row), chosen):
-        # Worse than what it announced: nobody below keeps what it has, and what is chosen now may itself be about to go. So nothing is
-        # chosen before the wave has ended, but what needs no producer.
-        chosen = value_at(loop.best, 2)
-        parent = np.int64(SELF_PARENT if better(chosen, WORST) else NO_PARENT)
-    touch(loop, row)
-    loop.parent[row] = parent
-    if better(chosen, current):
-        put_row_value(loop.candidate, row, chosen)
-        mark_dirty(session, loop, row)
-        return
-    if not better(current, chosen):
-        return
-    announced = row_value_at(loop.value, row)
-    put_row_value(loop.candidate, row, chosen)
-    if better(announced, chosen):
-        if loop.flags[row] & MARKED == 0:
-            loop.flags[row] |= MARKED
-            put_value(loop.least, row, announced)
-            loop.wave[row] = wave
-            loop.marks[loop.counters[MARKS]] = row
-            loop.counters[MARKS] += 1
-        loop.wave[row] = max(loop.wave[row], wave)
-        put_row_value(loop.value, row, chosen)
-        loop.counters[INVALIDATIONS] += 1
-        if session.record[row] == 0:
-            mark_clean(loop, row)
-        loop.spread_row[loop.counters[SPREADS]] = row
-        loop.spread_wave[loop.counters[SPREADS]] = wave
-        loop.counters[SPREADS] += 1
-        send_all(loop, loop.subscribers[row], INVALIDATE, graph.ids[row], chosen, wave)
-    elif not better(chosen, announced):
-        if session.record[row] == 0:
-            mark_clean(loop, row)
-    elif loop.counters[DELAY_BOUND] != 1 and session.record[row] == 0:
-        loop.counters[HEAP] = push_heap(
-            loop.heap_key, loop.heap_row, loop.counters[HEAP], priority(chosen), row
-        )
 
 
 @nb.njit(cache=True)
@@ -553,15 +439,29 @@ def settle(loop, wave):
 def drain(graph, session, loop, parameters, fuel):
     """Finish the scan under way, then all invalidations that can be worked off here; returns the fuel left, 0: not done."""
     fuel = run_cursor(graph, session, loop, fuel)
+    # Then every edge counts, and a list that the fuel is enough for needs no cursor.
+    latest = loop.counters[VERSION] >= graph.counters[SEQUENCE]
     while fuel > 0:
         if loop.counters[SPREADS] > 0:
             loop.counters[SPREADS] -= 1
             place = loop.counters[SPREADS]
-            set_cursor(loop, SCAN_SPREAD, np.int64(loop.spread_row[place]), loop.spread_wave[place])
+            row = np.int64(loop.spread_row[place])
+            if latest and consumers_here(graph, loop, row) < fuel:
+                length = spread_at_once(graph, loop, row, loop.spread_wave[place])
+                loop.counters[EDGES_VISITED] += length
+                fuel -= length
+            else:
+                set_cursor(loop, SCAN_SPREAD, row, loop.spread_wave[place])
         elif loop.counters[RECHECKS] > 0:
             loop.counters[RECHECKS] -= 1
             place = loop.counters[RECHECKS]
-            begin_gather(graph, loop, np.int64(loop.recheck_row[place]), loop.recheck_wave[place], parameters)
+            row = np.int64(loop.recheck_row[place])
+            fetch_rechecks(graph, loop, place)
+            begin_gather(graph, loop, row, loop.recheck_wave[place], parameters)
+            if latest and producers_here(graph, loop, row) < fuel:
+                length = gather_at_once(graph, session, loop, row)
+                loop.counters[EDGES_VISITED] += length
+                fuel -= length
         elif loop.counters[MARKS] > 0 and loop.counters[SOLO]:
             settle(loop, loop.counters[NEXT_WAVE])
             loop.counters[WAVES] += 1

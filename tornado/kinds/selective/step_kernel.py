@@ -237,6 +237,19 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
 
 
 @nb.njit(cache=True)
+def fetch_following(graph, loop):
+    """Have memory fetched for those who are likely to be next: the list of the best vertex, and the rows of those below it."""
+    best = np.int64(loop.heap_row[0])  # an old one where the queue is empty, which does no harm
+    first = graph.out_start[best]
+    prefetch(graph.edge_consumer, first)
+    prefetch(graph.edge_weight, first)
+    for place in range(1, 3):
+        row = np.int64(loop.heap_row[place])
+        prefetch(graph.out_start, row)
+        prefetch(loop.flags, row)
+
+
+@nb.njit(cache=True)
 def advance_freely(graph, session, loop, parameters, fuel):
     """No bound, and nobody is asked: the best vertex first, each one iteration behind what it has gathered.
 
@@ -257,6 +270,7 @@ def advance_freely(graph, session, loop, parameters, fuel):
             key = loop.heap_key[0]
             row = np.int64(loop.heap_row[0])
             loop.counters[HEAP] = drop_heap_top(loop.heap_key, loop.heap_row, loop.counters[HEAP])
+            fetch_following(graph, loop)
             if loop.flags[row] & DIRTY == 0 or priority(row_value_at(loop.candidate, row)) != key:
                 continue
             iteration = loop.reached[row] + 1
