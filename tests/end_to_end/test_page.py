@@ -95,8 +95,8 @@ def _watch(page, service):
     page.wait_for("2 edges in, 2 edges out")
     ends = {tuple(row.inner_text().split()) for row in around.get_by_role("row").all()[1:]}
     assert ends == {
-        ("comes", "from", "7", "4"),
-        ("comes", "from", "8", "1.5"),
-        ("leads", "to", "10", "1.5"),
-        ("leads", "to", "11", "4"),
+        ("in", "7", "4"),
+        ("in", "8", "1.5"),
+        ("out", "10", "1.5"),
+        ("out", "11", "4"),
     }

@@ -88,6 +88,29 @@ def test_a_connection_that_is_lost_says_so_and_comes_back(fake, open_service, vi
     page.faults.clear()  # the browser calls each request that failed an error
 
 
+@pytest.mark.soak
+def test_a_service_that_is_away_for_a_minute_is_shown_as_it_was_and_then_as_it_is(fake, open_service, visit):
+    start_roads(fake)
+    server = HttpServer(open_service(fake), port=0).start()
+    try:
+        page = visit(server.url)
+        page.wait_for("up to date")
+        server.stop()
+        page.wait_for("connection lost")
+        time.sleep(60)
+        said = page.page.locator("[data-link=lost] .note").inner_text()
+        assert 55 < int(said.split()[3]) < 90, said
+        assert page.page.get_by_role("region", name="Loops").get_by_text("Fastest").is_visible()
+        asked = len(page.asked)
+        with HttpServer(server.service, port=server.port):
+            page.page.locator("[data-link=live]").wait_for(timeout=20_000)  # the longest pause has 15 s
+            page.wait_for("up to date")
+        assert asked < 60  # ever more seldom
+    finally:
+        server.stop()
+    page.faults.clear()  # the browser calls each request that failed an error
+
+
 VIEWS = {
     "now": "Branches that run",
     "residual": "Residual of branches",

@@ -37,13 +37,13 @@ function Drawn({found: {vertex, known, out, into, edges_out: away, edges_into: c
     ...into.filter((end) => end.vertex !== vertex).map((end) => ({from: end.vertex, to: vertex, label: real(end.weight)})),
     ...out.map((end) => ({from: vertex, to: end.vertex, label: real(end.weight)})),
   ];
-  const rows = [...into.map((end) => ({...end, how: "comes from"})), ...out.map((end) => ({...end, how: "leads to"}))];
+  const rows = [...into.map((end) => ({...end, how: "in"})), ...out.map((end) => ({...end, how: "out"}))];
   const shown = (some, all, words) => some.length < all ? `${count(some.length)} of ${plural(all, "edge")} ${words}` : `${plural(all, "edge")} ${words}`;
   return html`
     <p class="note">${shown(into, coming, "in")}, ${shown(out, away, "out")}, as they are now</p>
     ${edges.length ? html`<${Graph} key=${vertex} label="Around ${vertex}" nodes=${nodes} edges=${edges} />` : null}
     <${Table} label="Edges around ${vertex}" rows=${rows} empty="It has no edges." columns=${[
-      {title: "", of: (row) => row.how},
+      {title: "Edge", of: (row) => row.how},
       {title: "Vertex", of: (row) => row.vertex},
       {title: "Weight", number: true, of: (row) => real(row.weight)},
     ]} />`;
