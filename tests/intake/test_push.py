@@ -225,7 +225,7 @@ def test_lines_beside_a_loop_are_no_loops(store):
     session, towns = started(store)
     with session:
         towns.insert(["Rome"], ["Oslo"])
-    assert store.loops() == ["towns/log", "towns/names", "towns/placement", "towns/versions"]
+    assert store.loops() == ["towns/log", "towns/names", "towns/versions"]
     assert main_loops(store) == ["towns"]
 
 
