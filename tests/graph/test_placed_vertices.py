@@ -131,6 +131,7 @@ def test_a_restart_has_the_map_that_was_there_and_another_that_is_named_takes_it
             ids, values = table["vertex"], table["value"]
             assert np.array_equal(values, exact_distances(ROADS, 0).lookup(ids))
             main = session.service.loop("roads")
+            main.checkpoint()
             assert bool(main.partition.placed) == (expected == "placed")
             assert bool(main.partition.block_bits) == (expected == "blocks")
             return main.partition.owners_of(IDS)

@@ -1,7 +1,7 @@
 """Which vertex belonged to which worker, as the store of a stream remembers it, so that a restart has the same map.
 
-It stands in a line of versions of its own (`STREAM/placement`): how large blocks are, if vertices are in blocks, and which vertices
-were shared out beforehand. A placement that is named at a start takes its place; one that is left to the first edges is the one before.
+It is written with the next snapshot, since all is shared out anew where there is none, and stands in a line of versions of its own
+(`STREAM/placement`): how large blocks are, if vertices are in blocks, and which vertices were shared out beforehand. A placement that is named at a start takes its place; one that is left to the first edges is the one before.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ def begin_placed(stream: RecordStream, store: VersionedStore, *, is_shared: bool
         before = _remembered(store, line, wanted)
         if before is not None and (before.block_bits or not wanted.always_blocks):
             workers.begin_again(before)
-            return
-        workers.on_settled = lambda settled: _remember(store, line, settled)
-    else:
-        _remember(store, line, wanted)
+    workers.remember = lambda: _remember(store, line, workers.partition)
 
 
 def _remembered(store: VersionedStore, line: str, wanted: PartitionMap) -> PartitionMap | None:
@@ -68,6 +65,8 @@ def _remembered(store: VersionedStore, line: str, wanted: PartitionMap) -> Parti
 
 
 def _remember(store: VersionedStore, line: str, settled: PartitionMap) -> None:
+    if settled.is_open:
+        return
     metadata = json.dumps({"block_bits": settled.block_bits, "blocks_for": settled.blocks_for}).encode()
     entries: dict[bytes, bytes | None] = {_IDS: None, _PARTS: None}
     if settled.placed is not None:
@@ -75,13 +74,12 @@ def _remember(store: VersionedStore, line: str, settled: PartitionMap) -> None:
             _IDS: settled.placed.ids.astype("<i8").tobytes(),
             _PARTS: settled.placed.parts.astype("<u2").tobytes(),
         }
-    versions = store.versions(line)
-    newest = versions[-1] if versions else None
-    if newest is not None and store.metadata(line, newest) == metadata:
+    newest = max(store.versions(line), default=0)
+    if newest and store.metadata(line, newest) == metadata:
         was = {key: store.read(line, key, newest) for key in entries}
         if was == entries:
             return
-    store.drop(line)
-    store.write(
-        line, 1, {key: entry for key, entry in entries.items() if entry is not None}, metadata=metadata
-    )
+    given = {key: entry for key, entry in entries.items() if entry is not None}
+    gone = entries.keys() - given.keys()
+    store.write(line, newest + 1, given, deletes=gone, metadata=metadata)
+    store.delete_before(line, newest + 1)

@@ -118,9 +118,8 @@ class RecordStream:
         self.not_logged: StoreError | None = None
         self.order = order
         self.points: Points | None = None
-        self.is_undirected = False
+        self.is_undirected = self.is_both_ways = False
         self.reverse = 0
-        self.is_both_ways = False
         self.beginning_reverse = threading.Lock()
         self._stands_still = self._is_closed = False
         self._group_commit = GroupCommit(engine.clock, self._sequence)
@@ -517,6 +516,7 @@ class RecordStream:
 
     def checkpoint(self, **how: Any) -> int:
         """Write a snapshot of now, through whichever loops run; see `checkpoint.store_checkpoint`."""
+        self.workers.remember()
         return self._store_checkpoint(self, **how)
 
     def trim_snapshots(

@@ -29,12 +29,12 @@ class StreamWorkers:
 
     Attributes
     ----------
-    on_settled
-        Told of the map when the first edges have decided it.
+    remember
+        Has the store remember the map; called before a snapshot is stored.
     """
 
     def __init__(self, stream: int, hosts: Sequence[LoopHost], partition: PartitionMap) -> None:
-        self.on_settled: Callable[[PartitionMap], object] = lambda _: None
+        self.remember: Callable[[], object] = lambda: None
         self._stream = stream
         self._hosts = hosts
         self.partition = partition
@@ -78,7 +78,6 @@ class StreamWorkers:
             self.partition = self.partition.settled(batch.src, batch.dst)
             if self.partition.block_bits:
                 self.post(UseBlocks(self._stream, self.partition.block_bits))
-            self.on_settled(self.partition)
 
     def around(self, vertex: int, *, most: int, timeout_s: float) -> Surroundings:
         """Read the edges around a vertex, as they are about now.
