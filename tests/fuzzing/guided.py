@@ -1,11 +1,12 @@
-"""One parser under atheris, which changes bytes by what they cover: `python -m tests.fuzzing.guided NAME [options of libFuzzer]`.
+"""One parser under atheris, which changes bytes by what they cover: `python -m tests.fuzzing.guided NAME FOLDER [options of libFuzzer]`.
+
+It begins with what the folder has, or the seeds, and puts what it finds there.
 
 What Numba compiles cannot be followed by atheris, and is left as it is. With NUMBA_BOUNDSCHECK=1 (and a cache of its own) it raises an
 error where it would read or write beside an array.
 """
 
 import sys
-import tempfile
 from pathlib import Path
 
 import atheris
@@ -21,11 +22,10 @@ with atheris.instrument_imports(include=["tornado.ingest", "tornado.query"], exc
     from tests.fuzzing.parsers import PARSERS, tried
 
 if __name__ == "__main__":
-    name, *options = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as corpus:
-        for number, seed in enumerate(PARSERS[name][1]):
-            # Compiles what is compiled, which must not count as the time that a fuzzer has.
-            tried(name, seed)
-            Path(corpus, str(number)).write_bytes(seed)
-        atheris.Setup([sys.argv[0], corpus, *options], lambda data: tried(name, data))
-        atheris.Fuzz()
+    name, folder, *options = sys.argv[1:]
+    for number, seed in enumerate(PARSERS[name][1]):
+        # Compiles what is compiled, which must not count as the time that a fuzzer has.
+        tried(name, seed)
+        Path(folder, f"seed-{number}").write_bytes(seed)
+    atheris.Setup([sys.argv[0], folder, *options], lambda data: tried(name, data))
+    atheris.Fuzz()

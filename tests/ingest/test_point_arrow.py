@@ -396,3 +396,12 @@ def test_positions_go_on_behind_rows_that_came_before():
 )
 def test_a_table_declares_its_points(columns, points):
     assert declared_points(pa.table(columns)) == points
+
+
+def test_a_rejected_row_is_shown_where_two_columns_that_nobody_asked_for_have_one_name():
+    columns = [pa.array([1]), pa.array([1.0]), pa.array([[0.1, float("nan")]]), pa.array([7]), pa.array([8])]
+    table = pa.Table.from_arrays(columns, names=["id", "label", "features", "seen", "seen"])
+    parsed = parse_point_table(table, Points(2))
+    assert len(parsed.batch) == 0
+    [rejection] = parsed.rejected
+    assert '"seen": 7' in rejection.record

@@ -419,8 +419,9 @@ def owned(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_text(table: pa.Table, columns: Sequence[str], row: int) -> str:
-    """A row as it is shown to people: JSON of some columns."""
-    fields = {name: _shown(table.column(name)[row]) for name in columns if name in table.column_names}
+    """A row as it is shown to people: JSON of some columns; of those that nobody asked for, several may have one name."""
+    names = table.column_names
+    fields = {name: _shown(table.column(names.index(name))[row]) for name in columns if name in names}
     return json.dumps(fields, ensure_ascii=False)
 
 
