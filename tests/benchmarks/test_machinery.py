@@ -151,7 +151,7 @@ def test_queries_are_judged_at_the_rate_that_is_asked_for_and_at_half_of_what_th
     monkeypatch.setattr(queries, "_JUDGED_FROM_SCALE", 0)
     report = run_entry("queries", replace(SMOKE, smoke=False), RecomputingSystem)
     assert report.failure is None
-    judged = {figure.name.strip() for figure in report.figures if figure.at_least == 20}
+    judged = {figure.name.strip() for figure in report.figures if figure.at_least == 50}
     times = "heap Dijkstra takes so many times as long"
     assert judged == {
         f"{times}, half the rate that is asked for, 1 worker",

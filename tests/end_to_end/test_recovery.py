@@ -203,7 +203,7 @@ def limited_files():
 
 
 def test_a_disk_that_is_full_for_a_while_costs_time_and_nothing_else(tmp_path):
-    file, pushed = streams(150_000, seed=6)
+    file, pushed = streams(400_000, seed=6)
     path = tmp_path / "roads.csv"
     write_lines(path, file.slice(0, 2000))
     options = ["--store", f"lmdb://{tmp_path}/store", "--checkpoint-every", "50ms", "--edges"]
@@ -219,7 +219,7 @@ def test_a_disk_that_is_full_for_a_while_costs_time_and_nothing_else(tmp_path):
         assert "roads.csv waits, since what it has cannot be logged" in said["message"]
         # What is in is answered, and what is pushed is not taken.
         assert 2000 <= judge(service, file, pushed)["roads.csv"] < len(file)
-        refused = service.push(ndjson(file.slice(0, 100_000)))
+        refused = service.push(ndjson(file.slice(0, 250_000)))
         assert (refused.status_code, refused.json().get("code")) == (507, "store-full"), refused.text
         service.lift_limit()
         assert "goes on" in service.wait_for("log")["message"]
