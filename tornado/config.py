@@ -29,12 +29,12 @@ CACHE_DIR_VARIABLE = "TORNADO_LOOPS_CACHE_DIR"
 DEFAULT_CHECKPOINT_EVERY_S = 60.0
 DEFAULT_DELAY_BOUND = 64
 AUTO_DELAY_BOUND: Final = "auto"
-AUTO_WORKERS: Final = "auto"
-Workers = int | Literal["auto"] | None
-"""How many, as it is asked for: left out, all cores; "auto" begins with one, and goes on with more where they help."""
 """In place of a delay bound that nobody named: none, and nobody is asked, where the answers of the program do not depend on it; else the
 one above, as far as the program allows it (`VertexProgram.chosen_bound`)."""
 DelayBound = int | Literal["auto"] | None
+AUTO_WORKERS: Final = "auto"
+Workers = int | Literal["auto"] | None
+"""How many, as it is asked for: left out, all cores; "auto" begins with one, and goes on with more where they help."""
 VertexPlacement = Literal["auto", "blocks", "hash"]
 """Which vertex belongs to which worker: by the hash of its id, in blocks of ids, or in blocks where the first edges join ids that are near."""
 DEFAULT_HTTP_HOST = "127.0.0.1"

@@ -73,7 +73,9 @@ def test_no_request_leaves_the_origin_and_the_policy_would_stop_one(client, visi
     page.faults.clear()
 
 
-def test_a_connection_that_is_lost_says_so_and_comes_back(fake, open_service, visit):
+@pytest.fixture
+def abandoned(fake, open_service, visit):
+    """A page whose service has gone, and that."""
     start_roads(fake)
     server = HttpServer(open_service(fake), port=0).start()
     try:
@@ -81,34 +83,30 @@ def test_a_connection_that_is_lost_says_so_and_comes_back(fake, open_service, vi
         page.wait_for("up to date")
         server.stop()
         page.wait_for("connection lost")
-        with HttpServer(server.service, port=server.port):
-            page.page.locator("[data-link=live]").wait_for(timeout=30_000)
+        yield page, server
     finally:
         server.stop()
     page.faults.clear()  # the browser calls each request that failed an error
+
+
+def test_a_connection_that_is_lost_says_so_and_comes_back(abandoned):
+    page, server = abandoned
+    with HttpServer(server.service, port=server.port):
+        page.page.locator("[data-link=live]").wait_for(timeout=30_000)
 
 
 @pytest.mark.soak
-def test_a_service_that_is_away_for_a_minute_is_shown_as_it_was_and_then_as_it_is(fake, open_service, visit):
-    start_roads(fake)
-    server = HttpServer(open_service(fake), port=0).start()
-    try:
-        page = visit(server.url)
+def test_a_service_that_is_away_for_a_minute_is_shown_as_it_was_and_then_as_it_is(abandoned):
+    page, server = abandoned
+    time.sleep(60)
+    said = page.page.locator("[data-link=lost] .note").inner_text()
+    assert 55 < int(said.split()[2]) < 90, said
+    assert page.page.get_by_role("region", name="Loops").get_by_text("Fastest").is_visible()
+    asked = len(page.asked)
+    with HttpServer(server.service, port=server.port):
+        page.page.locator("[data-link=live]").wait_for(timeout=20_000)  # the longest pause has 15 s
         page.wait_for("up to date")
-        server.stop()
-        page.wait_for("connection lost")
-        time.sleep(60)
-        said = page.page.locator("[data-link=lost] .note").inner_text()
-        assert 55 < int(said.split()[2]) < 90, said
-        assert page.page.get_by_role("region", name="Loops").get_by_text("Fastest").is_visible()
-        asked = len(page.asked)
-        with HttpServer(server.service, port=server.port):
-            page.page.locator("[data-link=live]").wait_for(timeout=20_000)  # the longest pause has 15 s
-            page.wait_for("up to date")
-        assert asked < 60  # ever more seldom
-    finally:
-        server.stop()
-    page.faults.clear()  # the browser calls each request that failed an error
+    assert asked < 60  # ever more seldom
 
 
 VIEWS = {

@@ -8,7 +8,6 @@ where moves do not help.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -20,6 +19,7 @@ from ..clock import Clock
 from ..errors import TornadoError
 from ..graph import PartitionMap
 from .main_loop import MainLoop
+from .regular_look import RegularLook
 from .stream import RecordStream
 
 _log = logging.getLogger(__name__)
@@ -87,10 +87,8 @@ def loads_of(streams: Sequence[RecordStream], loops: Sequence[MainLoop], workers
     return done
 
 
-class Balance:
-    """Looks at the load again and again, and has buckets moved where one worker has too much for a while.
-
-    `start` has a thread look every second, until `close`.
+class Balance(RegularLook):
+    """Looks at the load every second, and has buckets moved where one worker has too much for a while.
 
     Parameters
     ----------
@@ -99,6 +97,7 @@ class Balance:
     """
 
     def __init__(self, master: Moving) -> None:
+        super().__init__("tornado-balance", _LOOK_S)
         self._master = master
         self._before: list[int] = []
         self._begun: tuple[float, list[int]] | None = (
@@ -106,34 +105,15 @@ class Balance:
         )
         self._looked_s = self._moved_s = -np.inf
         self._rest_s = _REST_S
-        self._ending = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Begin to look every second."""
-        self._thread = threading.Thread(target=self._run, name="tornado-balance", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Look no more; a move that is under way is waited for."""
-        self._ending.set()
-        if self._thread is not None:
-            self._thread.join()
 
     def seen(self) -> list[int]:
         """What each worker had done when it looked last; none before that, or alone."""
         return list(self._before)
 
-    def _run(self) -> None:
-        while not self._ending.wait(_LOOK_S):
-            try:
-                self.look()
-            except (
-                TornadoError
-            ) as error:  # workers are lost, or a loop is being started: there is a next time
-                _log.info("no buckets were moved: %s", error)
-            except RuntimeError as error:  # a loop has failed, which others say
-                _log.debug("the load of the workers is not known: %s", error)
+    def was_kept_from(self, error: TornadoError) -> bool:
+        """See `RegularLook`: workers are lost, or a loop is being started."""
+        _log.info("no buckets were moved: %s", error)
+        return True
 
     def look(self) -> bool:
         """Look once, some second after the last time; return whether buckets were moved."""

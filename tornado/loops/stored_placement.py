@@ -1,7 +1,8 @@
 """Which vertex belonged to which worker, as the store of a stream remembers it, so that a restart has the same map.
 
 It is written with the next snapshot, since all is shared out anew where there is none, and stands in a line of versions of its own
-(`STREAM/placement`): how large blocks are, if vertices are in blocks, and which vertices were shared out beforehand. A placement that is named at a start takes its place; one that is left to the first edges is the one before.
+(`STREAM/placement`): how large blocks are, if vertices are in blocks, and which vertices were shared out beforehand. A placement that is named
+at a start takes its place; one that is left to the first edges is the one before.
 """
 
 from __future__ import annotations
@@ -43,7 +44,15 @@ def begin_placed(stream: RecordStream, store: VersionedStore, *, is_shared: bool
         before = _remembered(store, line, wanted)
         if before is not None and (before.block_bits or not wanted.always_blocks):
             workers.begin_again(before)
-    workers.remember = lambda: _remember(store, line, workers.partition)
+    written: PartitionMap | None = None
+
+    def remember() -> None:
+        nonlocal written
+        if workers.partition is not written:  # a map is never changed, but another one takes its place
+            _remember(store, line, workers.partition)
+            written = workers.partition
+
+    workers.remember = remember
 
 
 def _remembered(store: VersionedStore, line: str, wanted: PartitionMap) -> PartitionMap | None:

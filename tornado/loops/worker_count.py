@@ -8,7 +8,6 @@ get a tenth more done in as long, twice, the loops go back, and the next try com
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
@@ -19,6 +18,7 @@ from ..clock import Clock
 from ..engine import Engine
 from ..errors import NotSupported, TornadoError
 from .main_loop import MainLoop
+from .regular_look import RegularLook
 
 _log = logging.getLogger(__name__)
 
@@ -76,8 +76,8 @@ class _Try:
     is_doubted: bool = False
 
 
-class WorkerCount:
-    """See the module. `start` has a thread look every second, until `close`.
+class WorkerCount(RegularLook):
+    """See the module; it looks every second.
 
     Parameters
     ----------
@@ -93,6 +93,7 @@ class WorkerCount:
     """
 
     def __init__(self, master: Counted, *, most: int) -> None:
+        super().__init__("tornado-worker-count", _LOOK_S)
         self.said: str | None = None
         self._master = master
         self._most = most
@@ -100,19 +101,6 @@ class WorkerCount:
         self._before: _Look | None = None
         self._try: _Try | None = None
         self._rest_s, self._next_s = _REST_S, -np.inf
-        self._ending = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Begin to look every second."""
-        self._thread = threading.Thread(target=self._run, name="tornado-worker-count", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Look no more; a move that is under way is waited for."""
-        self._ending.set()
-        if self._thread is not None:
-            self._thread.join()
 
     def look(self) -> None:
         """Look once, some second after the last time, and move the loops where that is due."""
@@ -169,18 +157,12 @@ class WorkerCount:
             self._master.rescale(loop.stream_name, workers)
             return  # all streams have the same workers
 
-    def _run(self) -> None:
-        while not self._ending.wait(_LOOK_S):
-            try:
-                self.look()
-            except NotSupported as error:
-                self.said = f"the loops stay on {self._master.workers}: {error}"
-                _log.info("%s", self.said)
-                return
-            except (
-                TornadoError
-            ) as error:  # workers are lost, or a loop is being started: there is a next time
-                self._first = self._try = None
-                _log.info("the number of workers was not changed: %s", error)
-            except RuntimeError as error:  # a loop has failed, which others say
-                _log.debug("the load of the workers is not known: %s", error)
+    def was_kept_from(self, error: TornadoError) -> bool:
+        """See `RegularLook`: workers are lost, or a loop is being started; or the loops cannot be moved at all."""
+        if isinstance(error, NotSupported):
+            self.said = f"the loops stay on {self._master.workers}: {error}"
+            _log.info("%s", self.said)
+            return False
+        self._first = self._try = None
+        _log.info("the number of workers was not changed: %s", error)
+        return True

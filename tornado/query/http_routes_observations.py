@@ -1,7 +1,7 @@
 """`/v1/observations`: how the whole service stands, now, over time, and as server-sent events; and what was asked.
 
-One observer looks for all clients, so another client costs what its bytes cost. Who may see some streams is shown these alone. The event loop asks nobody. A client that reads slowly
-misses observations, never the newest.
+One observer looks for all clients, so another client costs what its bytes cost. Who may see some streams is shown these alone. The event
+loop asks nobody. A client that reads slowly misses observations, never the newest.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def observation_routes(
             list[str] | None, Parameter(description="Only of these; may be given several times.")
         ] = None,
     ) -> Response:
-        """Look back: the numbers of `loops`, `streams`, `workers`, `use` (what workers cost) or `branches` as they were, also of those that are gone."""
+        """Look back: the numbers of `loops`, `streams`, `workers`, `use` (what workers cost) or `branches`, also of those that are gone."""
         refuse_unknown_parameters(request, ["names"])
         line = lines.get(of)
         if line is None:

@@ -3,8 +3,8 @@
 The laws of `versioned_store` are kept by the layout (`layout`) and by LMDB's transactions (`lmdb`, the doorway): a version shows
 when its transaction ends, which `kill -9` cannot do by halves. Chunks of a large version are written before, in transactions of their
 own, because LMDB has one writer: whoever logs what is admitted must not wait until all of a snapshot is on the disk. Nobody sees chunks
-to which no entry leads, and what is left of them where that fails goes at the next start, or with the next large version. A page that is not what was written (length, CRC-32) is
-`StoreCorrupt`, not an answer.
+to which no entry leads, and what is left of them where that fails goes at the next start, or with the next large version. A page that is
+not what was written (length, CRC-32) is `StoreCorrupt`, not an answer.
 """
 
 from __future__ import annotations

@@ -22,9 +22,8 @@ from .loop_state import LoopState
 from .waves import WaveProgress
 
 FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
-_LEAST_TURN = (
-    1 << 13
-)  # edges, between two exchanges with other workers: fewer cost more to exchange than they save
+# Edges, between two exchanges with other workers: fewer cost more to exchange than they save.
+_LEAST_TURN = 1 << 13
 _TOO_MANY = 8  # one in so many commits corrects another: who goes ahead works in vain
 
 
@@ -52,9 +51,8 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         super().__init__(kernel=kernel, graph=graph, worker=worker, workers=workers)
         self.arguments = compiled_arguments(arguments)
         self.waves = WaveProgress(workers) if workers > 1 else None
-        self._turn = max(
-            1, FUEL // 4
-        )  # edges that are visited before others are heard, where nobody is asked
+        # Edges that are visited before others are heard, where nobody is asked.
+        self._turn = max(1, FUEL // 4)
         self._unfinished_waves: list[
             int
         ] = []  # of bundles taken in, whose invalidations are still being worked off
@@ -177,10 +175,9 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
 
     def pending_least(self) -> int:
         """The least iteration at which a dirty vertex here can commit, or NEVER."""
+        # Behind a kernel this thread would have to wait for the interpreter lock, to learn that nothing is pending.
         if not self._pending():
-            return (
-                NEVER  # and no kernel, behind which this thread would have to wait for the interpreter lock
-            )
+            return NEVER
         return int(self.kernel.pending_least(self.state.addresses[1]))
 
     def is_drained(self) -> bool:
