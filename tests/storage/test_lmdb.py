@@ -124,6 +124,31 @@ def test_nothing_is_left_of_a_large_version_that_failed(tmp_path, monkeypatch, i
         assert dict(store.scan("roads", 2)) == pages_of(2)
 
 
+@pytest.mark.parametrize("is_cleared", [True, False])
+def test_a_loop_whose_first_version_failed_is_none(tmp_path, monkeypatch, is_cleared):
+    monkeypatch.setattr("tornado.storage.lmdb_store._ONE_TRANSACTION_SIZE_BYTES", 2 << 20)
+    with LmdbStore(tmp_path) as store:
+        store.write("rails", 1, {b"k": b"v"})
+
+        def full(chunks):
+            yield [next(chunks)]
+            assert store.loops() == ["rails"]
+            if not is_cleared:  # as by a process that was killed
+                monkeypatch.setattr(store, "_clear_unfinished", lambda: None)
+            raise StoreFull("no room")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(lmdb_store, "_portions", full)
+            with pytest.raises(StoreFull):
+                store.write("roads", 1, pages_of(1))
+        assert (store.loops(), store.versions("roads")) == (["rails"], [])
+    with LmdbStore(tmp_path) as store:
+        assert (store.loops(), store.statistics().loops) == (["rails"], 1)
+        store.write("roads", 1, pages_of(1))
+        assert dict(store.scan("roads", 1)) == pages_of(1)
+        assert store.loops() == ["rails", "roads"]
+
+
 def test_a_page_overwritten_on_the_disk_is_corrupt_and_the_others_can_be_read(tmp_path):
     page = np.random.default_rng(3).bytes(300_000)
     with LmdbStore(tmp_path) as store:
