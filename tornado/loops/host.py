@@ -47,7 +47,9 @@ class StartLoop:
     partition: PartitionMap
     on_installed: Callable[[int], None]  # worker
     on_refused: Callable[[int, BaseException], None]  # worker, why it has no part
-    on_applied: Callable[[int, int], None]  # worker, records of the stream
+    on_applied: Callable[
+        [int, int, int], None
+    ]  # worker, records of the stream, edges and points it then holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +371,7 @@ class WorkerHost:
         stream = self._streams.get(command.stream)
 
         def on_applied(records: int) -> None:
-            command.on_applied(index, records)
+            command.on_applied(index, records, stream.held() if isinstance(stream, StreamPart) else 0)
 
         if stream is None and kind_named(command.plan.kind).shares_streams:
             stream = StreamPart(command.partition, index, on_applied)

@@ -251,7 +251,7 @@ class RemoteHost:
         self.index = index
         self._engine = engine
         self._starts: dict[int, StartLoop] = {}  # by loop
-        self._applied: dict[int, Callable[[int, int], None]] = {}  # by stream
+        self._applied: dict[int, Callable[[int, int, int], None]] = {}  # by stream
         self._installed: dict[int, RemoteMain] = {}
         self._forks: dict[int, tuple[Fork, RemoteBranch | None]] = {}
         self._placing: dict[int, Place] = {}
@@ -360,10 +360,10 @@ class RemoteHost:
                 start = self._starts.get(loop)
                 if start is not None:
                     start.on_refused(self.index, error_of(error))
-            case ("applied", stream, records):
+            case ("applied", stream, records, held):
                 on_applied = self._applied.get(stream)
                 if on_applied is not None:
-                    on_applied(self.index, records)
+                    on_applied(self.index, records, held)
             case ("recorded", number, first_iteration):
                 command, _ = self._forks.get(number, (None, None))
                 if command is not None:

@@ -125,7 +125,7 @@ class RemoteWorker:
                         PartitionMap.of_fields(self._worker_host.workers, *partition),
                         on_installed=lambda _: report("installed", loop),
                         on_refused=lambda _, error: report("refused", loop, described(self._told(error))),
-                        on_applied=lambda _, records: report("applied", stream, records),
+                        on_applied=lambda _, records, held: report("applied", stream, records, held),
                     )
                 )
             case ("place", ticket, awaited_edges, ids, columns):

@@ -461,7 +461,7 @@ class RecordStream:
             return True
         stored = () if self.checkpointed is None else self.checkpointed.loops
         has_begun = bool(self._version) and any(loop.number not in stored for loop in self.running)
-        return has_begun or self.log.is_long(*self.stored.newest_base())
+        return has_begun or self.log.is_long(*self.stored.newest_base(), held=self.workers.held())
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
@@ -577,9 +577,9 @@ class RecordStream:
             return loop.shares(batch.untimed())
         raise self._closed()
 
-    def count_applied(self, worker: int, records: int) -> None:
+    def count_applied(self, worker: int, records: int, held: int) -> None:
         """Take records that a worker has applied off the backlog, and let those go on who wait for room."""
-        self.workers.count_applied(worker, records)
+        self.workers.count_applied(worker, records, held)
         self._engine.notify()
 
     def begin_again(self, partition: PartitionMap) -> None:

@@ -267,6 +267,10 @@ class StreamPart:
         """Live edges on this worker."""
         return int(self.graph.columns.counters[EDGES])
 
+    def held(self) -> int:
+        """Live edges and points on this worker: what a base of now would have of it."""
+        return self.edge_count() + (0 if self.points is None else len(self.points))
+
     def _apply(self, share: Share, records: int) -> bool:
         """Apply up to so many records of a share; return whether all of them are applied."""
         first, stop = share.following, min(share.following + records, len(share.batch))
