@@ -297,6 +297,10 @@ def test_what_changes_nothing_of_the_size_has_a_base_written_for_each_quarter_of
     assert base_bytes == 24_000
     assert 6000 - 1300 <= most_bytes <= 6000
     assert len(bases) == 60 // 5 + 1
+    with opened(store) as session:
+        stream = session.start(ShortestPaths(source=1)).loop.stream
+        eventually(lambda: stream.workers.backlog() == 0)
+        assert stream.workers.held() == stream.stored.newest_base()[1] == 1000
 
 
 @pytest.mark.usefixtures("compiled_paths")
