@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -371,10 +372,13 @@ class WorkerHost:
         stream = self._streams.get(command.stream)
 
         def on_applied(records: int) -> None:
-            command.on_applied(index, records, stream.held() if isinstance(stream, StreamPart) else 0)
+            own = shared()
+            command.on_applied(index, records, 0 if own is None else own.held())
 
         if stream is None and kind_named(command.plan.kind).shares_streams:
             stream = StreamPart(command.partition, index, on_applied)
+        # The stream has the function: with a reference of its own it would be garbage that somebody has to find.
+        shared = ref(stream) if isinstance(stream, StreamPart) else _nobody
 
         def build(scope: Scope) -> None:
             part = command.plan.part(
@@ -527,3 +531,7 @@ class WorkerHost:
                 }
             main.free()
             del self._dataflows[number]
+
+
+def _nobody() -> None:
+    """What is held by a stream of a kind that does not share it."""
