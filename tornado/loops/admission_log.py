@@ -328,7 +328,7 @@ class AdmissionLog:
         except (ValueError, KeyError, TypeError) as error:
             raise self._corrupt(version, "does not say what is in it") from error
         if not _is_as_written(text, content):
-            raise self._corrupt(version, "says of itself what was not written")
+            raise self._corrupt(version, "says something else of what is in it than was written")
         if content.get("stream", self._stream) != self._stream:
             raise self._corrupt(version, f"is one of stream {content['stream']!r}")
         return dict(content)

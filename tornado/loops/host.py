@@ -48,9 +48,7 @@ class StartLoop:
     partition: PartitionMap
     on_installed: Callable[[int], None]  # worker
     on_refused: Callable[[int, BaseException], None]  # worker, why it has no part
-    on_applied: Callable[
-        [int, int, int], None
-    ]  # worker, records of the stream, edges and points it then holds
+    on_applied: Callable[[int, int, int], None]  # worker, records of the stream, edges and points then held
 
 
 @dataclass(frozen=True, slots=True)
