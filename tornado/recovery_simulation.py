@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clock import SYSTEM_CLOCK, Clock
+from .config import VertexPlacement
 from .engine import CONNECTIONS, Engine, SimulatedCluster, SimulatedWorker, SimulationEngine
 from .errors import LawBroken, StoreFull, WorkerLost
 from .fault_schedule import FAULTS, RESTART, ScheduledStep, steps_of
@@ -224,6 +225,7 @@ class _Recovery:
             self.answers
         ) = 0
         self.is_alive, self.rng = False, Random()
+        self.placement: VertexPlacement = "blocks" if seed % 2 else "auto"  # edges so few decide nothing
         self.digest = hashlib.blake2b(digest_size=16)
 
     def run(self, steps: Sequence[ScheduledStep]) -> SimulatedRecovery:
@@ -294,7 +296,7 @@ class _Recovery:
         self.store.on_write = self.pass_time
         self.master = None
         try:
-            self.master = Master(self.store, workers, engine=engine)
+            self.master = Master(self.store, workers, engine=engine, placement=self.placement)
             self.start_loops(self.master)
         except (StoreFull, WorkerLost) as error:
             self.hold("no failure", bool(self.broken) or isinstance(error, StoreFull), str(error))
