@@ -239,17 +239,8 @@ class _Recovery:
         self.hold("nothing left over", self.is_alive, "the last life has ended")
         self.judge_main()
         self.take_step(ScheduledStep(len(steps) + 2, RESTART, self.seed))
-        return SimulatedRecovery(
-            self.seed,
-            len(steps),
-            self.lives,
-            self.deaths,
-            self.losses,
-            self.refusals,
-            self.admissions,
-            self.answers,
-            self.digest.hexdigest(),
-        )
+        counts = self.lives, self.deaths, self.losses, self.refusals, self.admissions, self.answers
+        return SimulatedRecovery(self.seed, len(steps), *counts, self.digest.hexdigest())
 
     def take_step(self, step: ScheduledStep) -> None:
         """Do one step; where the driver has died, it lives again for the next operation."""
@@ -594,7 +585,10 @@ class _Recovery:
     def judge_values(
         self, who: str, ids: NDArray[np.int64], values: ValueArray, records: int, source: int
     ) -> None:
-        right = exact_distances(self.model.edges(prefix=records), source).lookup(ids)
+        edges = self.model.edges(prefix=records)
+        missing = set(np.concatenate([edges.src, edges.dst]).tolist()).difference(ids.tolist())
+        self.hold("exact", not missing, f"from {source}, {who}: the vertices {missing} are missing")
+        right = exact_distances(edges, source).lookup(ids)
         self.hold(
             "exact",
             values.tolist() == right.tolist(),
