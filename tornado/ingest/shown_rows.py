@@ -73,7 +73,7 @@ class _Shown:
 
 
 def _stands_for_another(kind: pa.DataType) -> bool:
-    return (
+    return bool(
         pa.types.is_dictionary(kind)
         or pa.types.is_union(kind)
         or pa.types.is_run_end_encoded(kind)
@@ -82,4 +82,4 @@ def _stands_for_another(kind: pa.DataType) -> bool:
 
 
 def _is_string(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
