@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import InternalError, NotSupported, Unresponsive
 from ..graph import PartitionMap
 from ..points import EvolvingPoints
-from ..timely import Dataflow, Fabric, Scope, Worker
+from ..timely import Dataflow, Fabric, Holder, Scope, Worker, holders
 from .kind import PartPlan, kind_named
 from .part import (
     AdoptingMain,
@@ -210,6 +210,10 @@ class LoopHost(Protocol):
         """A loop's part on this worker, when it is installed."""
         ...
 
+    def holders(self, number: int) -> list[Holder]:
+        """What holds back the frontier of a loop, as this worker knows; nothing where it has no part of it."""
+        ...
+
     def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
         """(loop, branch, error) of what failed on this worker."""
         ...
@@ -259,6 +263,11 @@ class WorkerHost:
     def loop(self, number: int) -> MainPart | None:
         """A loop's processor on this worker; to be read only."""
         return self._loops.get(number)
+
+    def holders(self, number: int) -> list[Holder]:
+        """See `LoopHost`; from any thread, also while the worker's own is at work or hangs."""
+        dataflow = self._dataflows.get(number)
+        return [] if dataflow is None else holders(dataflow)
 
     def step(self) -> bool:
         """Take commands, then step the dataflows."""

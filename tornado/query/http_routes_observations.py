@@ -144,9 +144,11 @@ def observation_routes(
 
         def made() -> bytes:
             asked = observer.questions.page(limit=REPORTED_QUESTIONS, streams=streams)
+            now = seen_of(streams, observer.newest())
             content = {
                 "url": f"{request.url.scheme}://{request.url.netloc}",
-                "now": seen_of(streams, observer.newest()),
+                "now": now,
+                "frontiers": observer.frontiers_of(now),
                 "lines": {name: line.between(None, streams) for name, line in lines.items()},
                 "questions": orjson.loads(asked)["questions"],
             }

@@ -18,7 +18,7 @@ from ..clock import wait_until
 from ..errors import TornadoError
 from .events import event
 from .last_known import RUNNING
-from .observation import branch_observed, observe, seen_of
+from .observation import branch_observed, frontiers_observed, observe, seen_of
 from .question_log import QuestionLog
 from .service import QueryService
 from .time_line import Observed, TimeLine
@@ -128,6 +128,10 @@ class Observer:
     def newest(self) -> dict[str, Any]:
         """Look now and return it; for who wants one observation and no stream."""
         return self._with_counts(observe(self._service, self._within_s))
+
+    def frontiers_of(self, observation: dict[str, Any]) -> list[dict[str, Any]]:
+        """Look who holds back the loops that have work in an observation."""
+        return frontiers_observed(self._service, observation)
 
     def _observe(self) -> None:
         while self._is_running():
