@@ -16,11 +16,11 @@ INLET, OUTLET = "input 0 of processor", "output 0 of processor"
 
 
 def token(time, *, here, known=2):
-    return Holder(INLET, (0, time + 1), "processor", OUTLET, (0, time), True, known, here)
+    return Holder(INLET, (0, time + 1), True, "processor", OUTLET, (0, time), True, known, here)
 
 
 def message(time, *, here, known):
-    return Holder(INLET, (0, time), "processor", INLET, (0, time), False, known, here)
+    return Holder(INLET, (0, time), True, "processor", INLET, (0, time), False, known, here)
 
 
 def chain(first, length):
@@ -32,9 +32,17 @@ def chain(first, length):
     ("said", "time", "holders"),
     [
         ([[], []], None, ()),
-        ([[token(7, here=1)], [token(7, here=1)]], (0, 8), ((0, OUTLET, 7, True, 1), (1, OUTLET, 7, True, 1))),
+        (
+            [[token(7, here=1)], [token(7, here=1)]],
+            (0, 8),
+            ((0, OUTLET, 7, True, 1), (1, OUTLET, 7, True, 1)),
+        ),
         # Worker 0 is ahead, and worker 1 has not heard of it: it knows of a token that is no more.
-        ([[token(9, here=1)], [token(7, here=0), token(7, here=1)]], (0, 8), ((1, OUTLET, 7, True, 1),)),
+        (
+            [[token(9, here=1)], [token(7, here=0), token(7, here=1)]],
+            (0, 8),
+            ((1, OUTLET, 7, True, 1), (0, OUTLET, 9, True, 1)),
+        ),
         ([[token(9, here=1)], [token(7, here=0)]], (0, 10), ((0, OUTLET, 9, True, 1),)),
         # Two messages, of which one has come.
         (
@@ -50,7 +58,7 @@ def test_what_each_worker_says_is_put_together(said, time, holders):
         "" if time is None else INLET,
         time,
         tuple(
-            FrontierHolder(worker, "processor", port, (0, at), is_token, count)
+            FrontierHolder(at + is_token == time[1], worker, "processor", port, (0, at), is_token, count)
             for worker, port, at, is_token, count in holders
         ),
     )
@@ -69,17 +77,14 @@ def test_a_worker_that_does_not_step_holds_its_loop_by_a_token(compiled_paths):
             kept.step = lambda: (go_on.wait(), step())[1]
             loop.admit(chain(200, 200), "edges", 400)
             eventually(lambda: loop.stream.workers.waiting()[0] == 0 < loop.stream.workers.waiting()[1])
-            eventually(lambda: 1 in {holder.worker for holder in loop.frontier().holders})
             found = loop.frontier()
             assert found.waiting == INLET
-            by_worker = {holder.worker: holder for holder in found.holders}
-            assert by_worker[1].is_token
-            assert (by_worker[1].operator, by_worker[1].port, by_worker[1].count) == ("processor", OUTLET, 1)
-            assert by_worker[1].time == (0, found.time[1] - 1)
-            assert loop.frontier().time == found.time  # it stands still
+            [held] = [holder for holder in found.holders if holder.worker == 1]
+            assert (held.operator, held.port, held.is_token, held.count) == ("processor", OUTLET, True, 1)
             go_on.set()
             assert loop.wait_idle(60)
-            assert loop.frontier().time > found.time
+            [moved] = [holder for holder in loop.frontier().holders if holder.worker == 1 and holder.is_token]
+            assert moved.time > held.time
         finally:
             go_on.set()
             master.close()
@@ -95,8 +100,7 @@ def test_workers_elsewhere_say_it_too(compiled_paths):
             found = loop.frontier()
             assert found.waiting == INLET
             assert {holder.operator for holder in found.holders} == {"processor"}
-            assert [holder.time[1] + holder.is_token for holder in found.holders] == [found.time[1]] * len(
-                found.holders
-            )
+            assert min(holder.time[1] + holder.is_token for holder in found.holders) == found.time[1]
+            assert {holder.worker for holder in found.holders} >= {0, 1}
         finally:
             master.close()

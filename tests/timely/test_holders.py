@@ -53,7 +53,7 @@ def _judge(dataflow, own, everybody, checked):
     found = holders(dataflow)
     for operator in dataflow.operators:
         for port in operator.inputs:
-            told = {holder.frontier for holder in found if holder.waiting == port.name}
+            told = {holder.until for holder in found if holder.waiting == port.name and holder.holds}
             assert told == set(dataflow.tracker.frontier(port.location))
     for holder in found:
         location = ports[holder.port].location
@@ -81,8 +81,9 @@ def test_a_worker_tells_its_own_tokens_from_those_of_others_and_messages_that_wa
         for worker in workers:
             worker.step()
     for dataflow, here in zip(dataflows, (0, 1), strict=True):
-        [holder] = holders(dataflow)
-        assert holder == ("input 0 of inspect", (0,), "edges", "output 0 of edges", (0,), True, 1, here)
+        holder, later = holders(dataflow)
+        assert (later.until, later.holds, later.here) == ((3,), False, 1 - here)
+        assert holder == ("input 0 of inspect", (0,), True, "edges", "output 0 of edges", (0,), True, 1, here)
     # A message of worker 1 to itself: it is on its way, then it has come and nobody has handled it. Worker 0 has not heard of it.
     inputs[1].send(["a", "b"])
     dataflows[1].settle(None)
@@ -93,7 +94,7 @@ def test_a_worker_tells_its_own_tokens_from_those_of_others_and_messages_that_wa
         assert number == dataflows[1].number
         dataflows[1].deliver(*message)
     assert _waiting(dataflows[1]) == (False, 1, 1)
-    assert len(holders(dataflows[0])) == 1
+    assert {holder.port for holder in holders(dataflows[0])} == {"output 0 of edges"}
 
 
 def _waiting(dataflow):

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..timely import Holder, Time
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierHolder:
-    """Who holds a frontier back.
+    """Who keeps a frontier from passing.
 
     Attributes
     ----------
+    holds
+        Whether the frontier is where it is because of it, and not before because of others.
     worker
         None: it is on its way between workers.
     operator, port, time
@@ -31,6 +33,7 @@ class FrontierHolder:
         By how many of them.
     """
 
+    holds: bool
     worker: int | None
     operator: str
     port: str
@@ -50,7 +53,7 @@ class LoopFrontier:
     time
         The timestamp: a generation, and what the program's kind counts, mostly iterations.
     holders
-        By worker; those that nobody has are last.
+        What workers have at that timestamp or later, and what is on its way between them; the earliest first.
     """
 
     waiting: str
@@ -69,11 +72,12 @@ def frontier_of(said: Sequence[Sequence[Holder]]) -> LoopFrontier:
     found += [(holder, _holder(None, holder, count)) for holder, count in _under_way(said)]
     if not found:
         return LoopFrontier("", None, ())
-    first = min((holder for holder, _ in found), key=lambda holder: holder.frontier)
+    found.sort(key=lambda one: one[0].until)  # stable: by worker
+    first = found[0][0]
     return LoopFrontier(
         first.waiting,
-        first.frontier,
-        tuple(held for holder, held in found if holder.frontier == first.frontier),
+        first.until,
+        tuple(replace(held, holds=holder.until == first.until) for holder, held in found),
     )
 
 
@@ -94,4 +98,6 @@ def _under_way(said: Sequence[Sequence[Holder]]) -> list[tuple[Holder, int]]:
 
 
 def _holder(worker: int | None, holder: Holder, count: int) -> FrontierHolder:
-    return FrontierHolder(worker, holder.operator, holder.port, holder.time, holder.is_token, count)
+    return FrontierHolder(
+        holder.holds, worker, holder.operator, holder.port, holder.time, holder.is_token, count
+    )

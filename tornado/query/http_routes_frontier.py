@@ -18,8 +18,11 @@ from .service import QueryService
 
 
 class FrontierHolderBody(BaseModel):
-    """Who holds a frontier back."""
+    """Who keeps a frontier from passing."""
 
+    holds: bool = Field(
+        description="Whether the frontier is where it is because of it, and not before because of others."
+    )
     worker: int | None = Field(description="Null: it is on its way between workers.")
     operator: str
     port: str
@@ -37,7 +40,7 @@ class FrontierBody(BaseModel):
     stream: str
     waiting: str = Field(description="Which input of which operator waits; empty where nothing is to come.")
     timestamp: list[int] | None = Field(description="A generation, and mostly an iteration.")
-    holders: list[FrontierHolderBody]
+    holders: list[FrontierHolderBody] = Field(description="The earliest first, a hundred at most.")
 
 
 def frontier_routes(service: QueryService, bulkheads: Bulkheads) -> APIRouter:

@@ -24,6 +24,8 @@ from .service import QueryService
 
 # Of a topic with more partitions, the furthest behind are shown.
 SOURCES_SHOWN = 50
+# Of a frontier, those that it comes to first.
+HOLDERS_SHOWN = 100
 
 _COUNTS = (
     *("version", "iteration", "updates", "prepares", "pending", "vertices", "edges"),
@@ -117,6 +119,7 @@ def frontier_observed(loop: MainLoopView) -> dict[str, Any]:
         "timestamp": found.time,
         "holders": [
             {
+                "holds": one.holds,
                 "worker": one.worker,
                 "operator": one.operator,
                 "port": one.port,
@@ -126,7 +129,7 @@ def frontier_observed(loop: MainLoopView) -> dict[str, Any]:
                 "records": _at(waiting, one.worker),
                 "vertices": _at(pending, one.worker),
             }
-            for one in found.holders
+            for one in found.holders[:HOLDERS_SHOWN]
         ],
     }
 

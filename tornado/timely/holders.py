@@ -1,7 +1,7 @@
 """Who holds a frontier back: the pointstamps that could result in it, by operator and port, and which of them are here.
 
-A frontier at an input is the antichain of s(t) over all pointstamps (l, t) (Naiad, section 2.3); those whose s(t) is in it hold it. A
-pointstamp at an output is a timestamp token, one at an input is a message that nobody has handled yet.
+A frontier at an input is the antichain of s(t) over all pointstamps (l, t) (Naiad, section 2.3). So each of them keeps it from passing
+its s(t), and those whose s(t) is in it hold it where it is. A pointstamp at an output is a timestamp token, one at an input is a message that nobody has handled yet.
 
 Guaranteed: nothing is counted for it while a dataflow runs, and nothing changes. Any thread may ask, and what it is told is a little old:
 pointstamps of other workers as they have said, of this one as they are.
@@ -18,12 +18,14 @@ from .order import Time
 
 
 class Holder(NamedTuple):
-    """A pointstamp that holds a frontier.
+    """A pointstamp that keeps a frontier from passing.
 
     Attributes
     ----------
-    waiting, frontier
-        The input whose frontier it is, and at which time that stands because of it.
+    waiting, until
+        The input whose frontier it is, and the time that it cannot pass.
+    holds
+        Whether the frontier is there, and not before because of others.
     operator, port, time
         Where and when the pointstamp is.
     is_token
@@ -35,7 +37,8 @@ class Holder(NamedTuple):
     """
 
     waiting: str
-    frontier: Time
+    until: Time
+    holds: bool
     operator: str
     port: str
     time: Time
@@ -45,7 +48,7 @@ class Holder(NamedTuple):
 
 
 def holders(dataflow: Dataflow) -> list[Holder]:
-    """Return what holds the frontier of each input of a dataflow, on this worker's view; by input, location and time.
+    """Return what the frontier of each input of a dataflow cannot pass, as this worker knows; by input, location and time.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ def holders(dataflow: Dataflow) -> list[Holder]:
     >>> worker = Worker(0, 1, ThreadFabric(1))
     >>> dataflow = worker.dataflow(lambda scope: inspect(new_input(scope, "edges")[1], print))
     >>> [holder] = holders(dataflow)
-    >>> holder.waiting, holder.frontier, holder.port, holder.time, holder.is_token, holder.here
+    >>> holder.waiting, holder.until, holder.port, holder.time, holder.is_token, holder.here
     ('input 0 of inspect', (0,), 'output 0 of edges', (0,), True, 1)
     """
     ports: dict[int, InputPort | OutputPort] = {}
@@ -77,28 +80,35 @@ def holders(dataflow: Dataflow) -> list[Holder]:
                 for time, count in sorted(known.get(location, {}).items())
                 if count > 0
             }
-            frontier = list(Antichain(waiting.order, (one for times in images.values() for one in times)))
+            frontier = set(Antichain(waiting.order, (one for times in images.values() for one in times)))
             found += [
-                _held(waiting, stands, ports[location], time, known[location][time])
+                _held(waiting, until, until in frontier, ports[location], time, known[location][time])
                 for (location, time), times in sorted(images.items())
-                for stands in frontier
-                if stands in times
+                for until in Antichain(waiting.order, times)
             ]
     return found
 
 
-def _held(waiting: InputPort, stands: Time, port: InputPort | OutputPort, time: Time, count: int) -> Holder:
+def _held(
+    waiting: InputPort,
+    until: Time,
+    holds: bool,  # noqa: FBT001
+    port: InputPort | OutputPort,
+    time: Time,
+    known: int,
+) -> Holder:
     if isinstance(port, OutputPort):
         here = sum(token.time == time for token in list(port.tokens))
     else:
         here = port.here().count(time)
     return Holder(
         waiting=waiting.name,
-        frontier=stands,
+        until=until,
+        holds=holds,
         operator=port.operator.name,
         port=port.name,
         time=time,
         is_token=isinstance(port, OutputPort),
-        known=count,
+        known=known,
         here=here,
     )
