@@ -306,9 +306,9 @@ def test_a_loop_that_stands_still_is_named_with_who_holds_it(fake, open_service,
         "Its frontier (input 0 of processor) is at 0/8; worker 1 keeps it by a token at output 0 of processor, timestamp 0/7"
     )
     kept = page.page.get_by_role("region", name="Frontiers").get_by_role("row").all()[1:]
-    assert [row.inner_text().split("\t") for row in kept] == [
-        ["roads", "0/8", "worker 1", "processor", "a token", "0/7", "yes", "–", "7"],
-        ["roads", "0/8", "between workers", "processor", "3 messages", "0/12", "no", "–", "–"],
+    assert [row.inner_text().split("\t")[:7] for row in kept] == [
+        ["roads", "0/8", "worker 1", "processor", "a token", "0/7", "yes"],
+        ["roads", "0/8", "between workers", "processor", "3 messages", "0/12", "no"],
     ]
     assert page.judged() == []
 
